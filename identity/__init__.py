@@ -1,0 +1,1 @@
+"""The embedded Keystone and the files that let clients reach it."""

@@ -1,0 +1,26 @@
+"""What may go wrong with the embedded Keystone, each with one sentence for the operator."""
+
+from __future__ import annotations
+
+from common.errors import ConfigurationError, Unavailable
+
+
+class PortBusy(ConfigurationError):
+    """Another process listens where Keystone should; details: host, port."""
+
+    code = "micronova.identity_port_busy"
+    sentence = "The port for Keystone is in use."
+
+
+class AddressUnusable(ConfigurationError):
+    """Keystone can't listen at the configured address; details: host, port."""
+
+    code = "micronova.identity_address_unusable"
+    sentence = "The address for Keystone can't be used."
+
+
+class KeystoneFailed(Unavailable):
+    """Keystone couldn't be prepared or didn't come up; details: log (a path)."""
+
+    code = "micronova.identity_failed"
+    sentence = "The embedded Keystone failed."

@@ -1,0 +1,61 @@
+"""What the embedded Keystone holds, as data: roles, projects, users, catalog."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+REGION = "RegionOne"
+INTERFACES = ("public", "internal", "admin")
+PROJECTS = ("admin", "demo", "service")
+
+GRANTS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "admin": (("admin", "admin"), ("demo", "admin")),
+    "demo": (("demo", "member"),),
+    "demo-reader": (("demo", "reader"),),
+    "micronova": (("service", "admin"), ("service", "service")),
+}
+"""{user: ((project, role), …)}. `admin` also has the admin role on the system."""
+
+SERVICES: Mapping[str, tuple[str, str]] = {
+    "compute": ("nova", "/compute/v2.1"),
+    "placement": ("placement", "/placement"),
+    "image": ("glance", "/image"),
+    "network": ("neutron", "/network"),
+}
+"""{service type: (service name, path under the API's base URL)}; names as clients know them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Endpoint:
+    """One service of the catalog; `url` is offered on every interface."""
+
+    type: str
+    name: str
+    url: str
+
+
+def catalog(auth_url: str, base_url: str) -> tuple[Endpoint, ...]:
+    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`."""
+    base = base_url.rstrip("/")
+    services = [Endpoint(kind, name, base + path) for kind, (name, path) in SERVICES.items()]
+    return (Endpoint("identity", "keystone", auth_url), *services)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What the bootstrap child is to make true; `passwords` is {user name: password}."""
+
+    endpoints: tuple[Endpoint, ...]
+    passwords: Mapping[str, str] = dataclasses.field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the job as JSON-ready data; it contains the passwords."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+        """Return the job that `to_dict` wrote."""
+        endpoints = tuple(Endpoint(**endpoint) for endpoint in data["endpoints"])
+        return cls(endpoints=endpoints, passwords=dict(data["passwords"]))

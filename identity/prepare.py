@@ -1,0 +1,175 @@
+"""Makes Keystone's folder ready: configuration, then one child that fills the rest.
+
+A marker is written last. Without it whatever is there is a first start that was cut short,
+used by nobody, and is made again from nothing; with it and the same job there is nothing to
+do; with it and another job (new endpoints, passwords, Keystone) the child runs again on
+what is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from identity.bootstrap import STEP
+from identity.errors import KeystoneFailed
+from identity.layout import Job
+from identity.private_file import private_directory, sync_directory, write_private
+
+Progress = Callable[[str], None]
+
+_MARKER = "complete"
+_TIMEOUT_SECONDS = 300
+
+_CONFIGURATION = """\
+# Written at every start; changes here are lost.
+[DEFAULT]
+use_stderr = true
+public_endpoint = {public_endpoint}
+
+[database]
+connection = sqlite:///{folder}/keystone.db
+
+[cache]
+enabled = true
+backend = oslo_cache.dict
+expiration_time = 600
+
+[identity]
+# What bcrypt uses of a password; with a longer limit Keystone warns at every login.
+max_password_length = 72
+
+[token]
+provider = fernet
+
+[fernet_tokens]
+key_repository = {folder}/fernet-keys
+
+[fernet_receipts]
+key_repository = {folder}/fernet-keys
+
+[credential]
+key_repository = {folder}/credential-keys
+"""
+
+
+def prepare(state_dir: Path, job: Job, progress: Progress) -> bool:
+    """Make `<state_dir>/keystone` hold what `job` says; return whether anything was to do.
+
+    Keystone must not be running. `progress` is called with a few words before each step.
+    Raises KeystoneFailed with the child's last line when a step fails.
+    """
+    folder = private_directory(state_dir / "keystone")
+    log = private_directory(state_dir / "log") / "keystone.log"
+    marker = folder / _MARKER
+    digest = _digest(job)
+    done = _read_marker(marker)
+    if done is None:
+        shutil.rmtree(folder)
+        private_directory(folder)
+    write_private(folder / "keystone.conf", _configuration(folder, job))
+    if done == digest:
+        return False
+    _run_child(folder, log, job, progress)
+    _sync(folder)
+    write_private(marker, digest + "\n")
+    return True
+
+
+def child_environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a process that runs this package and Keystone."""
+    root = str(Path(__file__).resolve().parent.parent)
+    # The caller's OS_*, gunicorn and Python settings are meant for other programs.
+    dropped = ("OS_", "GUNICORN_", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return kept | {"PYTHONPATH": root, "OS_KEYSTONE_CONFIG_DIR": str(folder)}
+
+
+def _configuration(folder: Path, job: Job) -> str:
+    auth_url = next(entry.url for entry in job.endpoints if entry.type == "identity")
+    values = {
+        "folder": str(folder.resolve()),
+        "public_endpoint": auth_url.rstrip("/").removesuffix("/v3"),
+    }
+    # oslo.config would take "$" in a value for a reference.
+    return _CONFIGURATION.format(**{key: text.replace("$", "$$") for key, text in values.items()})
+
+
+def _digest(job: Job) -> str:
+    # The passwords are in secrets.json beside this; the digest tells an attacker no more.
+    facts = {"keystone": importlib.metadata.version("keystone"), "format": 1, **job.to_dict()}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _read_marker(marker: Path) -> str | None:
+    try:
+        return marker.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+
+
+def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
+    with open_log(log) as log_fd:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "identity.bootstrap"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log_fd,
+            env=child_environment(folder),
+            cwd=folder,
+            text=True,
+            umask=0o077,
+        )
+        try:
+            step = _follow(child, job, progress)
+            code = child.wait(timeout=_TIMEOUT_SECONDS)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    if code != 0:
+        raise KeystoneFailed(f"Keystone failed while {step}; see {log}.", log=str(log))
+
+
+def _follow(child: subprocess.Popen[str], job: Job, progress: Progress) -> str:
+    """Hand the job over and report steps until the child closes its output; return the last."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child.stdin as stdin:
+        json.dump(job.to_dict(), stdin)
+    step = "starting"
+    for line in child.stdout:
+        if line.startswith(STEP):
+            step = line.removeprefix(STEP).strip()
+            progress(step)
+    return step
+
+
+@contextlib.contextmanager
+def open_log(path: Path) -> Iterator[int]:
+    """Give a descriptor that appends to the log file `path`, which only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    """Make the child's files durable: it wrote the database without a sync per commit."""
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(os.path.join(directory, name), os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_directory(Path(directory))

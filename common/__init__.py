@@ -1,0 +1,1 @@
+"""What every service shares: errors, states, messages, RPC, context, configuration, logging."""

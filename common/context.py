@@ -1,0 +1,61 @@
+"""Who asks, and under which request ID: travels with every message and every log line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_context import context as oslo_context
+
+
+class RequestContext(oslo_context.RequestContext):
+    """An oslo.context request context that crosses RPC as plain values."""
+
+    def __init__(self, *args: Any, server_uuid: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: the server that is being worked on, for the log line
+        self.server_uuid = server_uuid
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain values for a message. The token stays here: services have their own."""
+        return {
+            "request_id": self.request_id,
+            "global_request_id": self.global_request_id,
+            "user_id": self.user_id,
+            "project_id": self.project_id,
+            "user_name": self.user_name,
+            "project_name": self.project_name,
+            "user_domain_id": self.user_domain_id,
+            "project_domain_id": self.project_domain_id,
+            "system_scope": self.system_scope,
+            "roles": list(self.roles),
+            "is_admin": self.is_admin,
+            "server_uuid": self.server_uuid,
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> RequestContext:
+        """Rebuild a context and make it this thread's current one (for logs)."""
+        return cls(**{key: value for key, value in data.items() if key in _FIELDS})
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """What oslo.log's format may name."""
+        values: dict[str, Any] = super().get_logging_values()
+        values["server_uuid"] = self.server_uuid or "-"
+        return values
+
+
+_FIELDS = frozenset(RequestContext(overwrite=False).to_wire())
+
+
+def internal(request_id: str | None = None) -> RequestContext:
+    """The context of work that nobody asked for: periodic tasks, audits, healing."""
+    return RequestContext(
+        request_id=request_id, is_admin=True, roles=["admin", "service"], overwrite=False
+    )
+
+
+def current_request_id() -> str:
+    """The request ID of this thread's current context, or ``-``."""
+    now = oslo_context.get_current()
+    return (now.request_id if now is not None else None) or "-"

@@ -1,0 +1,112 @@
+"""Failure is data: for each category, what is done about it and what people read.
+
+``verdict`` says where to go on: wait on the same host, take another host, another cluster, probe
+an unknown outcome, give up, or quarantine the VMID.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.messages import Category
+
+
+class Verdict(enum.StrEnum):
+    """What to do about a failure."""
+
+    WAIT = "wait"  #: the same host again, after a pause
+    OTHER_HOST = "other_host"
+    OTHER_CLUSTER = "other_cluster"
+    PROBE = "probe"  #: the outcome is unknown: look, then go on
+    FATAL = "fatal"  #: no other host would do better
+    QUARANTINE = "quarantine"  #: another VMID; this one waits for the operator
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one category means."""
+
+    verdict: Verdict
+    user: str
+    """What the owner of the server reads."""
+    operator: str
+    """What the operator reads."""
+    code: int = 500
+    """The fault's code (Nova's faults carry an HTTP-like number)."""
+
+
+RULES: Mapping[Category, Rule] = {
+    Category.API_NOT_SUPPORTED: Rule(
+        Verdict.OTHER_HOST,
+        "This host can't provision the server in any way it was configured for.",
+        "The node's Proxmox version or storage offers no way to the disk; run micronova doctor.",
+    ),
+    Category.CONFIGURATION: Rule(
+        Verdict.OTHER_HOST,
+        "The host is not configured for this server.",
+        "Proxmox refused the request as wrong; the message names the parameter or object.",
+    ),
+    Category.AUTHORIZATION: Rule(
+        Verdict.OTHER_CLUSTER,
+        "The cloud is not allowed to do this on the host.",
+        "The Proxmox token lacks a privilege; the message names path and privilege.",
+        403,
+    ),
+    Category.QUOTA_EXCEEDED: Rule(
+        Verdict.FATAL, "The project's quota is used up.", "Quota of the project is used up.", 403
+    ),
+    Category.NO_VALID_HOST: Rule(
+        Verdict.FATAL, "No host can take the server.", "See the decision for each host's reason."
+    ),
+    Category.NODE_UNHEALTHY: Rule(
+        Verdict.OTHER_HOST, "The host failed.", "The node is offline, unreachable or lost quorum."
+    ),
+    Category.IMAGE_NOT_FOUND: Rule(
+        Verdict.FATAL, "The image is not available.", "The import volume is missing.", 404
+    ),
+    Category.IMAGE_CORRUPT: Rule(
+        Verdict.FATAL, "The image is damaged.", "The import volume can't be read or differs.", 400
+    ),
+    Category.TEMPLATE_LOCKED: Rule(
+        Verdict.OTHER_HOST,
+        "The image's cached copy on the host is locked.",
+        "The template carries a lock with no live task; only root@pam can clear it.",
+    ),
+    Category.LOCK: Rule(
+        Verdict.WAIT,
+        "The host is busy.",
+        "A lock was not had in time; it is not the host's fault.",
+    ),
+    Category.STORAGE_CONFLICT: Rule(
+        Verdict.QUARANTINE,
+        "Left-over storage was in the way.",
+        "A volume of an earlier life holds this VMID's names; see the orphans.",
+    ),
+    Category.STORAGE_FULL: Rule(
+        Verdict.OTHER_HOST, "The host's storage is full.", "The storage has no room for the disk."
+    ),
+    Category.NETWORK: Rule(
+        Verdict.OTHER_HOST,
+        "The network is not available on the host.",
+        "Bridge or vnet is missing on the node, or SDN.Use is not granted.",
+    ),
+    Category.TASK_TIMEOUT: Rule(
+        Verdict.PROBE, "The host did not finish in time.", "A Proxmox task outlived its deadline."
+    ),
+    Category.UNKNOWN_OUTCOME: Rule(
+        Verdict.PROBE, "The host's answer was lost.", "A write had no answer; it is being probed."
+    ),
+    Category.CREATION_FAILED: Rule(
+        Verdict.OTHER_HOST, "The host could not build the server.", "The Proxmox task failed."
+    ),
+}
+
+#: seconds before the n-th retry; the last one repeats; jitter is added where it is used
+BACKOFF_SECONDS = (30, 60, 120, 300, 600)
+
+
+def backoff_seconds(attempt: int) -> int:
+    """Seconds to wait before the attempt after this one (attempts count from 1)."""
+    return BACKOFF_SECONDS[min(max(attempt, 1), len(BACKOFF_SECONDS)) - 1]

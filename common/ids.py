@@ -1,0 +1,31 @@
+"""Identifiers: request IDs and UUIDs in the field's forms."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+_UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+
+#: names that have no UUID of their own (bridges, image volumes) get one from this name space
+NAMESPACE = uuid.UUID("8f6a5a7e-6f0e-5c39-9d0b-0f8b6f6d2f11")
+
+
+def new_uuid() -> str:
+    """A random UUID, lower case with dashes."""
+    return str(uuid.uuid4())
+
+
+def new_request_id() -> str:
+    """A request ID in OpenStack's form: ``req-`` and a UUID."""
+    return f"req-{uuid.uuid4()}"
+
+
+def named(kind: str, name: str) -> str:
+    """The same UUID for the same thing, always and everywhere."""
+    return str(uuid.uuid5(NAMESPACE, f"{kind}:{name}"))
+
+
+def is_uuid(text: str) -> bool:
+    """Whether the text is a UUID, dashes optional (as Nova takes it)."""
+    return _UUID.fullmatch(text) is not None

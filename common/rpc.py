@@ -1,0 +1,155 @@
+"""RPC between the services: oslo.messaging, dataclasses in, dataclasses out.
+
+``rabbit://`` with quorum queues when distributed, ``micronova-local://`` when embedded. Arguments
+and results cross as JSON text made by orjson, the request context beside them; a message carries
+its interface version, so that two releases can talk during a rolling upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_messaging._tracing import client as tracing_options
+
+from common import wire
+from common.context import RequestContext
+from common.errors import Unavailable
+
+OPTIONS = [
+    cfg.IntOpt(
+        "rpc_timeout_seconds",
+        default=30,
+        min=1,
+        help="Seconds that a call waits for its answer before it fails as unavailable.",
+    ),
+    cfg.IntOpt(
+        "rpc_workers",
+        default=16,
+        min=1,
+        max=256,
+        help="Threads that a service answers messages with.",
+    ),
+]
+
+#: modules whose exceptions are rebuilt on the caller's side
+REMOTE_ERRORS = ["common.errors"]
+
+#: what the architecture asks of RabbitMQ: replicated queues and manual recovery never needed
+_RABBIT_DEFAULTS = {
+    "rabbit_quorum_queue": True,
+    "rabbit_transient_quorum_queue": True,
+    "use_queue_manager": False,
+    "heartbeat_in_pthread": True,
+    "rabbit_qos_prefetch_count": 64,
+}
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare this module's options; idempotent."""
+    conf.register_opts(OPTIONS, group="rpc")
+    # oslo.messaging registers these on the global object only.
+    conf.register_opts(tracing_options.oslo_messaging_tracing, group="oslo_messaging_tracing")
+
+
+class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
+    """Entities as JSON text; the context as plain values."""
+
+    def serialize_entity(self, ctxt: RequestContext, entity: Any) -> str:
+        return wire.dumps(entity)
+
+    def deserialize_entity(self, ctxt: RequestContext, entity: Any) -> Any:
+        return wire.loads(entity)
+
+    def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
+        return ctxt.to_wire()
+
+    def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
+        return RequestContext.from_wire(ctxt)
+
+
+def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+    """The transport that ``transport_url`` names."""
+    made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
+    if "oslo_messaging_rabbit" in conf:
+        for name, value in _RABBIT_DEFAULTS.items():
+            if name in conf.oslo_messaging_rabbit:
+                conf.set_default(name, value, group="oslo_messaging_rabbit")
+    return made
+
+
+class Client:
+    """Calls and casts to one topic."""
+
+    def __init__(self, bus: oslo_messaging.Transport, topic: str, version: str = "1.0") -> None:
+        target = oslo_messaging.Target(topic=topic, version=version)
+        self._client = oslo_messaging.get_rpc_client(bus, target, serializer=_Serializer())
+        self._timeout = bus.conf.rpc.rpc_timeout_seconds
+
+    def call(
+        self,
+        ctxt: RequestContext,
+        method: str,
+        *,
+        timeout_seconds: float | None = None,
+        **args: Any,
+    ) -> Any:
+        """Wait for the answer, as plain values. Raises the callee's error, or Unavailable."""
+        prepared = self._client.prepare(timeout=timeout_seconds or self._timeout)
+        try:
+            return prepared.call(ctxt, method, **args)
+        except (
+            oslo_messaging.MessagingTimeout,
+            oslo_messaging.MessageDeliveryFailure,
+            oslo_messaging.MessageUndeliverable,
+        ) as error:
+            raise Unavailable(f"The service behind {method} did not answer.") from error
+
+    def cast(
+        self,
+        ctxt: RequestContext,
+        method: str,
+        *,
+        server: str | None = None,
+        fanout: bool = False,
+        **args: Any,
+    ) -> None:
+        """Send and go on. With ``server``, to that one; with ``fanout``, to every listener."""
+        prepared = self._client.prepare(server=server) if server else self._client
+        if fanout:
+            prepared = self._client.prepare(fanout=True)
+        prepared.cast(ctxt, method, **args)
+
+
+class Server:
+    """Listens on a topic and answers with the public methods of its endpoints."""
+
+    def __init__(
+        self,
+        bus: oslo_messaging.Transport,
+        topic: str,
+        name: str,
+        endpoints: Sequence[object],
+        *,
+        workers: int | None = None,
+    ) -> None:
+        self._workers = workers or bus.conf.rpc.rpc_workers
+        self._server = oslo_messaging.get_rpc_server(
+            bus,
+            oslo_messaging.Target(topic=topic, server=name),
+            list(endpoints),
+            executor="threading",
+            serializer=_Serializer(),
+            access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+        )
+
+    def start(self) -> None:
+        """Begin to listen; returns at once."""
+        self._server.start(override_pool_size=self._workers)
+
+    def stop(self) -> None:
+        """Take no more messages, finish those taken."""
+        self._server.stop()
+        self._server.wait()

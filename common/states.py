@@ -1,0 +1,200 @@
+"""States as data: what a server is, what is being done to it, and every action between.
+
+``vm_state`` (what it is), ``task_state`` (what is being done) and ``power_state`` (what the
+hypervisor sees) use Nova's names and numbers. ``ACTIONS`` is the one table from which come the
+API's 409s, the conductor's transitions and the documentation's table.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class VmState(enum.StrEnum):
+    """What a server is."""
+
+    BUILDING = "building"  #: accepted, not yet there
+    ACTIVE = "active"  #: running
+    STOPPED = "stopped"  #: there, powered off
+    ERROR = "error"  #: an operation failed; the fault says how
+    DELETED = "deleted"  #: gone, seen gone
+
+
+class TaskState(enum.StrEnum):
+    """What is being done to a server; None when nothing is."""
+
+    SCHEDULING = "scheduling"  #: a host is being chosen and claimed
+    NETWORKING = "networking"  #: ports and addresses are being reserved
+    BLOCK_DEVICE_MAPPING = "block_device_mapping"  #: the way to the disk is being chosen
+    SPAWNING = "spawning"  #: the agent builds the VM
+    POWERING_OFF = "powering-off"
+    POWERING_ON = "powering-on"
+    REBOOTING = "rebooting"  #: a soft reboot
+    REBOOTING_HARD = "rebooting_hard"
+    DELETING = "deleting"
+
+
+class PowerState(enum.IntEnum):
+    """What the hypervisor sees; the numbers are Nova's."""
+
+    NOSTATE = 0
+    RUNNING = 1
+    PAUSED = 3
+    SHUTDOWN = 4
+    CRASHED = 6
+    SUSPENDED = 7
+
+
+class OperationState(enum.StrEnum):
+    """Where an operation, a row of the ledger, stands."""
+
+    QUEUED = "queued"  #: due, nobody works on it
+    RUNNING = "running"  #: somebody holds its lease
+    UNWINDING = "unwinding"  #: it failed or was overtaken; what it made is being removed
+    DONE = "done"
+    FAILED = "failed"
+
+
+OPEN_STATES = (OperationState.QUEUED, OperationState.RUNNING, OperationState.UNWINDING)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that can be done to a server."""
+
+    name: str
+    """As ``os-instance-actions`` shows it."""
+    label: str
+    """As Nova's 409 calls it: "Cannot '<label>' instance …"."""
+    vm_states: frozenset[VmState] | None
+    """May start from these; None: from any."""
+    task_states: frozenset[TaskState | None] | None
+    """May interrupt these; None: any."""
+    walk: tuple[TaskState, ...]
+    """The task_states it goes through, in order."""
+    done: VmState
+    """The vm_state when it succeeded."""
+    failed: VmState | None
+    """The vm_state when it failed; None: what it was before."""
+    must_have_launched: bool = True
+    """Whether the server must once have been active (a half-built one can only be deleted)."""
+
+
+_IDLE: frozenset[TaskState | None] = frozenset({None})
+
+ACTIONS: Mapping[str, Action] = {
+    action.name: action
+    for action in (
+        Action(
+            "create",
+            "create",
+            frozenset(),
+            _IDLE,
+            (
+                TaskState.SCHEDULING,
+                TaskState.NETWORKING,
+                TaskState.BLOCK_DEVICE_MAPPING,
+                TaskState.SPAWNING,
+            ),
+            VmState.ACTIVE,
+            VmState.ERROR,
+            must_have_launched=False,
+        ),
+        Action(
+            "stop",
+            "stop",
+            frozenset({VmState.ACTIVE, VmState.ERROR}),
+            _IDLE,
+            (TaskState.POWERING_OFF,),
+            VmState.STOPPED,
+            None,
+        ),
+        Action(
+            "start",
+            "start",
+            frozenset({VmState.STOPPED}),
+            _IDLE,
+            (TaskState.POWERING_ON,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
+            "reboot",
+            "reboot",
+            frozenset({VmState.ACTIVE}),
+            _IDLE,
+            (TaskState.REBOOTING,),
+            VmState.ACTIVE,
+            VmState.ERROR,
+        ),
+        Action(
+            "reboot-hard",
+            "reboot",
+            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
+            frozenset({None, TaskState.REBOOTING, TaskState.REBOOTING_HARD}),
+            (TaskState.REBOOTING_HARD,),
+            VmState.ACTIVE,
+            VmState.ERROR,
+        ),
+        Action(
+            "delete",
+            "delete",
+            None,
+            None,
+            (TaskState.DELETING,),
+            VmState.DELETED,
+            VmState.ERROR,
+            must_have_launched=False,
+        ),
+    )
+}
+
+#: the name under which Nova shows an action, where it differs from ours
+SHOWN_ACTION: Mapping[str, str] = {"reboot-hard": "reboot"}
+
+_STATUS: Mapping[VmState, str] = {
+    VmState.BUILDING: "BUILD",
+    VmState.ACTIVE: "ACTIVE",
+    VmState.STOPPED: "SHUTOFF",
+    VmState.ERROR: "ERROR",
+    VmState.DELETED: "DELETED",
+}
+
+_STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
+    (VmState.ACTIVE, TaskState.REBOOTING): "REBOOT",
+    (VmState.ACTIVE, TaskState.REBOOTING_HARD): "HARD_REBOOT",
+}
+
+
+def status(vm_state: str, task_state: str | None) -> str:
+    """The API's ``status`` of a server (Nova's ``_STATE_MAP``)."""
+    vm = VmState(vm_state)
+    if task_state is not None:
+        special = _STATUS_WHILE.get((vm, TaskState(task_state)))
+        if special is not None:
+            return special
+    return _STATUS[vm]
+
+
+def vm_states_of(wanted_status: str) -> frozenset[VmState]:
+    """The vm_states that may show this status, for list filters; empty when there is none."""
+    wanted = wanted_status.upper()
+    plain = {vm for vm, shown in _STATUS.items() if shown == wanted}
+    special = {vm for (vm, _), shown in _STATUS_WHILE.items() if shown == wanted}
+    return frozenset(plain | special)
+
+
+def refusal(
+    action: str, vm_state: str, task_state: str | None, launched: bool
+) -> tuple[str, str] | None:
+    """Why the action may not start, as (attribute, its value), or None; the order is Nova's."""
+    rule = ACTIONS[action]
+    if rule.vm_states is not None and vm_state not in rule.vm_states:
+        return ("vm_state", vm_state)
+    if rule.task_states is not None and task_state not in rule.task_states:
+        return ("task_state", str(task_state))
+    if rule.must_have_launched and not launched:
+        return ("launched_at", "None")
+    return None

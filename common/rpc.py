@@ -7,16 +7,24 @@ its interface version, so that two releases can talk during a rolling upgrade.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
-import oslo_messaging
 from oslo_config import cfg
-from oslo_messaging._tracing import client as tracing_options
+from oslo_service import backend
 
-from common import wire
-from common.context import RequestContext
-from common.errors import Unavailable
+# oslo.messaging imports oslo.service and futurist, which pull in eventlet wherever it is installed
+# unless they are told before, and find none.
+sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
+backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
+
+import oslo_messaging  # noqa: E402
+from oslo_messaging._tracing import client as tracing_options  # noqa: E402
+
+from common import wire  # noqa: E402
+from common.context import RequestContext  # noqa: E402
+from common.errors import Unavailable  # noqa: E402
 
 OPTIONS = [
     cfg.IntOpt(

@@ -1,0 +1,84 @@
+"""What the WSGI services share: request IDs, the request context, JSON bodies with a limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import falcon
+import orjson
+
+from common import auth, ids
+from common.context import RequestContext
+from common.errors import Invalid, TooLarge
+
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+#: Nova's default (oslo.middleware ``max_request_body_size``), bytes
+MAX_BODY = 114_688
+
+_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class RequestId:
+    """Outermost WSGI layer: gives each request its ID and tells it in every answer, 401s too.
+
+    A well-formed ``X-OpenStack-Request-ID`` of the caller is taken over as the global request ID
+    (as oslo.middleware does).
+    """
+
+    def __init__(self, app: Wsgi, extra_header: str | None = None) -> None:
+        self._app = app
+        self._names = ["x-openstack-request-id", *([extra_header] if extra_header else [])]
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        request_id = ids.new_request_id()
+        environ["openstack.request_id"] = request_id
+        theirs = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+        if _REQUEST_ID.fullmatch(theirs):
+            environ["openstack.global_request_id"] = theirs
+        ours = [(name, request_id) for name in self._names]
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            return start_response(status, [*headers, *ours], exc_info)
+
+        return self._app(environ, start)
+
+
+class ContextMiddleware:
+    """Falcon middleware: ``req.context.ctxt`` is who asks, from what auth_token put there."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Build the context and make it the thread's current one, for the log lines."""
+        req.context.ctxt = RequestContext(**auth.context_from_environ(req.env))
+
+
+def context(req: falcon.Request) -> RequestContext:
+    """Who asks."""
+    found: RequestContext = req.context.ctxt
+    return found
+
+
+def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
+    """The request's JSON value.
+
+    Raises TooLarge over ``limit`` bytes, Invalid when it isn't JSON ("Malformed request body").
+    """
+    length = req.content_length
+    if length is not None and length > limit:
+        raise TooLarge("Request is too large.")
+    raw = req.bounded_stream.read(limit + 1)
+    if len(raw) > limit:
+        raise TooLarge("Request is too large.")
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Invalid("Malformed request body") from error
+
+
+def send_json(resp: falcon.Response, value: Any, status: str = falcon.HTTP_200) -> None:
+    """Answer with a JSON value."""
+    resp.status = status
+    resp.content_type = "application/json"
+    resp.data = orjson.dumps(value)

@@ -1,0 +1,1 @@
+"""Owns servers and their life: the only writer of the cloud database."""

@@ -1,0 +1,165 @@
+"""The conductor as the API sees it: the only module (with ``messages``) that others import.
+
+Every method is one RPC call and returns when the change is committed. Errors are those of
+``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import oslo_messaging
+
+from common import rpc, wire
+from common.context import RequestContext
+from common.messages import CONDUCTOR_TOPIC
+from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
+
+
+class ConductorClient:
+    """Calls to whichever conductor takes them."""
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        self._rpc = rpc.Client(transport, CONDUCTOR_TOPIC)
+
+    # --- servers
+
+    def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
+        """Check and take quota, write the servers and their operations, begin the builds.
+
+        Raises QuotaExceeded (details: resource, limit, used, requested), NetworkNotFound,
+        Invalid (a fixed address that isn't free, more than one network to choose from).
+        """
+        return wire.load(CreatedServers, self._rpc.call(ctxt, "create_servers", request=request))
+
+    def act(self, ctxt: RequestContext, server_uuid: str, action: str, **params: Any) -> int:
+        """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
+
+        Raises ServerStateConflict (details: attribute, state, action, server_uuid) and
+        ServerNotFound. A second delete of a server that is being deleted changes nothing.
+        """
+        operation: int = self._rpc.call(
+            ctxt, "act", server_uuid=server_uuid, action=action, params=params
+        )
+        return operation
+
+    def update_server(
+        self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
+    ) -> None:
+        """Change name, description or hostname. Raises ServerNotFound."""
+        self._rpc.call(ctxt, "update_server", server_uuid=server_uuid, changes=dict(changes))
+
+    def set_server_metadata(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        metadata: Mapping[str, str],
+        *,
+        replace: bool,
+        delete: tuple[str, ...] = (),
+    ) -> dict[str, str]:
+        """Merge (or replace by) the metadata, drop the deleted keys; returns what now is.
+
+        Raises ServerNotFound; QuotaExceeded when there are more than ``metadata_items``.
+        """
+        now: dict[str, str] = self._rpc.call(
+            ctxt,
+            "set_server_metadata",
+            server_uuid=server_uuid,
+            metadata=dict(metadata),
+            replace=replace,
+            delete=list(delete),
+        )
+        return now
+
+    def set_server_tags(
+        self, ctxt: RequestContext, server_uuid: str, tags: tuple[str, ...]
+    ) -> None:
+        """Replace the tags. Raises ServerNotFound."""
+        self._rpc.call(ctxt, "set_server_tags", server_uuid=server_uuid, tags=list(tags))
+
+    # --- flavors
+
+    def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
+        """Returns the flavorid. Raises Conflict when name or id is taken."""
+        flavorid: str = self._rpc.call(ctxt, "create_flavor", flavor=flavor)
+        return flavorid
+
+    def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
+        """Change the description. Raises FlavorNotFound."""
+        self._rpc.call(ctxt, "update_flavor", flavorid=flavorid, description=description)
+
+    def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None:
+        """Raises FlavorNotFound. Servers made from it keep their copy."""
+        self._rpc.call(ctxt, "delete_flavor", flavorid=flavorid)
+
+    def set_flavor_extra_specs(
+        self,
+        ctxt: RequestContext,
+        flavorid: str,
+        specs: Mapping[str, str],
+        delete: tuple[str, ...] = (),
+    ) -> None:
+        """Merge the specs, drop the deleted keys. Raises FlavorNotFound."""
+        self._rpc.call(
+            ctxt,
+            "set_flavor_extra_specs",
+            flavorid=flavorid,
+            specs=dict(specs),
+            delete=list(delete),
+        )
+
+    def set_flavor_access(
+        self, ctxt: RequestContext, flavorid: str, project_id: str, *, allowed: bool
+    ) -> None:
+        """Let a project use a private flavor, or no longer.
+
+        Raises FlavorNotFound; Conflict when it may already; NotFound when it may not.
+        """
+        self._rpc.call(
+            ctxt, "set_flavor_access", flavorid=flavorid, project_id=project_id, allowed=allowed
+        )
+
+    # --- key pairs, quotas, services
+
+    def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None:
+        """Raises Conflict when the name is taken, QuotaExceeded over ``key_pairs``."""
+        self._rpc.call(ctxt, "create_keypair", keypair=keypair)
+
+    def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:
+        """Raises KeyPairNotFound."""
+        self._rpc.call(ctxt, "delete_keypair", user_id=user_id, name=name)
+
+    def set_quota(
+        self, ctxt: RequestContext, project_id: str, limits: Mapping[str, int], *, force: bool
+    ) -> None:
+        """Set limits (-1: none). Raises Invalid when one is below what is used, unless forced."""
+        self._rpc.call(ctxt, "set_quota", project_id=project_id, limits=dict(limits), force=force)
+
+    def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
+        """Back to the defaults."""
+        self._rpc.call(ctxt, "reset_quota", project_id=project_id)
+
+    def update_service(
+        self,
+        ctxt: RequestContext,
+        service_uuid: str,
+        *,
+        disabled: bool | None = None,
+        reason: str | None = None,
+        forced_down: bool | None = None,
+    ) -> None:
+        """Enable, disable or force down a service; what is None stays. Raises HostNotFound."""
+        self._rpc.call(
+            ctxt,
+            "update_service",
+            service_uuid=service_uuid,
+            disabled=disabled,
+            reason=reason,
+            forced_down=forced_down,
+        )
+
+    def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
+        """Forget a service. Raises HostNotFound; Conflict while servers are on its host."""
+        self._rpc.call(ctxt, "delete_service", service_uuid=service_uuid)

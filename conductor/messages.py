@@ -1,0 +1,98 @@
+"""What the API asks of the conductor. Plain values; the conductor checks again what can change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FlavorSnapshot:
+    """A flavor as it is when a server is created from it; sizes in MiB and GiB."""
+
+    id: str
+    """The flavorid that users see."""
+    name: str
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    ephemeral_gib: int = 0
+    swap_mib: int = 0
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NetworkWish:
+    """One requested interface: a network, and perhaps an address in it."""
+
+    network_id: str
+    fixed_ip: str | None = None
+    tag: str | None = None
+
+
+@dataclass(frozen=True)
+class CreateServers:
+    """A ``POST /servers``: one to many servers that differ in name and address only."""
+
+    name: str
+    flavor: FlavorSnapshot
+    image_id: str
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    min_count: int = 1
+    max_count: int = 1
+    networks: tuple[NetworkWish, ...] = ()
+    auto_network: bool = False
+    """``networks: auto``, or none given: the one network there is."""
+    description: str | None = None
+    hostname: str | None = None
+    key_name: str | None = None
+    public_key: str | None = None
+    key_type: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    user_data: str | None = None
+    """Base64."""
+    config_drive: bool = False
+    """What the user asked; the guest always has one."""
+    availability_zone: str | None = None
+    force_host: str | None = None
+    """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""
+    security_groups: tuple[str, ...] = ()
+    scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
+    admin_password: str | None = None
+
+
+@dataclass(frozen=True)
+class CreatedServers:
+    """The records that now exist, in launch order."""
+
+    reservation_id: str
+    uuids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NewFlavor:
+    """A flavor to be created; ``flavorid`` None: the conductor makes one (a UUID)."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    flavorid: str | None = None
+    ephemeral_gib: int = 0
+    swap_mib: int = 0
+    rxtx_factor: float = 1.0
+    is_public: bool = True
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class NewKeyPair:
+    """A public key to be kept for a user."""
+
+    user_id: str
+    name: str
+    type: str
+    fingerprint: str
+    public_key: str

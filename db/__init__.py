@@ -1,0 +1,1 @@
+"""The cloud database: schema, engines, migrations and read-side queries."""

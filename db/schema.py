@@ -1,0 +1,342 @@
+"""Every table of the cloud database.
+
+One row of ``servers`` answers a list without a join: what a list shows and what never changes
+(flavor, addresses) is kept in it as JSON.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from db.types import BigId, Json, UtcDateTime
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_N_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_UUID = sa.String(36)
+_NAME = sa.String(255)
+
+servers = sa.Table(
+    "servers",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("hostname", _NAME, nullable=False),
+    sa.Column("description", _NAME),
+    sa.Column("vm_state", sa.String(32), nullable=False),
+    sa.Column("task_state", sa.String(32)),
+    sa.Column("power_state", sa.Integer, nullable=False, default=0),
+    sa.Column("operation_id", BigId),  # the one that may move it now
+    sa.Column("reservation_id", sa.String(32), nullable=False),
+    sa.Column("launch_index", sa.Integer, nullable=False, default=0),
+    sa.Column("flavor", Json, nullable=False),  # as it was at the create
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mib", sa.Integer, nullable=False),
+    sa.Column("disk_gib", sa.Integer, nullable=False),
+    sa.Column("image_id", _UUID),
+    sa.Column("image_properties", Json, nullable=False),
+    sa.Column("key_name", _NAME),
+    sa.Column("public_key", sa.Text),
+    sa.Column("config_drive", sa.Boolean, nullable=False, default=True),
+    sa.Column("user_data", sa.Text),
+    sa.Column("availability_zone", _NAME),
+    sa.Column("pinned_availability_zone", _NAME),
+    sa.Column("host", _NAME),
+    sa.Column("node", _NAME),
+    sa.Column("cluster", _NAME),
+    sa.Column("vmid", sa.Integer),
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("tags", Json, nullable=False),
+    sa.Column("addresses", Json, nullable=False),  # [{network, network_id, ip, mac, version}]
+    sa.Column("scheduler_hints", Json, nullable=False),
+    sa.Column("security_groups", Json, nullable=False),
+    sa.Column("held", sa.Boolean, nullable=False, default=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Column("launched_at", UtcDateTime),
+    sa.Column("terminated_at", UtcDateTime),
+    sa.Column("deleted_at", UtcDateTime),
+    sa.Index("ix_servers_project", "project_id", "deleted_at", "created_at", "id"),
+    sa.Index("ix_servers_host", "host", "deleted_at"),
+)
+
+operations = sa.Table(
+    "operations",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("server_uuid", _UUID, nullable=False),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False, index=True),
+    sa.Column("global_request_id", sa.String(64), index=True),
+    sa.Column("action", sa.String(32), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False, default=1),
+    sa.Column("lease_owner", _NAME),
+    sa.Column("lease_expires_at", UtcDateTime),
+    sa.Column("not_before", UtcDateTime),
+    sa.Column("deadline", UtcDateTime),
+    sa.Column("context", Json, nullable=False),
+    sa.Column("params", Json, nullable=False),  # what was asked
+    sa.Column("plan", Json, nullable=False),  # what was decided and reserved
+    sa.Column("message", sa.Text),  # how it failed, in a sentence
+    sa.Column("started_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+    sa.Column("finished_at", UtcDateTime),
+    sa.Index("ix_operations_server", "server_uuid", "id"),
+    sa.Index("ix_operations_due", "state", "lease_expires_at"),
+)
+
+operation_events = sa.Table(
+    "operation_events",
+    metadata,
+    sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
+    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("sequence", sa.Integer, nullable=False),
+    sa.Column("host", _NAME),
+    sa.Column("started_at", UtcDateTime, nullable=False),
+    sa.Column("finished_at", UtcDateTime),
+    sa.Column("result", sa.String(16)),
+    sa.Column("upid", _NAME),
+    sa.Column("detail", Json, nullable=False),
+)
+
+transitions = sa.Table(
+    "transitions",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),
+    sa.Column("operation_id", BigId, nullable=False, index=True),
+    sa.Column("from_vm_state", sa.String(32), nullable=False),
+    sa.Column("from_task_state", sa.String(32)),
+    sa.Column("to_vm_state", sa.String(32), nullable=False),
+    sa.Column("to_task_state", sa.String(32)),
+    sa.Column("at", UtcDateTime, nullable=False),
+)
+
+faults = sa.Table(
+    "faults",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),
+    sa.Column("operation_id", BigId, nullable=False, index=True),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("code", sa.Integer, nullable=False),
+    sa.Column("category", sa.String(32), nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("host", _NAME),
+    sa.Column("upid", _NAME),
+    sa.Column("log_tail", Json, nullable=False),
+    sa.Column("cleaned", Json, nullable=False),
+    sa.Column("left", Json, nullable=False),
+    sa.Column("remedy", sa.Text),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+decisions = sa.Table(
+    "decisions",
+    metadata,
+    sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
+    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("server_uuid", _UUID, nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False, index=True),
+    sa.Column("body", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+vmid_bands = sa.Table(
+    "vmid_bands",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("low", sa.Integer, nullable=False),
+    sa.Column("high", sa.Integer, nullable=False),
+    sa.Column("next", sa.Integer, nullable=False),
+)
+
+vmids = sa.Table(
+    "vmids",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("vmid", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.String(16), nullable=False),  # reserved, quarantined
+    sa.Column("server_uuid", _UUID, index=True),  # None: a template's
+    sa.Column("operation_id", BigId),
+    sa.Column("reason", sa.Text),
+    sa.Column("since", UtcDateTime, nullable=False),
+)
+
+templates = sa.Table(
+    "templates",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("node", _NAME, primary_key=True),
+    sa.Column("storage", _NAME, primary_key=True),
+    sa.Column("image_id", _UUID, primary_key=True),
+    sa.Column("vmid", sa.Integer, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+flavors = sa.Table(
+    "flavors",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("flavorid", _NAME, nullable=False, unique=True),
+    sa.Column("name", _NAME, nullable=False, unique=True),
+    sa.Column("vcpus", sa.Integer, nullable=False),
+    sa.Column("memory_mib", sa.Integer, nullable=False),
+    sa.Column("disk_gib", sa.Integer, nullable=False),
+    sa.Column("ephemeral_gib", sa.Integer, nullable=False, default=0),
+    sa.Column("swap_mib", sa.Integer, nullable=False, default=0),
+    sa.Column("rxtx_factor", sa.Float, nullable=False, default=1.0),
+    sa.Column("is_public", sa.Boolean, nullable=False, default=True),
+    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
+    sa.Column("description", sa.Text),
+    sa.Column("extra_specs", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+flavor_access = sa.Table(
+    "flavor_access",
+    metadata,
+    sa.Column("flavor_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("project_id", _NAME, primary_key=True),
+)
+
+keypairs = sa.Table(
+    "keypairs",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("fingerprint", _NAME, nullable=False),
+    sa.Column("public_key", sa.Text, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("user_id", "name"),
+)
+
+quota_limits = sa.Table(
+    "quota_limits",
+    metadata,
+    sa.Column("project_id", _NAME, primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
+# One row a project, for its lock alone: usage is summed over the live servers under it.
+project_locks = sa.Table(
+    "project_locks", metadata, sa.Column("project_id", _NAME, primary_key=True)
+)
+
+services = sa.Table(
+    "services",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("binary", sa.String(64), nullable=False),
+    sa.Column("host", _NAME, nullable=False),
+    sa.Column("worker", _NAME, nullable=False),
+    sa.Column("availability_zone", _NAME, nullable=False),
+    sa.Column("disabled", sa.Boolean, nullable=False, default=False),
+    sa.Column("disabled_reason", _NAME),
+    sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
+    sa.Column("version", sa.String(32), nullable=False, default=""),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Column("last_seen_at", UtcDateTime),
+    sa.UniqueConstraint("binary", "host"),
+)
+
+hosts = sa.Table(
+    "hosts",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("host", _NAME, nullable=False, unique=True),
+    sa.Column("cluster", _NAME, nullable=False),
+    sa.Column("node", _NAME, nullable=False),
+    sa.Column("worker", _NAME, nullable=False),
+    sa.Column("facts", Json, nullable=False),  # common.messages.HostFacts
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+clusters = sa.Table(
+    "clusters",
+    metadata,
+    sa.Column("cluster", _NAME, primary_key=True),
+    sa.Column("facts", Json, nullable=False),  # common.messages.ClusterFacts
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+images = sa.Table(
+    "images",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("name", _NAME, nullable=False, index=True),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("size_bytes", sa.BigInteger, nullable=False),
+    sa.Column("virtual_size_bytes", sa.BigInteger),
+    sa.Column("disk_format", sa.String(16), nullable=False),
+    sa.Column("checksum", sa.String(128)),
+    sa.Column("min_disk_gib", sa.Integer, nullable=False, default=0),
+    sa.Column("min_ram_mib", sa.Integer, nullable=False, default=0),
+    sa.Column("properties", Json, nullable=False),
+    sa.Column("locations", Json, nullable=False),  # {cluster: volume id}
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+networks = sa.Table(
+    "networks",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("name", _NAME, nullable=False, index=True),
+    sa.Column("bridge", sa.String(32), nullable=False, unique=True),
+    sa.Column("vlan", sa.Integer),
+    sa.Column("mtu", sa.Integer, nullable=False, default=1500),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+subnets = sa.Table(
+    "subnets",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("network_id", _UUID, nullable=False, index=True),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("cidr", sa.String(64), nullable=False),
+    sa.Column("gateway_ip", sa.String(64)),
+    sa.Column("pool_start", sa.String(64), nullable=False),
+    sa.Column("pool_end", sa.String(64), nullable=False),
+    sa.Column("next_ip", sa.String(64), nullable=False),  # where the search goes on
+    sa.Column("dns_nameservers", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime, nullable=False),
+)
+
+ports = sa.Table(
+    "ports",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("network_id", _UUID, nullable=False, index=True),
+    sa.Column("subnet_id", _UUID),
+    sa.Column("server_uuid", _UUID, nullable=False, index=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("mac", sa.String(17), nullable=False, unique=True),
+    sa.Column("ip", sa.String(64)),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("subnet_id", "ip"),
+)

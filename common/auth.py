@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 from keystoneauth1 import adapter as ksa_adapter
+from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1 import loading
 from keystoneauth1 import session as ksa_session
 from keystonemiddleware import auth_token
 from oslo_config import cfg
 
+from common.errors import ConfigurationError
 from common.token_cache import TokenCache
 
 if TYPE_CHECKING:
@@ -236,10 +238,15 @@ def set_credentials(conf: cfg.ConfigOpts, group: str, values: Mapping[str, str])
 def service_session(conf: cfg.ConfigOpts, group: str) -> ksa_session.Session:
     """Return a session logged in as `group` of `conf` says; threads may share it.
 
-    No request is made before the first use. Raises keystoneauth1.exceptions.auth_plugins errors
-    when the options are incomplete.
+    No request is made before the first use. Raises ConfigurationError when the options are
+    incomplete.
     """
-    plugin = loading.load_auth_from_conf_options(conf, group)
+    try:
+        plugin = loading.load_auth_from_conf_options(conf, group)
+    except ksa_exceptions.AuthPluginException as error:
+        raise ConfigurationError(f"[{group}] doesn't say how to log in: {error}") from error
+    if plugin is None:
+        raise ConfigurationError(f"[{group}] doesn't say how to log in: auth_type is not set.")
     return loading.load_session_from_conf_options(
         conf, group, auth=plugin, session=_pooled(CONNECTIONS)
     )

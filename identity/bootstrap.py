@@ -2,7 +2,7 @@
 
 One process does what `keystone-manage db_sync`, `fernet_setup`, `credential_setup` and
 `bootstrap` do in four, because importing Keystone costs more than most of its work. The
-job arrives as JSON on standard input, so no password shows in an argument list or in an
+job arrives as a line of JSON on standard input, so no password shows in an argument list or in an
 environment; progress leaves on standard output as lines that start with `STEP`.
 
 Everything here may run again on a database that already has all or part of it.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import uuid
 from typing import Any
 
@@ -23,7 +24,8 @@ STEP = "step: "
 
 def main() -> None:
     """Read the job from standard input and make it true."""
-    job = Job.from_dict(json.load(sys.stdin))
+    job = Job.from_dict(json.loads(sys.stdin.readline()))
+    threading.Thread(target=_stop_with_parent, name="parent-watch", daemon=True).start()
     sys.argv[1:] = []
     _step("loading Keystone")
     _configure()
@@ -36,6 +38,15 @@ def main() -> None:
     _create_users(job, bootstrapper)
     _step("creating the catalog")
     _create_catalog(job)
+
+
+def _stop_with_parent() -> None:
+    """End this process when the parent's end of standard input closes, however it ends.
+
+    Otherwise a child left behind would write into the folder that the next start makes anew.
+    """
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 def _step(text: str) -> None:

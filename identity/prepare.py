@@ -70,17 +70,17 @@ def prepare(state_dir: Path, job: Job, progress: Progress) -> bool:
     folder = private_directory(state_dir / "keystone")
     log = private_directory(state_dir / "log") / "keystone.log"
     marker = folder / _MARKER
-    digest = _digest(job)
+    wanted = digest(job)
     done = _read_marker(marker)
     if done is None:
         shutil.rmtree(folder)
         private_directory(folder)
-    write_private(folder / "keystone.conf", _configuration(folder, job))
-    if done == digest:
+    write_private(folder / "keystone.conf", configuration(folder, job))
+    if done == wanted:
         return False
     _run_child(folder, log, job, progress)
     _sync(folder)
-    write_private(marker, digest + "\n")
+    write_private(marker, wanted + "\n")
     return True
 
 
@@ -93,7 +93,8 @@ def child_environment(folder: Path) -> dict[str, str]:
     return kept | {"PYTHONPATH": root, "OS_KEYSTONE_CONFIG_DIR": str(folder)}
 
 
-def _configuration(folder: Path, job: Job) -> str:
+def configuration(folder: Path, job: Job) -> str:
+    """Return the text of keystone.conf for a Keystone that lives in `folder`."""
     auth_url = next(entry.url for entry in job.endpoints if entry.type == "identity")
     values = {
         "folder": str(folder.resolve()),
@@ -103,7 +104,8 @@ def _configuration(folder: Path, job: Job) -> str:
     return _CONFIGURATION.format(**{key: text.replace("$", "$$") for key, text in values.items()})
 
 
-def _digest(job: Job) -> str:
+def digest(job: Job) -> str:
+    """Return what tells one job, done by one Keystone version, from another."""
     # The passwords are in secrets.json beside this; the digest tells an attacker no more.
     facts = {"keystone": importlib.metadata.version("keystone"), "format": 1, **job.to_dict()}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -117,8 +119,9 @@ def _read_marker(marker: Path) -> str | None:
 
 
 def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
-    with open_log(log) as log_fd:
-        child = subprocess.Popen(
+    with (
+        open_log(log) as log_fd,
+        subprocess.Popen(
             [sys.executable, "-m", "identity.bootstrap"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -127,14 +130,13 @@ def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
             cwd=folder,
             text=True,
             umask=0o077,
-        )
+        ) as child,
+    ):
         try:
             step = _follow(child, job, progress)
-            code = child.wait(timeout=_TIMEOUT_SECONDS)
+            code = child.wait(_TIMEOUT_SECONDS)
         finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+            child.kill()  # does nothing to one that has ended
     if code != 0:
         raise KeystoneFailed(f"Keystone failed while {step}; see {log}.", log=str(log))
 
@@ -143,8 +145,9 @@ def _follow(child: subprocess.Popen[str], job: Job, progress: Progress) -> str:
     """Hand the job over and report steps until the child closes its output; return the last."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with child.stdin as stdin:
-        json.dump(job.to_dict(), stdin)
+    with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code tells
+        child.stdin.write(json.dumps(job.to_dict()) + "\n")
+        child.stdin.flush()  # and stays open: its end tells the child that this process is gone
     step = "starting"
     for line in child.stdout:
         if line.startswith(STEP):

@@ -1,0 +1,98 @@
+"""What is in a prepared Keystone, asked over its API."""
+
+from __future__ import annotations
+
+import stat
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from openstack import connection
+from openstack.config import OpenStackConfig
+
+from identity.layout import INTERFACES, REGION
+from tests.functional.keystone_fixture import RunningKeystone, access_of
+
+ROLES = {
+    ("admin", "admin"): {"admin", "manager", "member", "reader"},
+    ("admin", "demo"): {"admin", "manager", "member", "reader"},
+    ("demo", "demo"): {"member", "reader"},
+    ("demo-reader", "demo"): {"reader"},
+    ("micronova", "service"): {"admin", "manager", "member", "reader", "service"},
+}
+
+
+@pytest.mark.parametrize(("user", "project"), ROLES)
+def test_roles(keystone: RunningKeystone, user: str, project: str) -> None:
+    session = keystone.session(user, project)
+    access = access_of(session)
+    assert set(access.role_names) == ROLES[user, project]
+    assert (access.username, access.project_name) == (user, project)
+
+
+def test_system_scope(keystone: RunningKeystone) -> None:
+    session = keystone.system_session()
+    assert access_of(session).system == {"all": True}
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_catalog(keystone: RunningKeystone, interface: str) -> None:
+    session = keystone.session()
+    services = access_of(session).service_catalog
+    found = services.get_urls(interface=interface, region_name=REGION)
+    base = keystone.base_url
+    assert set(found) == {
+        keystone.auth_url,
+        f"{base}/compute/v2.1",
+        f"{base}/placement",
+        f"{base}/image",
+        f"{base}/network",
+    }
+
+
+def test_projects(keystone: RunningKeystone) -> None:
+    session = keystone.session("admin", "admin")
+    answer = session.get(f"{keystone.auth_url}/projects").json()
+    assert {project["name"] for project in answer["projects"]} == {"admin", "demo", "service"}
+
+
+def test_version_document_has_the_public_url(keystone: RunningKeystone) -> None:
+    answer = keystone.session().get(keystone.auth_url, authenticated=False).json()
+    links = [urlsplit(link["href"]) for link in answer["version"]["links"]]
+    assert {link.port for link in links} == {keystone.server.port}
+
+
+@pytest.mark.parametrize("cloud", ["micronova", "micronova-admin", "micronova-demo"])
+def test_sdk_logs_in_with_the_client_file(keystone: RunningKeystone, cloud: str) -> None:
+    path = keystone.state_dir / "clouds.yaml"
+    config = OpenStackConfig(
+        config_files=[str(path)],
+        secure_files=[],
+        vendor_files=[],
+        load_envvars=False,
+        load_yaml_config=True,
+    )
+    with connection.Connection(config=config.get_one(cloud)) as cloud_connection:
+        assert cloud_connection.authorize()
+        wanted = yaml.safe_load(path.read_text())["clouds"][cloud]["auth"]["project_name"]
+        assert cloud_connection.current_project.name == wanted
+
+
+def test_only_the_owner_reads_what_is_written(keystone: RunningKeystone) -> None:
+    modes = {
+        str(path.relative_to(keystone.state_dir)): stat.S_IMODE(path.stat().st_mode)
+        for path in keystone.state_dir.rglob("*")
+        if path.is_file()
+    }
+    assert set(modes.values()) == {0o600}
+    assert {"clouds.yaml", "openrc", "secrets.json", "keystone/keystone.conf"} <= set(modes)
+
+
+def test_no_password_in_the_log_or_on_a_command_line(keystone: RunningKeystone) -> None:
+    log = keystone.server.log_path.read_text()
+    with open(f"/proc/{keystone.server.pid}/cmdline", "rb") as stream:
+        command = stream.read().decode()
+    with open(f"/proc/{keystone.server.pid}/environ", "rb") as stream:
+        environment = stream.read().decode()
+    for password in keystone.passwords.values():
+        assert password not in log + command + environment

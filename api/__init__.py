@@ -1,0 +1,1 @@
+"""HTTP in, RPC out: the compute, image and network APIs. Writes no database."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from keystoneauth1.access import AccessInfoV3
 from openstack import connection
 from openstack.config import OpenStackConfig
 
@@ -26,13 +27,15 @@ ROLES = {
 def test_roles(keystone: RunningKeystone, user: str, project: str) -> None:
     session = keystone.session(user, project)
     access = access_of(session)
-    assert set(access.role_names) == ROLES[user, project]
+    assert set(access.role_names or ()) == ROLES[user, project]
     assert (access.username, access.project_name) == (user, project)
 
 
 def test_system_scope(keystone: RunningKeystone) -> None:
     session = keystone.system_session()
-    assert access_of(session).system == {"all": True}
+    access = access_of(session)
+    assert isinstance(access, AccessInfoV3)
+    assert access.system == {"all": True}
 
 
 @pytest.mark.parametrize("interface", INTERFACES)

@@ -59,7 +59,7 @@ def session(server: Keystone, password: str) -> Session:
     )
 
 
-def urls(server: Keystone, password: str) -> set[str]:
+def urls(server: Keystone, password: str) -> set[str | None]:
     client = session(server, password)
     return set(access_of(client).service_catalog.get_urls())
 
@@ -194,9 +194,11 @@ def test_a_server_that_cannot_start_says_so(tmp_path: Path) -> None:
 
 
 _PARENT = """
-import sys, time
+import os, sys
 from pathlib import Path
 from identity.keystone import Keystone
+if sys.argv[2] == "pipe":
+    del os.pidfd_open  # as on a system without it
 server = Keystone(Path(sys.argv[1]), port=0)
 server.start()
 server.wait_ready(60)
@@ -205,11 +207,12 @@ sys.stdin.read()
 """
 
 
-def test_keystone_dies_with_its_parent(state_dir: Path) -> None:
+@pytest.mark.parametrize("way", ["pidfd", "pipe"])
+def test_keystone_dies_with_its_parent(state_dir: Path, way: str) -> None:
     """Even when the parent is killed and can't say goodbye."""
     root = Path(__file__).parents[3]
     with subprocess.Popen(
-        [sys.executable, "-c", _PARENT, str(state_dir)],
+        [sys.executable, "-c", _PARENT, str(state_dir), way],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,93 @@
+"""CPU time that the token check adds to a request, with a real Keystone behind it.
+
+Run `python -m benchmarks.token_check [requests]` in the repository's root.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from wsgiref.util import setup_testing_defaults
+
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from common import auth
+from identity.clouds import service_credentials
+from identity.keystone import Keystone
+from identity.layout import catalog
+from identity.passwords import load_passwords
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"ok"]
+
+
+def cpu_us(app: WSGIApplication, token: str, requests: int) -> float:
+    """Return the CPU time of one request in microseconds, the cache being warm."""
+    statuses: set[str] = set()
+
+    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
+        statuses.add(status)
+
+    def request() -> None:
+        environ: dict[str, Any] = {"HTTP_X_AUTH_TOKEN": token}
+        setup_testing_defaults(environ)
+        list(app(environ, start_response))
+
+    request()
+    start = time.process_time()
+    for _ in range(requests):
+        request()
+    assert statuses == {"200 OK"}, statuses
+    return (time.process_time() - start) / requests * 1e6
+
+
+def main(requests: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        state_dir = Path(folder)
+        server = Keystone(state_dir, port=0)
+        server.listen()
+        try:
+            passwords = load_passwords(state_dir)
+            start = time.monotonic()
+            server.prepare(
+                catalog(server.auth_url, "http://127.0.0.1:8774"), passwords, lambda step: None
+            )
+            prepared = time.monotonic()
+            server.start()
+            server.wait_ready(60)
+            print(f"prepared {prepared - start:.1f} s, up {time.monotonic() - prepared:.1f} s")
+            measure(service_credentials(server.auth_url, passwords), requests)
+        finally:
+            server.stop()
+
+
+def measure(credentials: dict[str, str], requests: int) -> None:
+    login: dict[str, Any] = {
+        key: credentials[key] for key in credentials.keys() - {"auth_type", "region_name"}
+    }
+    token = str(Session(Password(**login)).get_token())
+    bare = cpu_us(application, token, requests)
+    for with_catalog in (True, False):
+        conf = cfg.ConfigOpts()
+        auth.register(conf)
+        conf([], project="micronova", default_config_files=[])
+        uri = {"www_authenticate_uri": credentials["auth_url"]}
+        auth.set_credentials(conf, auth.GROUP, credentials | uri)
+        conf.set_override("include_service_catalog", with_catalog, group=auth.GROUP)
+        added = cpu_us(auth.protect(application, conf), token, requests) - bare
+        print(f"include_service_catalog={with_catalog}: {added:.0f} us CPU added to a request")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3000)

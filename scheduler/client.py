@@ -1,0 +1,33 @@
+"""The scheduler as the conductor sees it: the only module that others import."""
+
+from __future__ import annotations
+
+import oslo_messaging
+
+from common import rpc, wire
+from common.context import RequestContext
+from common.messages import SCHEDULER_TOPIC, Alternate, Decision, Requested
+
+
+class SchedulerClient:
+    """Calls to whichever scheduler takes them."""
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        self._rpc = rpc.Client(transport, SCHEDULER_TOPIC)
+
+    def select(
+        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+    ) -> Decision:
+        """Choose a host and claim it in placement.
+
+        With ``alternates`` of an earlier decision these are tried first, in order. ``host`` of
+        the answer is None when no host would do; then nothing is claimed and ``reason`` says why.
+        Raises Unavailable when the scheduler or placement doesn't answer.
+        """
+        return wire.load(
+            Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
+        )
+
+    def note_build(self, ctxt: RequestContext, host: str, *, ok: bool) -> None:
+        """Tell every scheduler how a build on a host ended."""
+        self._rpc.cast(ctxt, "note_build", fanout=True, host=host, ok=ok)

@@ -1,0 +1,77 @@
+"""Options of the scheduler."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+FILTERS = [
+    "service_up",
+    "service_enabled",
+    "node_healthy",
+    "forced_host",
+    "retry",
+    "availability_zone",
+    "resources",
+    "image_properties",
+    "image_reach",
+    "network_reach",
+    "storage_room",
+]
+
+OPTIONS = [
+    cfg.ListOpt(
+        "filters",
+        default=FILTERS,
+        help="Filters, in this order; entry points of the group micronova.scheduler.filters.",
+    ),
+    cfg.DictOpt(
+        "weighers",
+        default={"ram": "1.0", "cpu": "1.0", "build_failure": "10.0", "image_cached": "0.5"},
+        help="Weighers with their multipliers; entry points of the group "
+        "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
+        "spreading into packing.",
+    ),
+    cfg.IntOpt(
+        "alternates",
+        default=3,
+        min=0,
+        max=20,
+        help="Further hosts that travel with an operation, in case the chosen one fails.",
+    ),
+    cfg.IntOpt(
+        "candidates",
+        default=1000,
+        min=1,
+        help="How many candidates are asked of placement for one decision.",
+    ),
+    cfg.IntOpt(
+        "claim_attempts",
+        default=5,
+        min=1,
+        max=100,
+        help="How many hosts are tried to be claimed, best first, before the decision is made "
+        "anew once.",
+    ),
+    cfg.IntOpt(
+        "scores_kept",
+        default=10,
+        min=1,
+        help="For how many of the best hosts each weigher's score is kept with the decision.",
+    ),
+    cfg.IntOpt(
+        "reasons_kept",
+        default=200,
+        min=1,
+        help="How many refused hosts are kept with their reason; all are counted.",
+    ),
+    cfg.StrOpt(
+        "name",
+        help="Name of this scheduler in the list of services; default: the machine's host name "
+        "and the process ID.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare this module's options; idempotent."""
+    conf.register_opts(OPTIONS, group="scheduler")

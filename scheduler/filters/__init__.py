@@ -1,0 +1,1 @@
+"""Filters: plain functions ``(host, request) → reason | None``; the reason carries the numbers."""

@@ -1,0 +1,31 @@
+"""Is the host's agent there, enabled, and its node healthy?"""
+
+from __future__ import annotations
+
+from common.messages import Requested
+from scheduler.hosts import Host
+
+#: the standard trait that marks a disabled compute service in placement (as Nova sets it)
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
+
+#: a host whose agent was silent for longer is down; agents report every 10 s
+DOWN_SECONDS = 60.0
+
+
+def service_up(host: Host, request: Requested) -> str | None:
+    """Refuse hosts whose agent is silent."""
+    if host.silent_seconds <= DOWN_SECONDS:
+        return None
+    if host.silent_seconds == float("inf"):
+        return "its agent has not reported since the scheduler started"
+    return f"its agent is silent for {host.silent_seconds:.0f} s, {DOWN_SECONDS:.0f} s allowed"
+
+
+def service_enabled(host: Host, request: Requested) -> str | None:
+    """Refuse hosts that an administrator disabled."""
+    return "disabled by an administrator" if DISABLED_TRAIT in host.traits else None
+
+
+def node_healthy(host: Host, request: Requested) -> str | None:
+    """Refuse nodes that are offline, without quorum or lacking privileges."""
+    return None if host.facts.healthy else host.facts.health

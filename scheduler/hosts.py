@@ -1,0 +1,97 @@
+"""What is known of the hosts: frozen snapshots for a decision, and the table behind them."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from common.messages import Heartbeat, HostFacts
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host as one decision sees it. Sizes in MiB and GiB; capacities include the ratios."""
+
+    facts: HostFacts
+    silent_seconds: float = 0.0
+    """Since its agent was last heard."""
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    failures: float = 0.0
+    """Builds that failed here of late, decaying."""
+
+    @property
+    def name(self) -> str:
+        """The compute host's name."""
+        return self.facts.host
+
+    def free(self, resource_class: str) -> int:
+        """What is left of a resource class, in its unit."""
+        return self.capacity.get(resource_class, 0) - self.used.get(resource_class, 0)
+
+
+#: builds that failed on a host count half after this time
+FAILURE_HALF_LIFE_SECONDS = 600.0
+
+
+@dataclass
+class _Failures:
+    score: float
+    at: datetime.datetime
+
+
+class HostTable:
+    """Facts by resource provider, kept up to date by the agents' fanout; safe across threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._facts: dict[str, HostFacts] = {}
+        self._seen: dict[str, datetime.datetime] = {}
+        self._failures: dict[str, _Failures] = {}
+
+    def update(self, heartbeat: Heartbeat, now: datetime.datetime) -> None:
+        """Take over what a worker tells of its hosts."""
+        with self._lock:
+            for facts in heartbeat.facts:
+                self._facts[facts.uuid] = facts
+            for host in heartbeat.hosts:
+                self._seen[host] = now
+
+    def note_failure(self, host: str, now: datetime.datetime) -> None:
+        """A build failed there."""
+        with self._lock:
+            self._failures[host] = _Failures(self._decayed(host, now) + 1.0, now)
+
+    def note_success(self, host: str) -> None:
+        """A build succeeded there: what failed before no longer counts."""
+        with self._lock:
+            self._failures.pop(host, None)
+
+    def missing(self, uuids: Iterable[str]) -> bool:
+        """Whether nothing is known of one of these providers."""
+        with self._lock:
+            return any(uuid not in self._facts for uuid in uuids)
+
+    def all(self, now: datetime.datetime) -> dict[str, Host]:
+        """Every known host by provider UUID, without what placement knows."""
+        with self._lock:
+            return {
+                uuid: Host(
+                    facts, self._silent(facts.host, now), failures=self._decayed(facts.host, now)
+                )
+                for uuid, facts in self._facts.items()
+            }
+
+    def _silent(self, host: str, now: datetime.datetime) -> float:
+        seen = self._seen.get(host)
+        return float("inf") if seen is None else (now - seen).total_seconds()
+
+    def _decayed(self, host: str, now: datetime.datetime) -> float:
+        failures = self._failures.get(host)
+        if failures is None:
+            return 0.0
+        age = (now - failures.at).total_seconds()
+        return float(failures.score * 0.5 ** (age / FAILURE_HALF_LIFE_SECONDS))

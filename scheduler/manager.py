@@ -1,0 +1,48 @@
+"""The scheduler's RPC doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import clock, wire
+from common.context import RequestContext
+from common.messages import Alternate, Decision, Heartbeat, Requested
+from scheduler.decide import Decider
+from scheduler.hosts import HostTable
+
+
+class SchedulerManager:
+    """Topic ``scheduler``."""
+
+    def __init__(self, decider: Decider, table: HostTable) -> None:
+        self._decider = decider
+        self._table = table
+
+    def select(
+        self, ctxt: RequestContext, request: dict[str, Any], alternates: list[dict[str, Any]]
+    ) -> Decision:
+        """Choose and claim a host for one server."""
+        ctxt.server_uuid = request["server_uuid"]
+        return self._decider.decide(
+            ctxt,
+            wire.load(Requested, request),
+            tuple(wire.load(Alternate, item) for item in alternates),
+        )
+
+    def note_build(self, ctxt: RequestContext, host: str, ok: bool) -> None:
+        """A build on a host ended."""
+        if ok:
+            self._table.note_success(host)
+        else:
+            self._table.note_failure(host, clock.utcnow())
+
+
+class HostFactsManager:
+    """Topic ``host_facts``: what the agents tell everybody."""
+
+    def __init__(self, table: HostTable) -> None:
+        self._table = table
+
+    def update_hosts(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
+        """Take over what a worker knows of its hosts."""
+        self._table.update(wire.load(Heartbeat, heartbeat), clock.utcnow())

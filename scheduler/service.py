@@ -1,0 +1,85 @@
+"""A scheduler process: its RPC servers, and how it learns of the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import oslo_messaging
+import stevedore
+from oslo_config import cfg
+
+from common import context, liveness, rpc
+from common.errors import ConfigurationError
+from common.messages import ANNOUNCE_TOPIC, HOST_FACTS_TOPIC, SCHEDULER_TOPIC
+from placement.client import PlacementClient
+from scheduler.choose import Filter, Weigher
+from scheduler.decide import Decider
+from scheduler.hosts import HostTable
+from scheduler.manager import HostFactsManager, SchedulerManager
+
+FILTER_GROUP = "micronova.scheduler.filters"
+WEIGHER_GROUP = "micronova.scheduler.weighers"
+
+
+class SchedulerService:
+    """Starts and stops one scheduler."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        placement: PlacementClient,
+    ) -> None:
+        name = conf.scheduler.name or liveness.process_name()
+        self.table = HostTable()
+        decider = Decider(conf, placement, self.table, load_filters(conf), load_weighers(conf))
+        self._servers = [
+            rpc.Server(transport, SCHEDULER_TOPIC, name, [SchedulerManager(decider, self.table)]),
+            rpc.Server(
+                transport, HOST_FACTS_TOPIC, name, [HostFactsManager(self.table)], workers=1
+            ),
+        ]
+        self._announce = rpc.Client(transport, ANNOUNCE_TOPIC)
+        self._beat = liveness.Beat(transport, "nova-scheduler", name)
+
+    def start(self) -> None:
+        """Listen, and ask every agent to say all it knows."""
+        for server in self._servers:
+            server.start()
+        self._announce.cast(context.internal(), "announce", fanout=True)
+        self._beat.start()
+
+    def stop(self) -> None:
+        """Take no more requests, finish those taken."""
+        self._beat.stop()
+        for server in self._servers:
+            server.stop()
+
+
+def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:
+    """The configured filters, in order. Raises ConfigurationError for an unknown name."""
+    return {name: _load(FILTER_GROUP, name) for name in conf.scheduler.filters}
+
+
+def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
+    """The configured weighers with their multipliers. Raises ConfigurationError."""
+    return {
+        name: (_load(WEIGHER_GROUP, name), _number(name, text))
+        for name, text in conf.scheduler.weighers.items()
+    }
+
+
+def _load(group: str, name: str) -> Filter | Weigher:  # type: ignore[type-var]
+    try:
+        return stevedore.DriverManager(group, name, warn_on_missing_entrypoint=False).driver
+    except stevedore.exception.NoMatches as error:
+        raise ConfigurationError(f"There is no {name} in the entry points {group}.") from error
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"The multiplier of weigher {name} is no number: {text}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Weighers: plain functions ``(host, request) → float``; more is better."""

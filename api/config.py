@@ -1,0 +1,44 @@
+"""Options of the APIs."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = "api"
+
+OPTIONS = [
+    cfg.IntOpt(
+        "max_limit",
+        default=1000,
+        min=1,
+        max=10_000,
+        help="The most items that one answer to a list request holds; clients page on.",
+    ),
+    cfg.StrOpt(
+        "compute_link_prefix",
+        help="Public URL of the compute API up to, not including, /v2.1 (such as "
+        "https://cloud.example.org/compute), for the links in its answers. Without it links "
+        "follow the request: Host, X-Forwarded-Proto, -Host and -Prefix, and the mount point.",
+    ),
+    cfg.BoolOpt(
+        "enable_instance_password",
+        default=True,
+        help="Whether the answer to a server create tells adminPass.",
+    ),
+    cfg.IntOpt(
+        "service_down_seconds",
+        default=60,
+        min=5,
+        help="A compute service is down when it was not heard of for so many seconds.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare these options as `[api]` on `conf`; idempotent."""
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """The options for the sample configuration."""
+    return [(GROUP, list(OPTIONS))]

@@ -1,0 +1,60 @@
+"""How much of everything a project may have, unless its own limits say otherwise.
+
+Names and numbers are Nova's. Usage is never stored: it is summed over the live servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from oslo_config import cfg
+
+GROUP = "quota"
+UNLIMITED = -1
+
+#: resource → (default limit, what it counts)
+RESOURCES: Mapping[str, tuple[int, str]] = {
+    "instances": (10, "Servers of a project."),
+    "cores": (20, "Virtual CPUs of a project's servers."),
+    "ram": (51_200, "MiB of memory of a project's servers."),
+    "metadata_items": (128, "Metadata items of one server."),
+    "injected_files": (5, "Files that may be injected (not offered; clients ask for it)."),
+    "injected_file_content_bytes": (10_240, "Bytes of an injected file."),
+    "injected_file_path_bytes": (255, "Bytes of the path of an injected file."),
+    "key_pairs": (100, "Key pairs of a user."),
+    "server_groups": (10, "Server groups of a project."),
+    "server_group_members": (10, "Servers of one server group."),
+}
+
+DEFAULTS: Mapping[str, int] = {name: limit for name, (limit, _) in RESOURCES.items()}
+
+#: what is used up by servers; the other resources limit the size of a single thing
+COUNTED = ("instances", "cores", "ram")
+
+OPTIONS = [
+    cfg.IntOpt(
+        # Nova's option for this one is named differently from the quota.
+        "injected_file_path_length" if name == "injected_file_path_bytes" else name,
+        default=limit,
+        min=UNLIMITED,
+        help=f"{text} -1: unlimited. A project's own limit overrides it.",
+    )
+    for name, (limit, text) in RESOURCES.items()
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare the defaults as options of `[quota]`; idempotent."""
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
+    """The default limits of this installation: {resource: limit, -1 for unlimited}."""
+    return {
+        name: conf[GROUP][option.dest] for name, option in zip(RESOURCES, OPTIONS, strict=True)
+    }
+
+
+def allows(limit: int, wanted: int) -> bool:
+    """Whether so much in all stays within the limit."""
+    return limit == UNLIMITED or wanted <= limit

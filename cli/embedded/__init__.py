@@ -1,0 +1,1 @@
+"""The embedded cloud: one process tree, started and watched by `micronova up`."""

@@ -1,0 +1,279 @@
+"""PostgreSQL, RabbitMQ and memcached for tests: private, in a folder of their own, on free ports.
+
+The programs are Debian's; no service of the system is touched. Each runs as an unprivileged user
+(root's tests switch to one) and ends with the tests, however they end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from cli.embedded.child import die_with_parent
+
+START_SECONDS = 90
+
+
+def free_port() -> int:
+    """Return a TCP port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def program(name: str, *patterns: str) -> str | None:
+    """Return the path of a program: the last match of the patterns, or from PATH."""
+    found = [path for pattern in patterns for path in sorted(glob.glob(pattern))]
+    return found[-1] if found else shutil.which(name)
+
+
+INITDB = program("initdb", "/usr/lib/postgresql/*/bin/initdb")
+POSTGRES = program("postgres", "/usr/lib/postgresql/*/bin/postgres")
+RABBITMQ = program("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
+EPMD = program("epmd")
+MEMCACHED = program("memcached")
+
+
+def require(*programs: str | None) -> None:
+    """Skip where a program is missing; fail under CI, which installs them."""
+    if all(programs):
+        return
+    reason = "PostgreSQL, RabbitMQ or memcached is not installed on this machine"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """The unprivileged user that a program runs as; None: the one we are."""
+
+    name: str | None
+
+    def own(self, path: Path) -> Path:
+        """Give the folder to the user."""
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.name is not None:
+            entry = pwd.getpwnam(self.name)
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+        return path
+
+    @property
+    def keywords(self) -> Mapping[str, object]:
+        """What subprocess needs to switch to the user."""
+        if self.name is None:
+            return {}
+        entry = pwd.getpwnam(self.name)
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def account(*names: str) -> Account:
+    """Return the first of the users that exists; ourselves when we are not root."""
+    if os.geteuid() != 0:
+        return Account(None)
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return Account(next(name for name in (*names, "nobody") if name in known))
+
+
+@contextlib.contextmanager
+def running(
+    command: Sequence[str],
+    who: Account,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    stop_signal: int = signal.SIGTERM,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program in a session of its own, and end the whole session."""
+    with log.open("ab") as output:
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # type: ignore[call-overload]
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **(environment or {})},
+            cwd=log.parent,
+            start_new_session=True,
+            preexec_fn=die_with_parent,  # noqa: PLW1509
+            **who.keywords,
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(stop_signal)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_until(
+    what: str, check: Callable[[], bool], process: subprocess.Popen[bytes], log: Path
+) -> None:
+    """Ask again until the check holds; fail when the program ended or took too long."""
+    deadline = time.monotonic() + START_SECONDS
+    pause = threading.Event()
+    while not check():
+        tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+        assert process.poll() is None, f"{what} ended: {tail}"
+        assert time.monotonic() < deadline, f"{what} is not up: {tail}"
+        pause.wait(0.1)
+
+
+def listens(port: int) -> bool:
+    """Return whether something accepts connections there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """Give a folder that other users may pass through, gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="micronova-test-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def memcached() -> Iterator[str]:
+    """Run memcached; gives host:port."""
+    require(MEMCACHED)
+    assert MEMCACHED is not None
+    port = free_port()
+    who = account("memcache", "nobody")
+    with private_folder() as folder:
+        log = folder / "memcached.log"
+        command = [MEMCACHED, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "16"]
+        with running(command, who, log) as process:
+            wait_until("memcached", lambda: listens(port), process, log)
+            yield f"127.0.0.1:{port}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Postgres:
+    """A PostgreSQL server; its superuser is `postgres`, trusted on the loopback."""
+
+    port: int
+
+    def url(self, database: str, user: str = "postgres", password: str = "") -> str:
+        """Return the SQLAlchemy URL of a database."""
+        login = f"{user}:{password}" if password else user
+        return f"postgresql+psycopg://{login}@127.0.0.1:{self.port}/{database}"
+
+    def answers(self) -> bool:
+        """Return whether it takes statements already."""
+        import psycopg
+
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def execute(self, *statements: str, database: str = "postgres") -> None:
+        """Run statements as the superuser."""
+        import psycopg
+
+        where = f"host=127.0.0.1 port={self.port} user=postgres dbname={database}"
+        with psycopg.connect(where, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+
+_INITDB_OPTIONS = ("-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[Postgres]:
+    """Run PostgreSQL."""
+    require(INITDB, POSTGRES)
+    assert INITDB is not None
+    assert POSTGRES is not None
+    port = free_port()
+    who = account("postgres")
+    with private_folder() as folder:
+        data, log = who.own(folder / "data"), folder / "postgres.log"
+        subprocess.run(  # type: ignore[call-overload]
+            [INITDB, "-D", str(data), "-U", "postgres", "-A", "trust", *_INITDB_OPTIONS],
+            check=True,
+            capture_output=True,
+            cwd=data,
+            **who.keywords,
+        )
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": "",
+            "max_connections": 300,
+            "fsync": "off",
+        }
+        command = [POSTGRES, "-D", str(data)]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        # SIGINT: end at once, without waiting for clients.
+        with running(command, who, log, stop_signal=signal.SIGINT) as process:
+            server = Postgres(port)
+            wait_until("PostgreSQL", server.answers, process, log)
+            yield server
+
+
+@contextlib.contextmanager
+def rabbitmq() -> Iterator[str]:
+    """Run RabbitMQ with an epmd of its own; gives the transport URL."""
+    require(RABBITMQ, EPMD)
+    assert RABBITMQ is not None
+    assert EPMD is not None
+    port, distribution, names = free_port(), free_port(), free_port()
+    who = account("rabbitmq")
+    password = secrets.token_hex(16)
+    with private_folder() as folder:
+        home, log = who.own(folder / "home"), folder / "rabbitmq.log"
+        config = folder / "rabbitmq.conf"
+        config.write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{port}\n"
+            f"default_user = micronova\ndefault_pass = {password}\n"
+            "vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n"
+        )
+        config.chmod(0o644)
+        environment = {
+            "HOME": str(home),
+            "ERL_EPMD_PORT": str(names),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": f"micronova-{os.getpid()}-{port}@localhost",
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_CONFIG_FILE": str(config),
+            "RABBITMQ_MNESIA_BASE": str(home / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(home / "log"),
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
+            "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
+            # Nobody's cores are kept busy by an idle broker.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none +sbwtdcpu none",
+        }
+        with contextlib.ExitStack() as stack:
+            command = [EPMD, "-port", str(names), "-address", "127.0.0.1"]
+            daemon = stack.enter_context(running(command, who, folder / "epmd.log"))
+            wait_until("epmd", lambda: listens(names), daemon, folder / "epmd.log")
+            server = stack.enter_context(running([RABBITMQ], who, log, environment))
+            wait_until("RabbitMQ", lambda: listens(port), server, log)
+            yield f"rabbit://micronova:{password}@127.0.0.1:{port}/"

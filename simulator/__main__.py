@@ -1,0 +1,51 @@
+"""`python -m simulator`: run simulated clusters until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from simulator.server import Options, Simulator
+from simulator.versions import VERSIONS
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    found = argparse.ArgumentParser(prog="simulator", description="Proxmox VE clusters, simulated")
+    found.add_argument("--clusters", type=int, default=1, help="number of clusters")
+    found.add_argument("--nodes", type=int, default=3, help="nodes in each cluster")
+    found.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    found.add_argument(
+        "--port", type=int, default=8006,
+        help="port of the first cluster, the others follow; 0 picks free ports",
+    )
+    found.add_argument("--state-dir", type=Path, required=True, help="where state is kept")
+    found.add_argument("--speed", type=float, default=1.0, help="simulated seconds per second")
+    found.add_argument("--pve-version", choices=sorted(VERSIONS), default="9.2")
+    found.add_argument("--tls", action="store_true", help="HTTPS; clients trust ca.pem")
+    found.add_argument(
+        "--node-endpoints", action="store_true", help="one more port for every node"
+    )
+    found.add_argument("--token-file", type=Path, help="where the agent's token is written")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT."""
+    given = parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _signal, _frame: stopping.set())
+    with Simulator(Options(**vars(given))):
+        stopping.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+"""From a request to an answer, in the order in which the real server looks at it.
+
+Ordered faults, authentication, route (501), permission (403), the way to the node (595, 596, 500),
+parameters (400), handler. The whole way is one generator, so that any step may wait.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import IO, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import orjson
+
+from simulator.access import Identity
+from simulator.call import Call
+from simulator.cluster import Cluster
+from simulator.engine import Process, Sleep, Work
+from simulator.errors import Dropped, PveError, not_implemented, unauthorized
+from simulator.faults import Fault
+from simulator.params import validate
+from simulator.routes import AUTHENTICATED, WORLD, Route, Router
+from simulator.upload import read_multipart
+
+PREFIX = "/api2/json"
+AUTH_DELAY_SECONDS = 3.0
+PROXY_TIMEOUT_SECONDS = 30.0
+UNREACHABLE_SECONDS = 1.5
+MAX_BODY = 512 * 1024
+_METHODS = frozenset({"GET", "POST", "PUT", "DELETE"})
+
+
+@dataclass
+class Request:
+    """A request off the wire; header names in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: IO[bytes]
+    length: int
+
+
+@dataclass
+class Response:
+    """An answer for the wire."""
+
+    status: int
+    reason: str = "OK"
+    body: bytes = b""
+    content_type: str = "application/json;charset=UTF-8"
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a request came in: the cluster, and the node it was sent to ('' for any)."""
+
+    cluster: Cluster
+    node: str = ""
+
+    def contacted(self) -> str:
+        """The node that answers here, or '' when it is down."""
+        nodes = self.cluster.nodes
+        if self.node:
+            return self.node if nodes[self.node].up else ""
+        return next((name for name, node in nodes.items() if node.up), "")
+
+
+def _body(request: Request) -> dict[str, Any]:
+    if not request.length:
+        return {}
+    if request.length > MAX_BODY:
+        raise PveError("for data too large", 501, body=False)
+    raw = request.body.read(request.length)
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return _json(raw)
+    return _form(raw.decode("utf-8", "replace"))
+
+
+def _json(raw: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        text = raw.decode("utf-8", "replace")
+        if re.match(r"\{[^\"}\s]", text):
+            what = f"'\"' expected, at character offset 1 (before \"{text[1:]}\")"
+        else:
+            what = f"malformed JSON string, at character offset 0 (before \"{text}\")"
+        place = "at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 934."
+        raise PlainError(f"{what} {place}") from error
+    return found if isinstance(found, dict) else {}
+
+
+class PlainError(PveError):
+    """A failure outside the API formatter: the text itself is the body."""
+
+
+def _form(text: str) -> dict[str, Any]:
+    found = parse_qs(text, keep_blank_values=True)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+class Api:
+    """The API of all clusters."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    def answer(self, entry: Entry, request: Request) -> Response:
+        """Answer a request; raise Dropped when the connection is to be cut instead."""
+        parts = urlsplit(request.target)
+        path = unquote(parts.path)[len(PREFIX) :] or "/"
+        try:
+            extra: dict[str, Any] = {}
+            given: dict[str, Any] = _form(parts.query) if parts.query else {}
+            if request.method == "POST" and path.endswith("/upload"):
+                given |= self._upload(request, extra)
+            else:
+                given |= _body(request)
+            work = self._serve(entry, request, path, given, extra)
+            process = Process(work, entry.cluster.turn)
+            data = entry.cluster.engine.run(process)
+        except PveError as error:
+            return failure(error)
+        return Response(200, body=orjson.dumps({"data": data, **_total(extra)}))
+
+    @staticmethod
+    def _upload(request: Request, extra: dict[str, Any]) -> dict[str, Any]:
+        spooled = read_multipart(request.body, request.headers.get("content-type", ""))
+        extra["spooled"] = spooled
+        return {**spooled.fields, "filename": spooled.filename}
+
+    def _serve(
+        self, entry: Entry, request: Request, path: str, given: dict[str, Any],
+        extra: dict[str, Any],
+    ) -> Work:
+        cluster, method = entry.cluster, request.method
+        contacted = entry.contacted()
+        if not contacted:
+            raise Dropped
+        if method not in _METHODS:
+            raise PveError(f"method '{method}' not available", 501, body=False)
+        match = re.match(r"^/nodes/([^/]+)", path)
+        faults = cluster.faults.for_call(method, path, match.group(1) if match else "")
+        for fault in faults:
+            yield from before(fault)
+        found = self._router.find(method, path)
+        open_to_all = found is not None and found[0].permission == WORLD
+        try:
+            who = Identity("") if open_to_all else authenticate(cluster, request)
+        except PveError:
+            yield Sleep(AUTH_DELAY_SECONDS)
+            raise
+        if path == "/" and method == "GET":
+            return [{"subdir": one} for one in
+                    ("version", "cluster", "nodes", "storage", "access", "pools")]
+        if found is None:
+            raise not_implemented(method, path)
+        route, named = found
+        _check_permission(cluster, who, route, {**given, **named})
+        yield from _reach(cluster, route, named.get("node", ""), contacted)
+        params = validate(route.schema, {**given, **named})
+        call = Call(cluster, who, method, path, params, contacted, given, extra=extra)
+        try:
+            result = route.handler(call)
+            if inspect.isgenerator(result):
+                result = yield from result
+        except PveError as error:
+            if error.status == 401:
+                yield Sleep(AUTH_DELAY_SECONDS)
+            raise
+        for fault in faults:
+            yield from after(fault, call)
+        return result
+
+
+def _total(extra: Mapping[str, Any]) -> dict[str, int]:
+    return {"total": extra["total"]} if "total" in extra else {}
+
+
+def failure(error: PveError) -> Response:
+    """The answer that an error makes."""
+    if isinstance(error, PlainError):
+        return Response(error.status, error.reason, f"{error.text}\n".encode(), "")
+    if not error.body:
+        return Response(error.status, error.reason, content_type="")
+    message = error.text + ("\n" if error.newline else "")
+    body: dict[str, Any] = {"data": None, "message": message}
+    if error.errors is not None:
+        body["errors"] = dict(error.errors)
+    return Response(error.status, error.reason, orjson.dumps(body))
+
+
+def authenticate(cluster: Cluster, request: Request) -> Identity:
+    """Who asks: an API token, or a ticket with a CSRF token for writes. 401 otherwise."""
+    access = cluster.access
+    authorization = request.headers.get("authorization", "")
+    if authorization.startswith("PVEAPIToken"):
+        return access.authenticate_token(authorization[len("PVEAPIToken") :].lstrip("= "))
+    cookie: SimpleCookie = SimpleCookie()
+    try:
+        cookie.load(request.headers.get("cookie", ""))
+    except CookieError as error:
+        raise unauthorized("No ticket") from error
+    if "PVEAuthCookie" not in cookie:
+        raise unauthorized("No ticket")
+    who = access.authenticate_ticket(unquote(cookie["PVEAuthCookie"].value))
+    if request.method != "GET":
+        access.check_csrf(who.user, request.headers.get("csrfpreventiontoken", ""))
+    return who
+
+
+def _check_permission(
+    cluster: Cluster, who: Identity, route: Route, given: Mapping[str, Any]
+) -> None:
+    if who.tokenid and not route.token:
+        raise PveError("API tokens are not allowed here", 403)
+    permission = route.permission
+    if isinstance(permission, str):
+        assert permission in (AUTHENTICATED, WORLD)
+        return
+    template, *privileges = permission
+    names = re.findall(r"{(\w+)}", template)
+    if any(name not in given for name in names):
+        validate(route.schema, given)
+    path = template.format(**{name: given[name] for name in names})
+    legacy = [one for one in privileges if one != "VM.Monitor"] or privileges
+    known = cluster.access.roles["Administrator"]
+    wanted = [one for one in privileges if one in known] or legacy
+    cluster.access.require(who, path, *wanted)
+
+
+def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:
+    """The way to the node that answers, and to its privileged daemon."""
+    target = cluster.node(node) if node else cluster.nodes[contacted]
+    if not route.proxied:
+        target = cluster.nodes[contacted]
+    elif target.name != contacted:
+        if not target.up:
+            yield Sleep(UNREACHABLE_SECONDS)
+            raise PveError("No route to host", 595, body=False)
+        if target.proxy == "down":
+            raise PveError("Connection refused", 595, body=False)
+    if route.protected and target.daemon == "down":
+        raise PveError("Connection refused", 595, body=False)
+    if route.protected and target.daemon == "hung":
+        yield Sleep(PROXY_TIMEOUT_SECONDS)
+        raise PveError("Connection timed out", 596, body=False)
+
+
+def before(fault: Fault) -> Work:
+    """A fault that strikes before anything is done."""
+    if fault.action == "fail":
+        text = fault.text or "simulated failure"
+        raise PveError(text, fault.status, body=fault.status not in (401, 595, 596))
+    if fault.action == "drop":
+        raise Dropped
+    if fault.action == "slow":
+        yield Sleep(fault.seconds)
+    if fault.action == "hang":
+        yield Sleep(fault.seconds or PROXY_TIMEOUT_SECONDS)
+        raise PveError("Connection timed out", 596, body=False)
+
+
+def after(fault: Fault, call: Call) -> Work:
+    """A fault that strikes when everything is done, or in the task that was started."""
+    if fault.action in ("task-fail", "task-kill"):
+        for upid in call.started:
+            work = _strike(call.cluster, fault, upid)
+            call.cluster.engine.spawn(Process(work, call.cluster.turn))
+    if fault.action == "lose-answer":
+        yield Sleep(fault.seconds)
+        if fault.how == "drop":
+            raise Dropped
+        raise PveError("Connection timed out", 596, body=False)
+
+
+def _strike(cluster: Cluster, fault: Fault, upid: str) -> Work:
+    yield Sleep(fault.seconds)
+    if fault.action == "task-kill":
+        cluster.tasks.kill(upid)
+    else:
+        cluster.tasks.fail(upid, fault.text or "simulated task failure")
+
+
+def now_header() -> str:
+    """The time as HTTP writes it."""
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())

@@ -1,0 +1,70 @@
+"""One request to the API, as its handler sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from simulator.access import Identity
+from simulator.cluster import Cluster
+from simulator.engine import Work
+from simulator.errors import bad_parameters
+from simulator.model import Node, Vm
+from simulator.tasks import Job
+
+
+@dataclass
+class Call:
+    """Who asks what of which cluster; `params` are checked, path parts included."""
+
+    cluster: Cluster
+    who: Identity
+    method: str
+    path: str
+    params: dict[str, str]
+    contacted: str
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    upload: IO[bytes] | None = None
+    started: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def node(self) -> str:
+        """The node named in the path."""
+        return self.params["node"]
+
+    @property
+    def vmid(self) -> int:
+        """The VM named in the path."""
+        return int(self.params["vmid"])
+
+    def get(self, name: str, default: str = "") -> str:
+        """A parameter, or the default."""
+        return self.params.get(name, default)
+
+    def flag(self, name: str) -> bool:
+        """Tell whether a boolean parameter is set."""
+        return self.params.get(name) == "1"
+
+    def vm(self) -> Vm:
+        """The VM that the path names, which must be on the node that the path names."""
+        return self.cluster.vm(self.node, self.vmid)
+
+    def home(self) -> Node:
+        """The node that the path names."""
+        return self.cluster.node(self.node)
+
+    def skiplock(self) -> bool:
+        """Whether locks are to be ignored, which only the literal root@pam may ask."""
+        if not self.flag("skiplock"):
+            return False
+        if not self.who.root:
+            raise bad_parameters(skiplock="Only root may use this option.")
+        return True
+
+    def start(self, kind: str, subject: str | int, body: Callable[[Job], Work]) -> str:
+        """Start a task on the node that the path names and return its UPID."""
+        upid = self.cluster.tasks.start(self.home(), kind, str(subject), self.who, body)
+        self.started.append(upid)
+        return upid

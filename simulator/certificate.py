@@ -1,0 +1,62 @@
+"""A certificate of the simulator's own, so that TLS can be used and verified."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+import ssl
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+VALID_DAYS = 3650
+
+
+def server_context(directory: Path, host: str) -> ssl.SSLContext:
+    """A server's TLS context; `ca.pem` in the directory is what clients are to trust."""
+    certificate, key = directory / "ca.pem", directory / "tls-key.pem"
+    if not certificate.exists() or not key.exists():
+        _create(certificate, key, host)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def _create(certificate: Path, key: Path, host: str) -> None:
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Simulated Proxmox VE")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternatives: list[x509.GeneralName] = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        x509.IPAddress(ipaddress.ip_address("::1")),
+    ]
+    try:
+        alternatives.append(x509.IPAddress(ipaddress.ip_address(host)))
+    except ValueError:
+        alternatives.append(x509.DNSName(host))
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName(list(dict.fromkeys(alternatives))), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        .sign(private, hashes.SHA256())
+    )
+    plain = private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(plain)
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))

@@ -1,0 +1,303 @@
+"""One cluster: its objects, its turn (who may touch them), its locks, and saving them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.access import Access, Grant, Token, User
+from simulator.engine import Acquire, Engine, Lock, Release, Sleep, Work
+from simulator.errors import (
+    NO_QUORUM,
+    PveError,
+    flock_timeout,
+    no_config,
+    no_node,
+    no_storage,
+    read_only,
+)
+from simulator.faults import Faults
+from simulator.model import Node, Pool, Snapshot, Storage, Task, Vm, Volume
+from simulator.persistence import Store
+from simulator.tasks import TaskBook
+from simulator.versions import Version
+from simulator.volumes import Place, VolumeStore, parse_volid
+
+STORAGE_WAIT = 10.0
+STORAGE_WORK_CAP = 60.0
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Number, name and version of a cluster."""
+
+    index: int
+    name: str
+    version: Version
+
+
+class Cluster:
+    """A Proxmox VE cluster. Everything but the constructor needs the turn."""
+
+    def __init__(
+        self, identity: Identity, engine: Engine, store: Store, access: Access
+    ) -> None:
+        self.index, self.name, self.version = identity.index, identity.name, identity.version
+        self.engine = engine
+        self.access = access
+        self.nodes: dict[str, Node] = {}
+        self.storages: dict[str, Storage] = {}
+        self.pools: dict[str, Pool] = {}
+        self.vms: dict[int, Vm] = {}
+        self.volumes = VolumeStore()
+        self.data: dict[str, bytes] = {}
+        self.options: dict[str, Any] = {"mac_prefix": "BC:24:11"}
+        self.faults = Faults()
+        self.tasks = TaskBook(engine, self.turn, self._save_task, self._drop_task)
+        self.stats: dict[int, dict[str, Any]] = {}
+        self.stats_at = float("-inf")
+        self.memory: dict[str, int] = {}
+        self.memory_at = float("-inf")
+        self._store = store
+        self._guard = threading.RLock()
+        self._depth = 0
+        self._dirty: dict[tuple[str, str], object | None] = {}
+        self._locks: dict[str, Lock] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have the cluster for oneself; what changed is saved at the end."""
+        with self._guard:
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0 and self._dirty:
+                    self._flush()
+
+    def _flush(self) -> None:
+        changes = [(kind, key, value) for (kind, key), value in self._dirty.items()]
+        self._dirty.clear()
+        self._store.write(self.index, changes)
+
+    def save(self, kind: str, key: str, value: object) -> None:
+        """Have an object written when the turn ends."""
+        self._dirty[(kind, key)] = value
+
+    def drop(self, kind: str, key: str) -> None:
+        """Have an object removed when the turn ends."""
+        self._dirty[(kind, key)] = None
+
+    def _save_task(self, task: Task) -> None:
+        self.save("task", task.upid, task)
+
+    def _drop_task(self, task: Task) -> None:
+        self.drop("task", task.upid)
+
+    def save_access(self) -> None:
+        """Have users, grants and custom roles written; forget cached privileges."""
+        self.access.changed()
+        self.save("access", "users", list(self.access.users.values()))
+        self.save("access", "grants", self.access.grants)
+        roles = self.access.roles
+        custom = {name: sorted(privs) for name, privs in roles.items()}
+        self.save("access", "roles", custom)
+
+    def load(self) -> None:
+        """Read everything that an earlier process saved."""
+        read = self._store.read
+        self.nodes = {key: Node(**body) for key, body in read(self.index, "node")}
+        ordered = sorted(self.nodes.values(), key=lambda node: node.nodeid)
+        self.nodes = {node.name: node for node in ordered}
+        self.storages = {key: Storage(**body) for key, body in read(self.index, "storage")}
+        self.pools = {key: Pool(**body) for key, body in read(self.index, "pool")}
+        for _key, body in read(self.index, "vm"):
+            body["snapshots"] = {k: Snapshot(**v) for k, v in body["snapshots"].items()}
+            vm = Vm(**body)
+            self.vms[vm.vmid] = vm
+        for _key, body in read(self.index, "volume"):
+            self.volumes.add(Volume(**body))
+        self.data = dict(read(self.index, "data"))
+        self._load_access(dict(read(self.index, "access")))
+        with self.turn():
+            self.tasks.restore(Task(**body) for _key, body in read(self.index, "task"))
+
+    def _load_access(self, saved: dict[str, Any]) -> None:
+        for body in saved["users"]:
+            tokens = {name: Token(**token) for name, token in body.pop("tokens").items()}
+            self.access.users[body["userid"]] = User(**body, tokens=tokens)
+        self.access.grants = [Grant(**body) for body in saved["grants"]]
+        self.access.roles = {k: frozenset(v) for k, v in saved["roles"].items()}
+        self.access.pool_of = {
+            vmid: pool.poolid for pool in self.pools.values() for vmid in pool.vms
+        }
+
+    # nodes and quorum
+
+    def node(self, name: str) -> Node:
+        """The node of that name, or the resolver's complaint."""
+        node = self.nodes.get(name)
+        if node is None:
+            raise no_node(name)
+        return node
+
+    @property
+    def quorate(self) -> bool:
+        """Tell whether more than half of the nodes are there."""
+        if self.faults.standing("no-quorum"):
+            return False
+        return 2 * sum(node.up for node in self.nodes.values()) > len(self.nodes)
+
+    def check_quorum(self) -> None:
+        """500 without quorum."""
+        if not self.quorate:
+            raise PveError(NO_QUORUM)
+
+    # machines
+
+    def vm(self, node: str, vmid: int) -> Vm:
+        """The VM whose configuration lies on a node, or 500."""
+        vm = self.vms.get(vmid)
+        if vm is None or vm.node != node:
+            raise no_config(node, vmid)
+        return vm
+
+    def edit(self, vm: Vm) -> Vm:
+        """Open a configuration for writing: it is saved at the end of the turn."""
+        if not self.quorate:
+            raise read_only(vm.node, vm.vmid, self.nodes[vm.node].last_pid)
+        return self.touch(vm)
+
+    def touch(self, vm: Vm) -> Vm:
+        """Have a VM saved; for what runs, which needs no quorum."""
+        self.save("vm", str(vm.vmid), vm)
+        return vm
+
+    def add_vm(self, vm: Vm) -> Vm:
+        """Put a new configuration into the cluster."""
+        self.vms[vm.vmid] = vm
+        return self.edit(vm)
+
+    def remove_vm(self, vm: Vm) -> None:
+        """Unlink a configuration."""
+        self.edit(vm)
+        self.vms.pop(vm.vmid, None)
+        self.stats.pop(vm.vmid, None)
+        self.drop("vm", str(vm.vmid))
+
+    def set_pool(self, vmid: int, poolid: str | None) -> None:
+        """Move a VM into a pool, or out of all."""
+        old = self.access.pool_of.pop(vmid, None)
+        if old is not None and old in self.pools:
+            self.pools[old].vms.remove(vmid)
+            self.save("pool", old, self.pools[old])
+        if poolid is not None:
+            self.pools[poolid].vms.append(vmid)
+            self.access.pool_of[vmid] = poolid
+            self.save("pool", poolid, self.pools[poolid])
+        if old is not None or poolid is not None:
+            self.access.changed()
+
+    # storages and volumes
+
+    def storage(self, storage: str) -> Storage:
+        """The storage of that id, or 500."""
+        found = self.storages.get(storage)
+        if found is None:
+            raise no_storage(storage)
+        return found
+
+    def enabled_storage(self, storage: str, node: str) -> Storage:
+        """The storage, which must be enabled and on the node, or 500."""
+        found = self.storage(storage)
+        if found.disabled:
+            raise PveError(f"storage '{storage}' is disabled")
+        if not found.on(node):
+            raise PveError(f"storage '{storage}' is not available on node '{node}'")
+        return found
+
+    def place(self, storage: str, node: str) -> Place:
+        """Where a node's volumes on a storage lie."""
+        return (storage, "" if self.storage(storage).shared else node)
+
+    def volume(self, volid: str, node: str) -> Volume | None:
+        """The volume that a node sees under a volume id."""
+        name = parse_volid(volid)
+        return self.volumes.get(self.place(name.storage, node), name.name)
+
+    def add_volume(self, volume: Volume) -> Volume:
+        """Put a volume on its storage."""
+        self.volumes.add(volume)
+        self.save("volume", f"{volume.storage}/{volume.node}/{volume.name}", volume)
+        return volume
+
+    def remove_volume(self, volume: Volume) -> None:
+        """Take a volume from its storage."""
+        self.volumes.remove(volume)
+        key = f"{volume.storage}/{volume.node}/{volume.name}"
+        self.drop("volume", key)
+        if self.data.pop(key, None) is not None:
+            self.drop("data", key)
+
+    def keep_data(self, volume: Volume, data: bytes) -> None:
+        """Keep the bytes of a small volume."""
+        key = f"{volume.storage}/{volume.node}/{volume.name}"
+        self.data[key] = data
+        self.save("data", key, data)
+
+    def used(self, storage: Storage, node: str) -> int:
+        """Bytes used on a storage."""
+        if self.faults.standing("storage-full", storage=storage.id, node=node):
+            return storage.capacity
+        base = 2 << 30
+        return min(storage.capacity, base + self.volumes.used(self.place(storage.id, node)))
+
+    # locks
+
+    def lock(self, path: str) -> Lock:
+        """The lock of that name."""
+        found = self._locks.get(path)
+        if found is None:
+            found = self._locks[path] = Lock(path)
+        return found
+
+    def locks(self) -> list[Lock]:
+        """Locks that somebody holds or waits for."""
+        return [lock for lock in self._locks.values() if lock.holders or lock.waiters]
+
+    def lock_vm(self, node: str, vmid: int, timeout: float = 10.0, *, shared: bool = False) -> Work:
+        """Take the lock of a VM's configuration on a node; return it, or fail after the wait."""
+        path = f"/var/lock/qemu-server/lock-{vmid}.conf"
+        lock = self.lock(f"{node}:{path}")
+        if not (yield Acquire(lock, timeout, shared)):
+            raise flock_timeout(path)
+        return lock
+
+    def lock_storage(self, storage: str, node: str) -> Work:
+        """Take a storage's lock; return it, or fail after the wait."""
+        shared = self.storage(storage).shared
+        path = f"/var/lock/pve-manager/pve-storage-{storage}"
+        lock = self.lock(f"storage-{storage}" if shared else f"{node}:{path}")
+        if not (yield Acquire(lock, STORAGE_WAIT)):
+            if shared:
+                raise PveError(f"cfs-lock 'storage-{storage}' error: got lock request timeout")
+            raise flock_timeout(path)
+        return lock
+
+    def storage_work(self, storage: str, node: str, lock: Lock, seconds: float) -> Work:
+        """Do some seconds of work under a storage's lock, then give it back."""
+        for fault in self.faults.standing("storage-slow", storage=storage, node=node):
+            seconds += fault.seconds
+        yield Sleep(min(seconds, STORAGE_WORK_CAP))
+        if seconds > STORAGE_WORK_CAP:
+            raise PveError(f"'storage-{storage}'-locked command timed out - aborting")
+        yield Release(lock)
+
+    def uptime(self, node: Node) -> int:
+        """Seconds since a node was booted."""
+        return int(time.time() - node.booted)

@@ -1,0 +1,286 @@
+"""The control API under `/_sim/`: look inside, order failures, change the speed, start afresh."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from simulator.access import Identity
+from simulator.app import Entry, Request, Response
+from simulator.cluster import Cluster
+from simulator.engine import Engine, Process, Sleep, Work
+from simulator.faults import BadOrder, Fault
+from simulator.model import MIB, Volume
+from simulator.qemu.power import mark_stopped
+from simulator.volumes import content_of, format_of, owner_of, parse_volid
+
+KEPT_CALLS = 20_000
+
+
+class World(Protocol):
+    """What the control API needs of the simulator."""
+
+    clusters: list[Cluster]
+    engine: Engine
+
+    def reset(self) -> None:
+        """Start afresh."""
+
+
+class Recorder:
+    """The last requests, in order."""
+
+    def __init__(self) -> None:
+        self._calls: deque[dict[str, Any]] = deque(maxlen=KEPT_CALLS)
+        self._count = 0
+
+    def add(self, entry: Entry, request: Request, status: int, began: float) -> None:
+        """Keep one request; query strings are kept, bodies and headers are not."""
+        self._count += 1
+        self._calls.append(
+            {
+                "n": self._count,
+                "at": time.time(),
+                "cluster": entry.cluster.name,
+                "node": entry.node,
+                "method": request.method,
+                "path": urlsplit(request.target).path,
+                "query": urlsplit(request.target).query,
+                "status": status,
+                "ms": round((time.monotonic() - began) * 1000, 2),
+            }
+        )
+
+    def since(self, number: int) -> list[dict[str, Any]]:
+        """Requests after the given number."""
+        return [one for one in list(self._calls) if one["n"] > number]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._calls.clear()
+
+
+def state_of(cluster: Cluster) -> dict[str, Any]:
+    """Everything that matters of one cluster."""
+    with cluster.turn():
+        return {
+            "name": cluster.name,
+            "version": cluster.version.version,
+            "quorate": cluster.quorate,
+            "nodes": [asdict(node) for node in cluster.nodes.values()],
+            "vms": [
+                {**asdict(vm), "lock": vm.lock, "digest": vm.digest(),
+                 "pool": cluster.access.pool_of.get(vm.vmid, "")}
+                for vm in cluster.vms.values()
+            ],
+            "volumes": [
+                {**asdict(one), "volid": one.volid} for one in cluster.volumes.all()
+            ],
+            "pools": [asdict(pool) for pool in cluster.pools.values()],
+            "locks": [
+                {"name": lock.name, "holders": len(lock.holders), "waiters": len(lock.waiters)}
+                for lock in cluster.locks()
+            ],
+            "tasks": [asdict(task) for task in cluster.tasks.active()],
+            "faults": [fault.view() for fault in cluster.faults.orders.values()],
+        }
+
+
+_NODE_STATES: dict[str, tuple[str, Any, Any]] = {
+    "node-down": ("up", False, True),
+    "proxy-down": ("proxy", "down", "up"),
+    "daemon-down": ("daemon", "down", "up"),
+    "daemon-restart": ("daemon", "down", "up"),
+    "daemon-hung": ("daemon", "hung", "up"),
+}
+RESTART_SECONDS = 3.0
+
+
+def apply(cluster: Cluster, fault: Fault) -> None:
+    """Let a standing order take effect."""
+    if fault.action in _NODE_STATES:
+        name, value, _normal = _NODE_STATES[fault.action]
+        for node in _nodes(cluster, fault):
+            setattr(node, name, value)
+            cluster.save("node", node.name, node)
+            if fault.action == "node-down":
+                _lose_power(cluster, node.name)
+    elif fault.action == "token-revoked":
+        _revoke(cluster, fault, True)
+    if fault.action == "daemon-restart" and not fault.seconds:
+        fault.seconds = RESTART_SECONDS
+    if fault.seconds and fault.action != "storage-slow":
+        def later() -> Work:
+            yield Sleep(fault.seconds)
+            if cluster.faults.remove(fault.id) is not None:
+                undo(cluster, fault)
+
+        cluster.engine.spawn(Process(later(), cluster.turn))
+
+
+def undo(cluster: Cluster, fault: Fault) -> None:
+    """Put right what a standing order had changed."""
+    if fault.action in _NODE_STATES:
+        name, _value, normal = _NODE_STATES[fault.action]
+        for node in _nodes(cluster, fault):
+            setattr(node, name, normal)
+            cluster.save("node", node.name, node)
+    elif fault.action == "token-revoked":
+        _revoke(cluster, fault, False)
+
+
+def _nodes(cluster: Cluster, fault: Fault) -> Iterable[Any]:
+    return [one for one in cluster.nodes.values() if fault.node in ("", one.name)]
+
+
+def _lose_power(cluster: Cluster, node: str) -> None:
+    for task in cluster.tasks.active(node):
+        cluster.tasks.kill(task.upid)
+    for vm in cluster.vms.values():
+        if vm.node == node and vm.running:
+            mark_stopped(cluster, vm)
+
+
+def _revoke(cluster: Cluster, fault: Fault, revoked: bool) -> None:
+    for user in cluster.access.users.values():
+        for token in user.tokens.values():
+            name = Identity(user.userid, token.tokenid).authid
+            if fault.token in ("", name):
+                token.revoked = revoked
+    cluster.save_access()
+
+
+class Control:
+    """Answers `/_sim/…`. `cluster` in a body or query names the cluster; default: this port's."""
+
+    def __init__(self, world: World, recorder: Recorder) -> None:
+        self._world = world
+        self._recorder = recorder
+        self._doors: dict[tuple[str, str], Callable[[Entry, dict[str, Any]], Any]] = {
+            ("GET", "state"): self._state,
+            ("GET", "calls"): lambda entry, given: recorder.since(int(given.get("since", 0))),
+            ("DELETE", "calls"): lambda entry, given: recorder.clear(),
+            ("POST", "reset"): lambda entry, given: world.reset(),
+            ("GET", "clock"): lambda entry, given: self._clock(),
+            ("POST", "clock"): self._set_clock,
+            ("GET", "faults"): lambda entry, given: [
+                fault.view() for fault in self._cluster(entry, given).faults.orders.values()
+            ],
+            ("POST", "faults"): self._order,
+            ("DELETE", "faults"): self._cancel,
+            ("POST", "volume"): self._put_volume,
+            ("POST", "task"): self._task,
+        }
+
+    def answer(self, entry: Entry, request: Request) -> Response:
+        """Answer a control request."""
+        parts = urlsplit(request.target)
+        name = parts.path.removeprefix("/_sim/").strip("/")
+        given: dict[str, Any] = {key: value[0] for key, value in parse_qs(parts.query).items()}
+        raw = request.body.read(request.length) if request.length else b""
+        try:
+            if raw:
+                given |= orjson.loads(raw)
+            if (request.method, name) == ("GET", "volume"):
+                return self._volume(entry, given)
+            door = self._doors.get((request.method, name))
+            if door is None:
+                known = ", ".join(sorted(f"{m} /_sim/{n}" for m, n in self._doors))
+                return _json(404, {"error": f"no such door; there are {known}"})
+            return _json(200, door(entry, given))
+        except (BadOrder, ValueError, KeyError, TypeError) as error:
+            return _json(400, {"error": f"{type(error).__name__}: {error}"})
+
+    def _cluster(self, entry: Entry, given: dict[str, Any]) -> Cluster:
+        name = given.get("cluster")
+        if not name:
+            return entry.cluster
+        return next(one for one in self._world.clusters if one.name == name)
+
+    def _state(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        wanted = given.get("cluster")
+        found = [one for one in self._world.clusters if wanted in (None, one.name)]
+        return {"clusters": [state_of(one) for one in found], **self._clock()}
+
+    def _clock(self) -> dict[str, Any]:
+        clock = self._world.engine.clock
+        return {"speed": clock.speed, "simulated_seconds": clock.now()}
+
+    def _set_clock(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        if "speed" in given:
+            speed = float(given["speed"])
+            if not 0.001 <= speed <= 100_000:
+                raise BadOrder("speed is between 0.001 and 100000")
+            self._world.engine.set_speed(speed)
+        if given.get("statistics"):
+            for cluster in self._world.clusters:
+                with cluster.turn():
+                    cluster.stats_at = float("-inf")
+        return self._clock()
+
+    def _order(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            fault = cluster.faults.add(given)
+            apply(cluster, fault)
+            return fault.view()
+
+    def _cancel(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            if "id" in given:
+                one = cluster.faults.remove(int(given["id"]))
+                gone = [one] if one is not None else []
+            else:
+                gone = cluster.faults.clear()
+            for fault in gone:
+                undo(cluster, fault)
+            return {"removed": [fault.id for fault in gone]}
+
+    def _put_volume(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        """Put a volume on a storage that no configuration knows of."""
+        cluster = self._cluster(entry, given)
+        name = parse_volid(str(given["volid"]))
+        with cluster.turn():
+            node = str(given.get("node") or next(iter(cluster.nodes)))
+            place = cluster.place(name.storage, node)
+            size = int(given.get("size", 8 * MIB))
+            volume = cluster.add_volume(
+                Volume(*place, name.name, content_of(name.name), format_of(name.name), size,
+                       int(given.get("used", min(size, MIB))), owner_of(name.name), name.parent,
+                       virtual_size=int(given.get("virtual_size", 0)))
+            )
+            return {**asdict(volume), "volid": volume.volid}
+
+    def _volume(self, entry: Entry, given: dict[str, Any]) -> Response:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            node = str(given.get("node") or next(iter(cluster.nodes)))
+            volume = cluster.volume(str(given["volid"]), node)
+            if volume is None:
+                return _json(404, {"error": f"no volume {given['volid']} on {node}"})
+            data = cluster.data.get(f"{volume.storage}/{volume.node}/{volume.name}")
+            if data is None:
+                return _json(404, {"error": "the bytes of this volume were not kept"})
+            return Response(200, body=data, content_type="application/octet-stream")
+
+    def _task(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        """Kill a running worker, or let it fail."""
+        cluster, upid = self._cluster(entry, given), str(given["upid"])
+        with cluster.turn():
+            if given.get("action", "kill") == "kill":
+                cluster.tasks.kill(upid)
+            else:
+                cluster.tasks.fail(upid, str(given.get("text", "simulated task failure")))
+            return {"upid": upid, "running": upid in cluster.tasks.running}
+
+
+def _json(status: int, body: Any) -> Response:
+    reason = {200: "OK", 400: "Bad Request"}.get(status, "Not Found")
+    return Response(status, reason, orjson.dumps(body))

@@ -1,0 +1,175 @@
+"""Work on volumes: allocate, copy, clone, free. Each holds the storage's lock as the real one does.
+
+Allocation and cloning of one storage happen one after the other; copying data doesn't hold the lock.
+"""
+
+from __future__ import annotations
+
+import re
+
+from simulator.cluster import Cluster
+from simulator.engine import Sleep, Work
+from simulator.errors import Interrupted, PveError
+from simulator.model import MIB, Volume
+from simulator.tasks import Job
+from simulator.volumes import format_of, path_of
+
+ALLOCATE_SECONDS = 0.15
+CLONE_SECONDS = 0.25
+FREE_SECONDS = 0.1
+COPY_BYTES_PER_SECOND = 200_000_000
+EMPTY_QCOW2 = 200_704
+CLOUDINIT_SIZE = 4 * MIB
+MAX_IMAGE = 1 << 50
+
+_UNITS = (("T", 40), ("G", 30), ("M", 20), ("K", 10))
+
+
+def print_size(size: int) -> str:
+    """A size as configurations show it: the largest unit that divides it."""
+    for unit, shift in _UNITS:
+        if size and size % (1 << shift) == 0:
+            return f"{size >> shift}{unit}"
+    return str(size)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size with an optional unit letter."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])?", text)
+    if match is None:
+        raise PveError(f"unable to parse size '{text}'")
+    shift = dict(_UNITS).get(match.group(2) or "", 0)
+    return int(float(match.group(1)) * (1 << shift))
+
+
+def human(size: float) -> str:
+    """A size as transfer lines show it."""
+    for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.1f} {unit}"
+    return f"{float(size):.1f} B"
+
+
+def _formatting(path: str, image_format: str, size: int, backing: str = "") -> str:
+    if image_format != "qcow2":
+        return f"Formatting '{path}', fmt={image_format} size={size} preallocation=off"
+    cluster, extended = ("131072", "on") if backing else ("65536", "off")
+    base = f"backing_file={backing} backing_fmt=qcow2 " if backing else ""
+    return (
+        f"Formatting '{path}', fmt=qcow2 cluster_size={cluster} extended_l2={extended} "
+        f"preallocation=metadata compression_type=zlib size={size} {base}"
+        "lazy_refcounts=off refcount_bits=16"
+    )
+
+
+def allocate(  # noqa: PLR0913 - one allocation has that many facts
+    cluster: Cluster,
+    job: Job | None,
+    node: str,
+    storage_id: str,
+    vmid: int,
+    image_format: str,
+    size: int,
+    name: str = "",
+) -> Work:
+    """Make an empty volume and return it; without a name, the next free disk number."""
+    storage = cluster.enabled_storage(storage_id, node)
+    lock = yield from cluster.lock_storage(storage_id, node)
+    place = cluster.place(storage_id, node)
+    name = name or cluster.volumes.free_name(place, vmid, image_format)
+    path = path_of(storage, name)
+    if cluster.volumes.get(place, name) is not None:
+        raise PveError(f"disk image '{path}' already exists")
+    if job is not None:
+        job.log(_formatting(path, image_format, size))
+    if size >= MAX_IMAGE:
+        raise PveError(
+            f"unable to create image: qemu-img: {path}: The image size is too large for file "
+            f"format '{image_format}'"
+        )
+    used = min(size, EMPTY_QCOW2)
+    if cluster.used(storage, node) + used > storage.capacity:
+        raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
+    volume = cluster.add_volume(
+        Volume(*place, name, "images", image_format, size, used, vmid)
+    )
+    yield from cluster.storage_work(storage_id, node, lock, ALLOCATE_SECONDS)
+    return volume
+
+
+def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int) -> Work:
+    """Make a volume that is backed by a template's, and return it."""
+    storage = cluster.enabled_storage(base.storage, node)
+    lock = yield from cluster.lock_storage(base.storage, node)
+    place = (base.storage, base.node)
+    name = cluster.volumes.free_name(place, vmid, "qcow2")
+    own = name.partition("/")[2]
+    job.log(f"clone {base.name}: images, {own}, {vmid} to {own} (base=../{base.name})")
+    job.log(_formatting(path_of(storage, name), "qcow2", base.size, f"../{base.name}"))
+    if cluster.used(storage, node) + EMPTY_QCOW2 > storage.capacity:
+        raise PveError(
+            f"unable to create image: qemu-img: {path_of(storage, name)}: No space left on device"
+        )
+    volume = cluster.add_volume(
+        Volume(*place, name, "images", "qcow2", base.size, 528_384, vmid, base.name)
+    )
+    yield from cluster.storage_work(base.storage, node, lock, CLONE_SECONDS)
+    return volume
+
+
+def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) -> Work:
+    """Copy the data of a volume into another; takes time by size, not the storage's lock."""
+    size = source.virtual_size or source.size
+    storage = cluster.storage(target.storage)
+    command = (
+        f"command '/usr/bin/qemu-img convert -p -n -f {source.format} -O {target.format} "
+        f"{path_of(cluster.storage(source.storage), source.name)} "
+        f"zeroinit:{path_of(storage, target.name)}' failed"
+    )
+    steps = 10 if size > 64 * MIB else 1
+    total = human(size)
+    job.log(f"transferred 0.0 B of {total} (0.00%)")
+    try:
+        for step in range(1, steps + 1):
+            yield Sleep(size / COPY_BYTES_PER_SECOND / steps)
+            done = size * step / steps
+            job.log(f"transferred {human(done)} of {total} ({100 * step / steps:.2f}%)")
+    except Interrupted as signal:
+        raise PveError(f"copy failed: {command}: received interrupt") from signal
+    if target.storage not in cluster.storages:
+        raise PveError(f"copy failed: {command}: exit code 1")
+    grown = max(source.used, target.used) - target.used
+    if cluster.used(storage, node) + grown > storage.capacity:
+        job.log("qemu-img: error while writing: No space left on device")
+        raise PveError(f"copy failed: {command}: exit code 1")
+    resize(cluster, target, used=target.used + grown)
+
+
+def resize(cluster: Cluster, volume: Volume, *, size: int = 0, used: int = 0) -> None:
+    """Change what a volume says of its size."""
+    place = (volume.storage, volume.node)
+    if cluster.volumes.get(place, volume.name) is not volume:
+        return
+    cluster.volumes.remove(volume)
+    volume.size, volume.used = size or volume.size, used or volume.used
+    cluster.add_volume(volume)
+
+
+def free(cluster: Cluster, node: str, volid: str) -> Work:
+    """Remove a volume; returns whether it was there. A base that is still used is refused."""
+    storage_id = volid.partition(":")[0]
+    cluster.enabled_storage(storage_id, node)
+    lock = yield from cluster.lock_storage(storage_id, node)
+    volume = cluster.volume(volid, node)
+    if volume is not None:
+        if volume.base and cluster.volumes.children(volume):
+            raise PveError(f"base volume '{volume.name}' is still in use by linked cloned")
+        cluster.remove_volume(volume)
+    yield from cluster.storage_work(storage_id, node, lock, FREE_SECONDS)
+    return volume is not None
+
+
+def default_format(name: str) -> str:
+    """The format of a copy when none is asked for: that of the source."""
+    found = format_of(name)
+    return found if found in ("raw", "qcow2", "vmdk") else "raw"

@@ -1,0 +1,109 @@
+"""The one error of the simulator, and the texts that Proxmox VE gives for common failures.
+
+An error raised in a request becomes its answer; the same error raised in a task becomes the
+task's exit status. That is why a single class serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class PveError(Exception):
+    """A failure as Proxmox VE reports it: HTTP status, text, and a map of parameter errors."""
+
+    def __init__(
+        self,
+        text: str,
+        status: int = 500,
+        *,
+        errors: Mapping[str, str] | None = None,
+        body: bool = True,
+        newline: bool = True,
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+        self.errors = errors
+        self.body = body
+        self.newline = newline
+
+    @property
+    def reason(self) -> str:
+        """The text as it stands in the HTTP reason phrase: one line."""
+        return " ".join(self.text.split("\n")).strip()
+
+
+class Interrupted(PveError):
+    """A worker received SIGTERM (a task stopped through the API)."""
+
+    def __init__(self) -> None:
+        super().__init__("received interrupt")
+
+
+class Dropped(Exception):
+    """The connection is cut without an answer."""
+
+
+def bad_parameters(**errors: str) -> PveError:
+    """400 with an `errors` map; underscores in the names stand for dashes."""
+    return parameter_errors({name.replace("_", "-"): text for name, text in errors.items()})
+
+
+def parameter_errors(errors: Mapping[str, str]) -> PveError:
+    """400 "Parameter verification failed." with the given map."""
+    return PveError("Parameter verification failed.", 400, errors=errors)
+
+
+def forbidden(path: str, *privileges: str) -> PveError:
+    """403 that names the path and the privileges, any of which would have been enough."""
+    return PveError(f"Permission check failed ({path}, {'|'.join(privileges)})", 403)
+
+
+def unauthorized(text: str) -> PveError:
+    """401 without a body."""
+    return PveError(text, 401, body=False)
+
+
+def not_implemented(method: str, path: str) -> PveError:
+    """501 for a path or method the API doesn't have."""
+    return PveError(f"Method '{method} {path}' not implemented", 501, newline=False)
+
+
+def no_config(node: str, vmid: int) -> PveError:
+    """The VM has no configuration file on that node."""
+    return PveError(f"Configuration file 'nodes/{node}/qemu-server/{vmid}.conf' does not exist")
+
+
+def no_node(node: str) -> PveError:
+    """A node name that no resolver knows."""
+    return PveError(
+        f"hostname lookup '{node}' failed - failed to get address info for: {node}: "
+        "Temporary failure in name resolution"
+    )
+
+
+def no_storage(storage: str) -> PveError:
+    """A storage id that is not configured."""
+    return PveError(f"storage '{storage}' does not exist")
+
+
+def locked(lock: str) -> PveError:
+    """The configuration carries a lock."""
+    return PveError(f"VM is locked ({lock})")
+
+
+def flock_timeout(path: str) -> PveError:
+    """A file lock was not had in time."""
+    return PveError(f"can't lock file '{path}' - got timeout")
+
+
+def read_only(node: str, vmid: int, pid: int) -> PveError:
+    """Writing a configuration without quorum."""
+    return PveError(
+        f"unable to open file '/etc/pve/nodes/{node}/qemu-server/{vmid}.conf.tmp.{pid}'"
+        " - Permission denied"
+    )
+
+
+NO_QUORUM = "cluster not ready - no quorum?"

@@ -1,0 +1,86 @@
+"""The guest agent: silent while the guest boots, then a small Linux answers."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any
+
+from simulator.call import Call
+from simulator.engine import Sleep, Work
+from simulator.errors import PveError
+from simulator.model import Vm
+from simulator.propstring import split
+from simulator.qemu.network import parse_net
+
+PING_TIMEOUT_SECONDS = 3.0
+
+
+def _enabled(vm: Vm) -> bool:
+    return split(vm.config.get("agent", "0"), "enabled").get("enabled") == "1"
+
+
+def _answer(call: Call, result: Callable[[Vm], Any]) -> Work:
+    vm = call.vm()
+    if not _enabled(vm):
+        raise PveError("No QEMU guest agent configured")
+    if not vm.running:
+        raise PveError(f"VM {vm.vmid} is not running")
+    if call.cluster.engine.clock.now() < vm.agent_ready:
+        yield Sleep(PING_TIMEOUT_SECONDS)
+        raise PveError("QEMU guest agent is not running")
+    return {"result": result(vm)}
+
+
+def ping(call: Call) -> Work:
+    """`agent/ping`."""
+    return (yield from _answer(call, lambda vm: {}))
+
+
+def host_name(call: Call) -> Work:
+    """`agent/get-host-name`."""
+    return (yield from _answer(call, lambda vm: {"host-name": vm.config.get("name", "localhost")}))
+
+
+def interfaces(call: Call) -> Work:
+    """`agent/network-get-interfaces`: loopback and one interface per card."""
+    return (yield from _answer(call, _interfaces))
+
+
+def _interfaces(vm: Vm) -> list[dict[str, Any]]:
+    loopback = [("ipv4", "127.0.0.1", 8), ("ipv6", "::1", 128)]
+    found = [_interface("lo", "00:00:00:00:00:00", loopback)]
+    cards = sorted((name for name in vm.config if name.startswith("net")), key=lambda n: int(n[3:]))
+    for number, name in enumerate(cards):
+        mac = parse_net(vm.config[name]).get("macaddr", "00:00:00:00:00:00").lower()
+        addresses = []
+        given = split(vm.config.get(f"ipconfig{name[3:]}", ""), "ip").get("ip", "dhcp")
+        if "/" in given:
+            one = ipaddress.ip_interface(given)
+            addresses.append(("ipv4", str(one.ip), one.network.prefixlen))
+        else:
+            low = vm.vmid % 65000
+            addresses.append(("ipv4", f"10.{99 + number}.{low // 254}.{low % 254 + 1}", 16))
+        addresses.append(("ipv6", _link_local(mac), 64))
+        found.append(_interface(f"eth{number}", mac, addresses))
+    return found
+
+
+def _link_local(mac: str) -> str:
+    parts = [int(part, 16) for part in mac.split(":")]
+    parts[0] ^= 2
+    octets = [*parts[:3], 0xFF, 0xFE, *parts[3:]]
+    return str(ipaddress.IPv6Address(bytes([0xFE, 0x80, *[0] * 6, *octets])))
+
+
+def _interface(name: str, mac: str, addresses: list[tuple[str, str, int]]) -> dict[str, Any]:
+    counters = "bytes dropped errs packets".split()
+    return {
+        "name": name,
+        "hardware-address": mac,
+        "ip-addresses": [
+            {"ip-address-type": kind, "ip-address": address, "prefix": prefix}
+            for kind, address, prefix in addresses
+        ],
+        "statistics": {f"{way}-{what}": 0 for way in ("rx", "tx") for what in counters},
+    }

@@ -1,0 +1,228 @@
+"""`PUT`/`POST …/config`: setting, deleting, pending changes, disks that become unused."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Release, Sleep, Work
+from simulator.errors import PveError, bad_parameters
+from simulator.model import ConfigMap, Vm
+from simulator.qemu import drives, network, permits
+from simulator.qemu.create import unique_tags
+from simulator.qemu.drives import Builder, Drive, parse_drive
+from simulator.qemu.power import check_lock
+from simulator.tasks import Job
+from simulator.vmschema import is_drive, option
+from simulator.volumes import owner_of, parse_volid
+
+NOT_OPTIONS = (
+    "node", "vmid", "digest", "delete", "revert", "skiplock", "force", "background_delay",
+    "skip_cloud_init", "import-working-storage",
+)
+# Take effect at once even while the VM runs; so do disks and network cards (hotplug).
+FAST = frozenset(
+    "onboot shares startup description protection vmstatestorage hookscript tags lock name".split()
+)
+
+
+class Change:
+    """One update: what to set, what to delete, and under which digest."""
+
+    def __init__(self, call: Call) -> None:
+        self.digest = call.get("digest")
+        self.skip = call.skiplock()
+        self.set = {k: v for k, v in call.params.items() if k not in NOT_OPTIONS}
+        self.delete = [name for name in re.split(r"[,;\s\0]+", call.get("delete")) if name]
+        self.revert = [name for name in re.split(r"[,;\s\0]+", call.get("revert")) if name]
+        shown = {k: v for k, v in call.params.items() if k not in ("node", "vmid", "digest")}
+        self.line = " ".join(
+            f"-{name} {'<hidden>' if name == 'cipassword' else shown[name]}"
+            for name in sorted(shown)
+            if name not in ("background_delay", "skip_cloud_init")
+        )
+        if not self.set and not self.delete and not self.revert:
+            raise PveError("no options specified")
+        if "cdrom" in self.set:
+            self.set["ide2"] = f"{self.set.pop('cdrom')},media=cdrom"
+        self._check_names()
+
+    def _check_names(self) -> None:
+        for name in self.revert:
+            if option(name) is None:
+                raise bad_parameters(revert=f"unknown option '{name}'")
+        for name in self.delete:
+            if name in self.set:
+                raise bad_parameters(
+                    delete=f"you can't use '-{name}' and -delete {name}' at the same time"
+                )
+            if option(name) is None:
+                raise bad_parameters(delete=f"unknown option '{name}'")
+
+
+def _prepare(call: Call) -> Change:
+    change = Change(call)
+    cluster, who, vmid = call.cluster, call.who, call.vmid
+    drives.check_syntax(change.set)
+    for name in change.set:
+        if name.startswith("net"):
+            prefix = cluster.options["mac_prefix"]
+            change.set[name] = network.with_mac(change.set[name], prefix)
+    permits.options(cluster, who, vmid, None, change.delete)
+    permits.options(cluster, who, vmid, None, change.set)
+    permits.devices(cluster, who, vmid, None, change.set)
+    permits.storages(cluster, who, vmid, change.set)
+    permits.bridges(cluster, who, change.set)
+    _loaded(call, change)
+    return change
+
+
+def _loaded(call: Call, change: Change) -> Vm:
+    vm = call.vm()
+    if change.digest and change.digest != vm.digest():
+        raise PveError("checksum mismatch (file change by other user?)")
+    check_lock(vm, skip=change.skip)
+    memory = int(change.set.get("memory", "0").partition("=")[2] or change.set.get("memory", "0"))
+    if memory and int(change.set.get("balloon", vm.config.get("balloon", "0"))) > memory:
+        raise PveError("balloon value too large (must be smaller than assigned memory)")
+    return vm
+
+
+def put(call: Call) -> Work:
+    """Change a configuration and answer when it is done."""
+    change = _prepare(call)
+    lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+    yield from _update(call, change, None)
+    yield Release(lock)
+
+
+def post(call: Call) -> str:
+    """Change a configuration in a task."""
+    change = _prepare(call)
+
+    def body(job: Job) -> Work:
+        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        yield from _update(call, change, job)
+        yield Release(lock)
+
+    return call.start("qmconfig", call.vmid, body)
+
+
+def _update(call: Call, change: Change, job: Job | None) -> Work:
+    vm = _loaded(call, change)
+    if job is not None:
+        job.log(f"update VM {vm.vmid}: {change.line}")
+    call.cluster.edit(vm)
+    for name in change.revert:
+        vm.pending.pop(name, None)
+        if name in vm.pending_delete:
+            vm.pending_delete.remove(name)
+    for name in change.delete:
+        yield from _delete(call, vm, name, job)
+    for name in sorted(change.set):
+        if is_drive(name):
+            yield from _set_drive(call, vm, name, change.set[name], job)
+        else:
+            _set(vm, name, change.set[name])
+    yield Sleep(0.02)
+
+
+def _set(vm: Vm, name: str, value: str) -> None:
+    if name == "tags":
+        value = unique_tags(value)
+    elif name == "vmgenid" and value == "1":
+        value = str(uuid.uuid4())
+    if vm.running and name not in FAST and not name.startswith("net"):
+        if vm.config.get(name) == value:
+            vm.pending.pop(name, None)
+        else:
+            vm.pending[name] = value
+        return
+    vm.config[name] = value
+    if not value and name != "boot":
+        del vm.config[name]
+
+
+def _delete(call: Call, vm: Vm, name: str, job: Job | None) -> Work:
+    cluster = call.cluster
+    value = vm.config.get(name, vm.pending.get(name))
+    if value is None:
+        if job is not None:
+            job.log(f"cannot delete '{name}' - not set in current configuration!")
+        return
+    vm.pending.pop(name, None)
+    if name.startswith("unused"):
+        _check_protection(vm, f"can't remove unused disk '{value}'")
+        cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
+        yield from disks.free(cluster, call.node, value)
+        vm.config.pop(name, None)
+    elif is_drive(name):
+        _check_protection(vm, f"can't remove drive '{name}'")
+        permits.drive(cluster, call.who, vm.vmid, None, parse_drive(name, value))
+        vm.config.pop(name, None)
+        yield from _let_go(call, vm, parse_drive(name, value))
+        _leave_boot_order(vm, name)
+    elif vm.running and name not in FAST and not name.startswith("net"):
+        vm.pending_delete.append(name)
+    else:
+        vm.config.pop(name, None)
+
+
+def _check_protection(vm: Vm, text: str) -> None:
+    if vm.config.get("protection") == "1":
+        raise PveError(f"{text} - protection mode enabled")
+
+
+def _leave_boot_order(vm: Vm, name: str) -> None:
+    boot = vm.config.get("boot", "")
+    if boot.startswith("order="):
+        order = [one for one in boot[6:].split(";") if one and one != name]
+        vm.config["boot"] = "order=" + ";".join(order) if order else " "
+
+
+def _let_go(call: Call, vm: Vm, drive: Drive) -> Work:
+    """A drive leaves: cloud-init volumes are freed, the VM's own disks become unused."""
+    if not drive.storage or owner_of(parse_volid(drive.file).name) != vm.vmid:
+        return
+    if drive.cloudinit:
+        yield from disks.free(call.cluster, call.node, drive.file)
+    elif call.cluster.volume(drive.file, call.node) is not None:
+        add_unused(vm.config, drive.file)
+
+
+def add_unused(config: ConfigMap, volid: str) -> None:
+    """Keep a volume in the configuration as an unused disk."""
+    if volid in config.values():
+        return
+    number = 0
+    while f"unused{number}" in config:
+        number += 1
+    config[f"unused{number}"] = volid
+
+
+def _set_drive(call: Call, vm: Vm, name: str, value: str, job: Job | None) -> Work:
+    cluster = call.cluster
+    old = parse_drive(name, vm.config[name]) if name in vm.config else None
+    wanted = parse_drive(name, value)
+    if old is not None:
+        permits.drive(cluster, call.who, vm.vmid, None, old)
+    permits.drive(cluster, call.who, vm.vmid, None, wanted)
+    builder = Builder(cluster, call.node, vm.vmid, job)
+    try:
+        built = yield from builder.build({name: value})
+    except PveError:
+        for volume in builder.made:
+            yield from disks.free(cluster, call.node, volume.volid)
+        raise
+    cluster.edit(vm).config[name] = built[name]
+    new = parse_drive(name, built[name])
+    for unused in [key for key in vm.config if key.startswith("unused")]:
+        if vm.config[unused] == new.file:
+            del vm.config[unused]
+    if old is not None and old.file != new.file:
+        yield from _let_go(call, vm, old)
+    boot = vm.config.get("boot", "")
+    if new.cdrom and not new.cloudinit and boot.startswith("order=") and name not in boot:
+        vm.config["boot"] = f"{boot};{name}"

@@ -1,0 +1,110 @@
+"""`DELETE …/{vmid}`: disks first, then the configuration, whatever became of the disks."""
+
+from __future__ import annotations
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Release, Work
+from simulator.errors import PveError
+from simulator.model import Vm
+from simulator.qemu.drives import Drive, drives_of
+from simulator.qemu.power import check_lock
+from simulator.tasks import Job
+from simulator.volumes import owner_of, parse_volid
+
+
+def destroy(call: Call) -> str:
+    """Remove a VM and the disks its configuration names."""
+    skip = call.skiplock()
+    _early(call)
+    return call.start("qmdestroy", call.vmid, lambda job: _worker(call, job, skip))
+
+
+def _early(call: Call) -> Vm:
+    vm = call.vm()
+    if vm.config.get("protection") == "1":
+        raise PveError(f"can't remove VM {vm.vmid} - protection mode enabled")
+    if vm.running:
+        raise PveError(f"VM {vm.vmid} is running - destroy failed")
+    return vm
+
+
+def _worker(call: Call, job: Job, skip: bool) -> Work:
+    cluster = call.cluster
+    path = cluster.lock(f"{call.node}:/var/lock/qemu-server/lock-{call.vmid}.conf")
+    waited = not path.free_for(False)
+    if waited:
+        job.log("trying to acquire lock...")
+    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    if waited:
+        job.log(" OK")
+    vm = _early(call)
+    check_lock(vm, skip=skip or vm.lock == "suspended")
+    _check_base(call, vm)
+    yield from _free_disks(call, job, vm)
+    # The id stays taken until the end, by a configuration that says nothing else.
+    cluster.edit(vm).config = {"lock": "destroyed"}
+    vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
+    cluster.set_pool(vm.vmid, None)
+    _forget_grants(call, vm.vmid)
+    if call.flag("purge"):
+        job.log(f"purging VM {vm.vmid} from related configurations..")
+    cluster.remove_vm(vm)
+    yield Release(lock)
+
+
+def _check_base(call: Call, vm: Vm) -> None:
+    if not vm.template:
+        return
+    for drive in drives_of(vm.config, unused=True):
+        volume = call.cluster.volume(drive.file, call.node) if drive.storage else None
+        if volume is not None and volume.base and call.cluster.volumes.children(volume):
+            raise PveError(f"base volume '{drive.file}' is still in use by linked cloned")
+
+
+def _free_disks(call: Call, job: Job, vm: Vm) -> Work:
+    cluster = call.cluster
+    kept: set[str] = set()
+    owned = [
+        drive.file
+        for drive in drives_of(vm.config, unused=True)
+        if _owned(drive, vm.vmid)
+    ]
+    owned += [one.vmstate for one in vm.snapshots.values() if one.vmstate]
+    for volid in dict.fromkeys(owned):
+        try:
+            if cluster.faults.leak("L7", call.node, vm.vmid):
+                raise PveError(f"unable to remove '{volid}': device or resource busy")
+            yield from disks.free(cluster, call.node, volid)
+        except PveError as error:
+            kept.add(volid)
+            job.warn(f"Could not remove disk '{volid}', check manually: {error.text}")
+    if call.flag("destroy-unreferenced-disks"):
+        yield from _free_unreferenced(call, job, vm, kept)
+
+
+def _owned(drive: Drive, vmid: int) -> bool:
+    return bool(drive.storage) and owner_of(parse_volid(drive.file).name) == vmid
+
+
+def _free_unreferenced(call: Call, job: Job, vm: Vm, kept: set[str]) -> Work:
+    cluster = call.cluster
+    for storage in list(cluster.storages.values()):
+        if storage.disabled or not storage.on(call.node) or "images" not in storage.content:
+            continue
+        place = cluster.place(storage.id, call.node)
+        for volume in cluster.volumes.list(place, vm.vmid):
+            if volume.volid in kept:
+                continue
+            try:
+                yield from disks.free(cluster, call.node, volume.volid)
+            except PveError as error:
+                job.warn(error.text)
+
+
+def _forget_grants(call: Call, vmid: int) -> None:
+    access = call.cluster.access
+    path = f"/vms/{vmid}"
+    if any(grant.path == path for grant in access.grants):
+        access.grants = [grant for grant in access.grants if grant.path != path]
+        call.cluster.save_access()

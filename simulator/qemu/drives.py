@@ -1,0 +1,204 @@
+"""Drives of a virtual machine: reading their options, and making the volumes they ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from simulator import disks, propstring
+from simulator.cluster import Cluster
+from simulator.engine import Work
+from simulator.errors import PveError, bad_parameters, parameter_errors
+from simulator.model import KIB, Volume
+from simulator.tasks import Job
+from simulator.vmschema import is_drive
+from simulator.volumes import content_of, owner_of, parse_volid, path_of
+
+_NEW_DISK = re.compile(r"^([^/:\s]+):(\d+(?:\.\d+)?)$")
+_NOT_KEPT = ("file", "import-from", "format")
+
+
+@dataclass
+class Drive:
+    """A parsed drive option."""
+
+    name: str
+    file: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def new(self) -> tuple[str, float] | None:
+        """Storage and size in GiB when the drive asks for a new volume."""
+        match = _NEW_DISK.match(self.file)
+        return (match.group(1), float(match.group(2))) if match else None
+
+    @property
+    def storage(self) -> str:
+        """The storage the drive is on, or nothing."""
+        return self.file.partition(":")[0] if ":" in self.file else ""
+
+    @property
+    def cloudinit(self) -> bool:
+        """Tell whether this is a cloud-init drive, made or to be made."""
+        tail = self.file.rpartition("/")[2]
+        return self.file.endswith(":cloudinit") or bool(re.match(r"vm-\d+-cloudinit", tail))
+
+    @property
+    def cdrom(self) -> bool:
+        """Tell whether this is a CD-ROM, a cloud-init drive included."""
+        return self.cloudinit or self.options.get("media") == "cdrom"
+
+    def text(self) -> str:
+        """The option as a configuration holds it."""
+        kept = {key: value for key, value in self.options.items() if key not in _NOT_KEPT}
+        return propstring.join(self.file, kept)
+
+
+def parse_drive(name: str, text: str) -> Drive:
+    """Read a drive option."""
+    found = propstring.split(text, "file")
+    return Drive(name, found.pop("file", ""), found)
+
+
+def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Drive]:
+    """The drives of a configuration by name; unused disks too when asked."""
+    for name in sorted(config):
+        if is_drive(name) or (unused and name.startswith("unused")):
+            yield parse_drive(name, config[name])
+
+
+def check_syntax(params: dict[str, str]) -> None:
+    """400 for drives that can't be meant like that."""
+    for name in sorted(params):
+        if not is_drive(name):
+            continue
+        drive = parse_drive(name, params[name])
+        new = drive.new
+        if "import-from" in drive.options and (new is None or new[1] != 0):
+            raise parameter_errors(
+                {
+                    name: "'import-from' requires special syntax - "
+                    "use <storage ID>:0,import-from=<source>"
+                }
+            )
+        is_iso = ":" in drive.file and content_of(drive.file.partition(":")[2]) == "iso"
+        if is_iso and drive.options.get("media") != "cdrom":
+            raise parameter_errors(
+                {name: "explicit 'media=cdrom' is required for iso images"}
+            )
+
+
+@dataclass
+class Builder:
+    """Makes the volumes for one VM; `made` lists what to free when a later one fails."""
+
+    cluster: Cluster
+    node: str
+    vmid: int
+    job: Job | None
+    made: list[Volume] = field(default_factory=list)
+    before_copy: Callable[[Volume], None] | None = None
+
+    def build(self, params: Mapping[str, str]) -> Work:
+        """Make the volumes that drives ask for; return the drives as they are to be written."""
+        built: dict[str, str] = {}
+        for drive in drives_of(params):
+            done = yield from self._one(drive)
+            built[drive.name] = done.text()
+        return built
+
+    def _one(self, drive: Drive) -> Work:
+        new = drive.new
+        if drive.file in ("none", "cdrom"):
+            return drive
+        if drive.cloudinit and drive.file.endswith(":cloudinit"):
+            yield from self._cloudinit(drive)
+        elif new is not None and "import-from" in drive.options:
+            yield from self._import(drive, new[0])
+        elif new is not None:
+            yield from self._empty(drive, *new)
+        else:
+            self._existing(drive)
+            return drive
+        if self.job is not None:
+            self.job.log(f"{drive.name}: successfully created disk '{drive.text()}'")
+        return drive
+
+    def _cloudinit(self, drive: Drive) -> Work:
+        image_format = drive.options.get("format", "qcow2")
+        extension = "" if image_format == "raw" else f".{image_format}"
+        name = f"{self.vmid}/vm-{self.vmid}-cloudinit{extension}"
+        volume = yield from disks.allocate(
+            self.cluster, self.job, self.node, drive.storage, self.vmid, image_format,
+            disks.CLOUDINIT_SIZE, name,
+        )
+        self.made.append(volume)
+        drive.file = volume.volid
+        drive.options["media"] = "cdrom"
+
+    def _empty(self, drive: Drive, storage: str, gibibytes: float) -> Work:
+        size = int(gibibytes * (1 << 30))
+        image_format = drive.options.get("format", "raw")
+        if drive.name == "efidisk0":
+            size = 528 * KIB if drive.options.get("efitype") == "4m" else 128 * KIB
+        elif drive.name == "tpmstate0":
+            size, image_format = disks.CLOUDINIT_SIZE, "raw"
+        volume = yield from disks.allocate(
+            self.cluster, self.job, self.node, storage, self.vmid, image_format, size
+        )
+        self._use(drive, volume)
+
+    def _import(self, drive: Drive, storage: str) -> Work:
+        wanted = drive.options["import-from"]
+        source, managed = self._source(wanted), not wanted.startswith("/")
+        own = disks.default_format(source.name) if managed else "raw"
+        image_format = drive.options.get("format", own)
+        if self.job is not None and managed:
+            self.job.log(f"create full clone of drive ({wanted})")
+        size = source.virtual_size or source.size
+        volume = yield from disks.allocate(
+            self.cluster, self.job, self.node, storage, self.vmid, image_format, size
+        )
+        self._use(drive, volume)
+        if self.job is None:
+            return
+        if managed:
+            self.job.log(f"allocated target volume '{volume.volid}'")
+        if self.before_copy is not None:
+            self.before_copy(volume)
+        try:
+            yield from disks.copy(self.cluster, self.job, self.node, source, volume)
+        except PveError as error:
+            raise PveError(f"cannot import from '{wanted}' - {error.text}") from error
+
+    def _source(self, wanted: str) -> Volume:
+        if wanted.startswith("/"):
+            for volume in self.cluster.volumes.all():
+                storage = self.cluster.storages[volume.storage]
+                here = volume.node in ("", self.node)
+                if here and path_of(storage, volume.name) == wanted:
+                    return volume
+            raise PveError(f"can't find file '{wanted}'")
+        found = self.cluster.volume(wanted, self.node)
+        if found is None:
+            name = parse_volid(wanted)
+            storage = self.cluster.storage(name.storage)
+            raise PveError(f"failed to stat '{path_of(storage, name.name)}'")
+        return found
+
+    def _existing(self, drive: Drive) -> None:
+        volume = self.cluster.volume(drive.file, self.node)
+        if volume is None:
+            raise PveError(f"volume '{drive.file}' does not exist")
+        owner = owner_of(volume.name)
+        if owner not in (0, self.vmid):
+            raise bad_parameters(
+                **{drive.name: f"disk '{drive.file}' is owned by VM {owner}"}
+            )
+        drive.options["size"] = disks.print_size(volume.size)
+
+    def _use(self, drive: Drive, volume: Volume) -> None:
+        self.made.append(volume)
+        drive.file = volume.volid
+        drive.options["size"] = disks.print_size(volume.size)

@@ -1,0 +1,229 @@
+"""Starting, stopping, resetting, pausing: one worker each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from simulator.call import Call
+from simulator.cluster import Cluster
+from simulator.engine import Release, Sleep, Work
+from simulator.errors import PveError, locked, no_config
+from simulator.model import Vm
+from simulator.qemu.drives import drives_of
+from simulator.qemu.network import parse_net
+from simulator.tasks import Job
+
+START_SECONDS = 0.8
+STOP_SECONDS = 0.5
+RESET_SECONDS = 0.2
+PAUSE_SECONDS = 0.2
+GUEST_SHUTDOWN_SECONDS = 3.0
+AGENT_AFTER_SECONDS = 10.0
+SHUTDOWN_TIMEOUT = 60.0
+
+Step = Callable[[Cluster, Job, Vm], Work]
+
+
+def check_lock(vm: Vm, *, skip: bool = False) -> None:
+    """500 when the configuration is locked."""
+    if vm.lock and not skip:
+        raise locked(vm.lock)
+
+
+def mark_stopped(cluster: Cluster, vm: Vm) -> None:
+    """The process is gone; what was pending becomes the configuration."""
+    vm.status = vm.qmp = "stopped"
+    vm.pid, vm.started, vm.agent_ready = 0, 0.0, 0.0
+    cluster.touch(vm)
+    if cluster.quorate:
+        apply_pending(vm)
+
+
+def apply_pending(vm: Vm) -> None:
+    """Make pending changes the configuration, as a stop and the next start do."""
+    for name in vm.pending_delete:
+        vm.config.pop(name, None)
+    vm.config.update(vm.pending)
+    vm.pending, vm.pending_delete = {}, []
+
+
+def start(call: Call) -> str:
+    """`status/start`."""
+    skip = call.skiplock()
+    call.cluster.check_quorum()
+    return launch(call, call.vmid, skip)
+
+
+def launch(call: Call, vmid: int, skip: bool = False) -> str:
+    """Start the worker that starts a VM; also for `start=1` on create."""
+    return call.start("qmstart", vmid, lambda job: _start(call, job, vmid, skip))
+
+
+def _start(call: Call, job: Job, vmid: int, skip: bool) -> Work:
+    cluster, node = call.cluster, call.node
+    lock = yield from cluster.lock_vm(node, vmid)
+    vm = cluster.vm(node, vmid)
+    suspended = vm.lock == "suspended"
+    check_lock(vm, skip=skip or suspended)
+    if vm.template:
+        raise PveError("you can't start a vm if it's a template")
+    if vm.running:
+        raise PveError(f"VM {vmid} already running")
+    if not vm.running and (vm.pending or vm.pending_delete):
+        apply_pending(cluster.edit(vm))
+    _check_resources(cluster, vm)
+    if any(one.cloudinit for one in drives_of(vm.config)):
+        job.log("generating cloud-init ISO")
+    if suspended:
+        job.log("Resuming suspended VM")
+    yield Sleep(START_SECONDS)
+    mark_running(cluster, vm)
+    if suspended:
+        job.log("Resumed VM, removing state")
+        vm.config.pop("lock", None)
+    yield Release(lock)
+
+
+def _check_resources(cluster: Cluster, vm: Vm) -> None:
+    node = cluster.nodes[vm.node]
+    for one in drives_of(vm.config):
+        if one.storage and cluster.volume(one.file, vm.node) is None:
+            raise PveError(f"volume '{one.file}' does not exist")
+    for name in sorted(vm.config):
+        if name.startswith("net"):
+            bridge = parse_net(vm.config[name]).get("bridge")
+            if bridge and bridge not in node.bridges:
+                raise PveError(f"bridge '{bridge}' does not exist")
+    cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))
+    if cores > node.cpus:
+        raise PveError(f"MAX {node.cpus} vcpus allowed per VM on this node")
+
+
+def mark_running(cluster: Cluster, vm: Vm) -> None:
+    """There is a process now; the guest agent answers some seconds later."""
+    node = cluster.nodes[vm.node]
+    node.last_pid += 1
+    vm.status = vm.qmp = "running"
+    vm.pid, vm.started = node.last_pid, time.time()
+    vm.agent_ready = cluster.engine.clock.now() + AGENT_AFTER_SECONDS
+    cluster.touch(vm)
+
+
+def _simple(call: Call, kind: str, seconds: float, act: Callable[[Cluster, Vm], None]) -> str:
+    skip, vmid = call.skiplock(), call.vmid
+
+    def body(job: Job) -> Work:
+        vm = _found(call, vmid, kind)
+        lock = yield from call.cluster.lock_vm(call.node, vmid)
+        vm = _found(call, vmid, kind)
+        # A stop passes locks by when nothing runs.
+        check_lock(vm, skip=skip or (kind == "qmstop" and not vm.running))
+        if not vm.running and kind != "qmstop":
+            raise PveError(f"VM {vmid} not running")
+        yield Sleep(seconds if vm.running else 0.05)
+        act(call.cluster, vm)
+        yield Release(lock)
+
+    return call.start(kind, vmid, body)
+
+
+def _found(call: Call, vmid: int, kind: str) -> Vm:
+    vm = call.cluster.vms.get(vmid)
+    if vm is None or vm.node != call.node:
+        if kind in ("qmstop", "qmshutdown"):
+            raise PveError(
+                f"unable to find configuration file for VM {vmid} on node '{call.node}'"
+            )
+        raise no_config(call.node, vmid)
+    return vm
+
+
+def stop(call: Call) -> str:
+    """`status/stop`: at once; stopping a stopped VM is fine."""
+    return _simple(call, "qmstop", STOP_SECONDS, mark_stopped)
+
+
+def reset(call: Call) -> str:
+    """`status/reset`."""
+    call.vm()
+    return _simple(call, "qmreset", RESET_SECONDS, lambda cluster, vm: None)
+
+
+def suspend(call: Call) -> str:
+    """`status/suspend`: pause, or save to disk with `todisk`."""
+    vm = call.vm()
+    if not vm.running:
+        raise PveError(f"VM {call.vmid} not running")
+    if call.flag("todisk"):
+        call.cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
+        return _simple(call, "qmsuspend", STOP_SECONDS, _save_to_disk)
+    return _simple(call, "qmpause", PAUSE_SECONDS, _pause)
+
+
+def _pause(cluster: Cluster, vm: Vm) -> None:
+    cluster.touch(vm).qmp = "paused"
+
+
+def _save_to_disk(cluster: Cluster, vm: Vm) -> None:
+    cluster.edit(vm).config["lock"] = "suspended"
+    mark_stopped(cluster, vm)
+
+
+def resume(call: Call) -> str:
+    """`status/resume`."""
+    vm = call.vm()
+    if vm.lock == "suspended":
+        return launch(call, vm.vmid)
+    if not vm.running:
+        raise PveError(f"VM {call.vmid} not running")
+    return _simple(call, "qmresume", PAUSE_SECONDS, _unpause)
+
+
+def _unpause(cluster: Cluster, vm: Vm) -> None:
+    cluster.touch(vm).qmp = "running"
+
+
+def shutdown(call: Call) -> str:
+    """`status/shutdown`: the guest ends, or the timeout does."""
+    skip = call.skiplock()
+
+    def body(job: Job) -> Work:
+        vm = _found(call, call.vmid, "qmshutdown")
+        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        check_lock(vm, skip=skip or not vm.running)
+        if vm.running:
+            yield from _power_down(call, job, vm)
+            mark_stopped(call.cluster, vm)
+        yield Release(lock)
+
+    return call.start("qmshutdown", call.vmid, body)
+
+
+def _power_down(call: Call, job: Job, vm: Vm) -> Work:
+    timeout = float(call.get("timeout") or SHUTDOWN_TIMEOUT)
+    if vm.config.get("acpi") == "0" or vm.qmp == "paused":
+        yield Sleep(timeout)
+        if not call.flag("forceStop"):
+            raise PveError("VM quit/powerdown failed - got timeout")
+        job.log("VM still running - terminating now with SIGTERM")
+        return
+    yield Sleep(min(GUEST_SHUTDOWN_SECONDS, timeout))
+
+
+def reboot(call: Call) -> str:
+    """`status/reboot`: shut down and start again."""
+    vm = call.vm()
+    if not vm.running:
+        raise PveError(f"VM {call.vmid} not running")
+
+    def body(job: Job) -> Work:
+        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        check_lock(vm)
+        yield from _power_down(call, job, vm)
+        mark_stopped(call.cluster, vm)
+        yield Sleep(START_SECONDS)
+        mark_running(call.cluster, vm)
+        yield Release(lock)
+
+    return call.start("qmreboot", call.vmid, body)

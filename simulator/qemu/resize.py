@@ -1,0 +1,132 @@
+"""`PUT …/resize`, `POST …/template` and `GET …/feature`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Release, Sleep, Work
+from simulator.errors import PveError
+from simulator.model import Vm, Volume
+from simulator.qemu.drives import drives_of, parse_drive
+from simulator.qemu.power import check_lock
+from simulator.tasks import Job
+from simulator.volumes import path_of
+
+
+def resize(call: Call) -> str:
+    """Grow a disk; everything that can be wrong shows up in the task."""
+    skip = call.skiplock()
+
+    def body(job: Job) -> Work:
+        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        yield from _resize(call, job, skip)
+        yield Release(lock)
+
+    return call.start("resize", call.vmid, body)
+
+
+def _resize(call: Call, job: Job, skip: bool) -> Work:
+    cluster, vm, name = call.cluster, call.vm(), call.get("disk")
+    if call.get("digest") and call.get("digest") != vm.digest():
+        raise PveError("checksum mismatch (file change by other user?)")
+    check_lock(vm, skip=skip)
+    if name not in vm.config:
+        raise PveError(f"disk '{name}' does not exist")
+    drive = parse_drive(name, vm.config[name])
+    if not drive.storage:
+        raise PveError(f"disk '{name}' has no associated volume")
+    if drive.cdrom:
+        raise PveError("you can't resize a cdrom")
+    cluster.access.require(call.who, f"/storage/{drive.storage}", "Datastore.AllocateSpace")
+    volume = cluster.volume(drive.file, call.node)
+    if volume is None:
+        raise PveError(f"Could not determine current size of volume '{drive.file}'")
+    text = call.get("size")
+    size = disks.parse_size(text.lstrip("+")) + (volume.size if text.startswith("+") else 0)
+    if size < volume.size:
+        raise PveError("shrinking disks is not supported")
+    if size == volume.size:
+        return
+    path = path_of(cluster.storage(volume.storage), volume.name)
+    if volume.base:
+        job.log(f"qemu-img: Could not open '{path}': Operation not permitted")
+        raise PveError(
+            "command '/usr/bin/qemu-img resize '--preallocation=metadata' "
+            f"-f {volume.format} {path} {size}' failed: exit code 1"
+        )
+    cluster.edit(vm)
+    lock = yield from cluster.lock_storage(drive.storage, call.node)
+    yield from cluster.storage_work(drive.storage, call.node, lock, disks.FREE_SECONDS)
+    disks.resize(cluster, volume, size=size)
+    if not vm.running:
+        job.log("Image resized.")
+    drive.options["size"] = disks.print_size(size)
+    cluster.edit(vm).config[name] = drive.text()
+
+
+def template(call: Call) -> Work:
+    """Turn a VM into a template: its disks become base volumes."""
+    lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+    vm = call.vm()
+    check_lock(vm)
+    if vm.snapshots:
+        raise PveError("unable to create template, because VM contains snapshots")
+    if vm.template and not call.get("disk"):
+        raise PveError("you can't convert a template to a template")
+    if vm.running:
+        raise PveError("you can't convert a VM to template if VM is running")
+    call.cluster.edit(vm).config["template"] = "1"
+    yield Release(lock)
+    return call.start("qmtemplate", call.vmid, lambda job: _template(call, job))
+
+
+def _template(call: Call, job: Job) -> Work:
+    cluster = call.cluster
+    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    vm = call.vm()
+    for drive in drives_of(vm.config):
+        volume = cluster.volume(drive.file, call.node) if drive.storage else None
+        if volume is None or drive.cdrom or volume.base:
+            continue
+        held = yield from cluster.lock_storage(volume.storage, call.node)
+        drive.file = _make_base(call, volume).volid
+        cluster.edit(vm).config[drive.name] = drive.text()
+        yield from cluster.storage_work(volume.storage, call.node, held, disks.FREE_SECONDS)
+    yield Sleep(0.05)
+    yield Release(lock)
+
+
+def _make_base(call: Call, volume: Volume) -> Volume:
+    call.cluster.remove_volume(volume)
+    volume.name = volume.name.replace("/vm-", "/base-", 1)
+    return call.cluster.add_volume(volume)
+
+
+def feature(call: Call) -> dict[str, Any]:
+    """Whether all disks can be snapshot, cloned or copied."""
+    vm, wanted = call.vm(), call.get("feature")
+    able = all(_able(call, vm, wanted, drive.file) for drive in drives_of(vm.config)
+               if drive.storage and not drive.cdrom)
+    nodes = sorted(call.cluster.nodes) if _all_shared(call, vm) else [call.node]
+    return {"hasFeature": int(able), "nodes": nodes}
+
+
+def _able(call: Call, vm: Vm, wanted: str, volid: str) -> bool:
+    volume = call.cluster.volume(volid, call.node)
+    if volume is None:
+        return False
+    return {
+        "copy": True,
+        "clone": volume.base,
+        "snapshot": volume.format == "qcow2" and not vm.template,
+    }[wanted]
+
+
+def _all_shared(call: Call, vm: Vm) -> bool:
+    return all(
+        call.cluster.storage(drive.storage).shared
+        for drive in drives_of(vm.config)
+        if drive.storage
+    )

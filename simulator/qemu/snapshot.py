@@ -1,0 +1,164 @@
+"""Snapshots: make, list, delete, roll back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Release, Sleep, Work
+from simulator.errors import PveError, locked
+from simulator.model import MIB, Snapshot
+from simulator.qemu.drives import drives_of
+from simulator.qemu.power import check_lock, mark_running, mark_stopped
+from simulator.tasks import Job
+from simulator.vmschema import typed
+
+SNAPSHOT_SECONDS = 0.5
+
+
+def snapshots(call: Call) -> list[dict[str, Any]]:
+    """All snapshots, and `current` that stands for now."""
+    vm = call.vm()
+    shown: list[dict[str, Any]] = []
+    for one in vm.snapshots.values():
+        entry: dict[str, Any] = {
+            "name": one.name,
+            "description": one.description,
+            "snaptime": one.snaptime,
+            "vmstate": int(bool(one.vmstate)),
+        }
+        if one.parent:
+            entry["parent"] = one.parent
+        shown.append(entry)
+    now: dict[str, Any] = {
+        "name": "current",
+        "description": "You are here!",
+        "running": int(vm.running),
+        "digest": vm.digest(),
+    }
+    if "parent" in vm.config:
+        now["parent"] = vm.config["parent"]
+    return [*shown, now]
+
+
+def index(call: Call) -> list[dict[str, str]]:
+    """What there is below one snapshot."""
+    return [{"cmd": "rollback"}, {"cmd": "config"}]
+
+
+def config(call: Call) -> dict[str, Any]:
+    """The configuration that a snapshot holds."""
+    vm, name = call.vm(), call.get("snapname")
+    if name not in vm.snapshots:
+        raise PveError(f"snapshot '{name}' does not exist")
+    return {**typed(vm.snapshots[name].config), "digest": vm.digest()}
+
+
+def create(call: Call) -> str:
+    """Take a snapshot."""
+    name = call.get("snapname")
+    if name in ("current", "pending"):
+        raise PveError(f"unable to use snapshot name '{name}' (reserved name)")
+    return call.start("qmsnapshot", call.vmid, lambda job: _create(call, job, name))
+
+
+def _create(call: Call, job: Job, name: str) -> Work:
+    cluster = call.cluster
+    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    vm = call.vm()
+    check_lock(vm)
+    if vm.template:
+        raise PveError("you can't take a snapshot if it's a template")
+    if name in vm.snapshots:
+        raise PveError(f"snapshot name '{name}' already used")
+    kept = {key: text for key, text in vm.config.items() if key not in ("lock", "parent")}
+    cluster.edit(vm).config["lock"] = "snapshot"
+    yield Release(lock)
+    state = ""
+    try:
+        if call.flag("vmstate") and vm.running:
+            state = yield from _save_memory(call, job, name)
+        for drive in drives_of(vm.config):
+            if drive.storage and not drive.cdrom:
+                job.log(f"snapshotting 'drive-{drive.name}' ({drive.file})")
+        yield Sleep(SNAPSHOT_SECONDS)
+    except PveError:
+        cluster.edit(vm).config.pop("lock", None)
+        raise
+    parent = vm.config.get("parent", "")
+    snapshot = Snapshot(name, kept, int(time.time()), parent, call.get("description"), state)
+    cluster.edit(vm).snapshots[name] = snapshot
+    vm.config["parent"] = name
+    vm.config.pop("lock", None)
+
+
+def _save_memory(call: Call, job: Job, name: str) -> Work:
+    vm = call.vm()
+    storage = vm.config.get("vmstatestorage") or next(
+        (one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom), "local"
+    )
+    size = int(vm.config.get("memory", "512")) * 2 * MIB + 500 * MIB
+    volume = yield from disks.allocate(
+        call.cluster, job, call.node, storage, vm.vmid, "raw", size,
+        f"{vm.vmid}/vm-{vm.vmid}-state-{name}.raw",
+    )
+    job.log(f"saving VM state and RAM using storage '{storage}'")
+    return volume.volid
+
+
+def delete(call: Call) -> str:
+    """Remove a snapshot."""
+    return call.start("qmdelsnapshot", call.vmid, lambda job: _delete(call, job))
+
+
+def _delete(call: Call, job: Job) -> Work:
+    cluster, name = call.cluster, call.get("snapname")
+    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    vm = call.vm()
+    check_lock(vm)
+    gone = vm.snapshots.get(name)
+    if gone is None:
+        raise PveError(f"snapshot '{name}' does not exist")
+    cluster.edit(vm).config["lock"] = "snapshot-delete"
+    if gone.vmstate:
+        yield from disks.free(cluster, call.node, gone.vmstate)
+    yield Sleep(SNAPSHOT_SECONDS)
+    cluster.edit(vm)
+    del vm.snapshots[name]
+    for other in vm.snapshots.values():
+        if other.parent == name:
+            other.parent = gone.parent
+    if vm.config.get("parent") == name:
+        vm.config.pop("parent")
+        if gone.parent:
+            vm.config["parent"] = gone.parent
+    vm.config.pop("lock", None)
+    yield Release(lock)
+
+
+def rollback(call: Call) -> str:
+    """Go back to a snapshot."""
+    return call.start("qmrollback", call.vmid, lambda job: _rollback(call, job))
+
+
+def _rollback(call: Call, job: Job) -> Work:
+    cluster, name = call.cluster, call.get("snapname")
+    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    vm = call.vm()
+    if name not in vm.snapshots:
+        raise PveError(f"snapshot '{name}' does not exist")
+    if vm.lock and vm.lock != "rollback":
+        raise locked(vm.lock)
+    snapshot = vm.snapshots[name]
+    if vm.running:
+        mark_stopped(cluster, vm)
+    cluster.edit(vm).config["lock"] = "rollback"
+    yield Sleep(SNAPSHOT_SECONDS)
+    unused = {key: text for key, text in vm.config.items() if key.startswith("unused")}
+    cluster.edit(vm).config = {**snapshot.config, **unused, "parent": name}
+    vm.pending, vm.pending_delete = {}, []
+    if snapshot.vmstate or call.flag("start"):
+        mark_running(cluster, vm)
+    yield Release(lock)

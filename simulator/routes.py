@@ -1,0 +1,364 @@
+"""The whole API as one table: method, path, handler, permission, parameters, who answers.
+
+`protected` calls are answered by the privileged daemon (595 when it is down, 596 when it hangs);
+`proxied` calls are answered by the node that the path names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator import access_api as access
+from simulator import checks, cluster_api, node_api, storage_api, upload
+from simulator.call import Call
+from simulator.checks import boolean, integer, one_of, pattern, storage_id
+from simulator.params import Param, Schema
+from simulator.qemu import (
+    agent,
+    clone,
+    config,
+    create,
+    destroy,
+    migrate,
+    power,
+    resize,
+    snapshot,
+    status,
+)
+
+Handler = Callable[[Call], Any]
+
+WORLD = "world"
+AUTHENTICATED = "user"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One call. `permission` is a path with any of some privileges, or who may always call."""
+
+    method: str
+    path: str
+    handler: Handler
+    schema: Schema
+    permission: tuple[str, ...] | str
+    protected: bool
+    proxied: bool
+    token: bool = True
+
+
+def _schema(params: Mapping[str, Param], *, vm: bool = False) -> Schema:
+    return Schema(params, vm)
+
+
+_TEXT, _BOOL, _NUMBER = Param(), Param(boolean, kind="boolean"), Param(integer(0), kind="integer")
+_NAMED: dict[str, Param] = {
+    "node": Param(checks.node_name, True),
+    "vmid": Param(checks.vmid, True, "integer"),
+    "storage": Param(storage_id, True),
+    "snapname": Param(checks.config_id, True),
+    "poolid": Param(checks.bare_config_id, True),
+    "upid": Param(None, True),
+    "volume": Param(None, True),
+    "userid": Param(None, True),
+    "tokenid": Param(checks.config_id, True),
+    "roleid": Param(checks.config_id, True),
+}
+_SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
+_CHECKSUM = {
+    "checksum": _TEXT,
+    "checksum-algorithm": Param(one_of("md5", "sha1", "sha224", "sha256", "sha384", "sha512")),
+}
+_SKIP = {"skiplock": _BOOL}
+_CONFIGURE = {
+    **_SKIP,
+    "delete": _TEXT,
+    "revert": _TEXT,
+    "force": _BOOL,
+    "digest": Param(checks.text(40)),
+    "import-working-storage": Param(storage_id),
+}
+_CREATE = {
+    "pool": _TEXT,
+    "start": _BOOL,
+    "ha-managed": _BOOL,
+    "storage": Param(storage_id),
+    "unique": _BOOL,
+    "force": _BOOL,
+    "archive": _TEXT,
+    "bwlimit": _NUMBER,
+    "live-restore": _BOOL,
+    "import-working-storage": Param(storage_id),
+}
+_CLONE = {
+    "newid": Param(checks.vmid, True, "integer"),
+    "name": Param(checks.dns_name),
+    "description": _TEXT,
+    "pool": _TEXT,
+    "snapname": _TEXT,
+    "storage": Param(storage_id),
+    "format": Param(one_of("raw", "qcow2", "vmdk")),
+    "full": _BOOL,
+    "target": Param(checks.node_name),
+    "bwlimit": _NUMBER,
+}
+_MIGRATE = {
+    "target": Param(checks.node_name, True),
+    "online": _BOOL,
+    "force": _BOOL,
+    "migration_type": Param(one_of("secure", "insecure")),
+    "migration_network": _TEXT,
+    "with-local-disks": _BOOL,
+    "targetstorage": _TEXT,
+    "bwlimit": _NUMBER,
+    "with-conntrack-state": _BOOL,
+}
+_TASKS = {
+    "errors": _BOOL,
+    "limit": _NUMBER,
+    "since": _NUMBER,
+    "source": Param(one_of("archive", "active", "all")),
+    "start": _NUMBER,
+    "statusfilter": _TEXT,
+    "typefilter": _TEXT,
+    "until": _NUMBER,
+    "userfilter": _TEXT,
+    "vmid": Param(checks.vmid, kind="integer"),
+}
+_START = {
+    **_SKIP,
+    "timeout": _NUMBER,
+    "machine": _TEXT,
+    "force-cpu": _TEXT,
+    "migratedfrom": _TEXT,
+    "migration_network": _TEXT,
+    "migration_type": _TEXT,
+    "nets-host-mtu": _TEXT,
+    "stateuri": _TEXT,
+    "targetstorage": _TEXT,
+    "with-conntrack-state": _BOOL,
+}
+_STOP = {**_SKIP, "timeout": _NUMBER, "keepActive": _BOOL, "overrule-shutdown": _BOOL,
+         "migratedfrom": _TEXT}
+_SHUTDOWN = {**_SKIP, "timeout": _NUMBER, "keepActive": _BOOL, "forceStop": _BOOL}
+
+_VM = "/nodes/{node}/qemu/{vmid}"
+_ST = "/nodes/{node}/storage/{storage}"
+_AUDIT = ("/vms/{vmid}", "VM.Audit")
+_POWER = ("/vms/{vmid}", "VM.PowerMgmt")
+_CONFIG = (
+    "/vms/{vmid}",
+    *(
+        f"VM.Config.{part}"
+        for part in "Disk CDROM CPU Memory Network HWType Options Cloudinit".split()
+    ),
+)
+_READ = ("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
+_AGENT = ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor")
+_ROOT_AUDIT = ("/", "Sys.Audit")
+_USER_ADMIN = ("/access/groups", "User.Modify")
+_NODE_AUDIT = ("/nodes/{node}", "Sys.Audit")
+_SNAPSHOT = ("/vms/{vmid}", "VM.Snapshot")
+
+Row = tuple[str, str, str, Handler, tuple[str, ...] | str, Mapping[str, Param]]
+
+# Flags: p = privileged daemon, n = answered by the node in the path, t = not with a token,
+# v = takes every option of a VM.
+_ROWS: tuple[Row, ...] = (
+    ("GET", "/version", "", cluster_api.version, AUTHENTICATED, {}),
+    ("GET", "/access/ticket", "", access.no_ticket, WORLD, {}),
+    ("POST", "/access/ticket", "pt", access.ticket, WORLD, {
+        "username": Param(None, True), "password": Param(None, True), "realm": _TEXT,
+        "otp": _TEXT, "path": _TEXT, "privs": _TEXT, "new-format": _BOOL,
+        "tfa-challenge": _TEXT}),
+    ("GET", "/access/permissions", "", access.permissions, AUTHENTICATED,
+     {"path": _TEXT, "userid": Param()}),
+    ("GET", "/access/users", "p", access.users, AUTHENTICATED, {"enabled": _BOOL, "full": _BOOL}),
+    ("POST", "/access/users", "p", access.create_user, _USER_ADMIN, {
+        "password": Param(checks.text(64, 8)), "comment": _TEXT, "enable": _BOOL,
+        "expire": _NUMBER, "email": _TEXT, "firstname": _TEXT, "lastname": _TEXT,
+        "groups": _TEXT, "keys": _TEXT, "userid": Param(None, True)}),
+    ("DELETE", "/access/users/{userid}", "p", access.delete_user, _USER_ADMIN, {}),
+    ("GET", "/access/users/{userid}/token", "", access.tokens, AUTHENTICATED, {}),
+    ("GET", "/access/users/{userid}/token/{tokenid}", "", access.token, AUTHENTICATED, {}),
+    ("POST", "/access/users/{userid}/token/{tokenid}", "p", access.create_token, AUTHENTICATED,
+     {"comment": _TEXT, "expire": _NUMBER, "privsep": _BOOL}),
+    ("DELETE", "/access/users/{userid}/token/{tokenid}", "p", access.delete_token,
+     AUTHENTICATED, {}),
+    ("GET", "/access/roles", "", access.roles, AUTHENTICATED, {}),
+    ("POST", "/access/roles", "p", access.create_role, ("/access", "Sys.Modify"),
+     {"roleid": Param(checks.config_id, True), "privs": _TEXT}),
+    ("DELETE", "/access/roles/{roleid}", "p", access.delete_role, ("/access", "Sys.Modify"), {}),
+    ("GET", "/access/acl", "", access.grants, AUTHENTICATED, {}),
+    ("PUT", "/access/acl", "p", access.set_grants, AUTHENTICATED, {
+        "path": Param(None, True), "roles": Param(None, True), "users": _TEXT, "tokens": _TEXT,
+        "groups": _TEXT, "propagate": _BOOL, "delete": _BOOL}),
+    ("GET", "/cluster/status", "p", cluster_api.status, _ROOT_AUDIT, {}),
+    ("GET", "/cluster/resources", "", cluster_api.resources, AUTHENTICATED,
+     {"type": Param(one_of("vm", "storage", "node", "sdn", "network"))}),
+    ("GET", "/cluster/options", "", cluster_api.options, _ROOT_AUDIT, {}),
+    ("PUT", "/cluster/options", "p", cluster_api.set_options, ("/", "Sys.Modify"), {
+        "delete": _TEXT, "mac_prefix": _TEXT, "next-id": _TEXT, "description": _TEXT,
+        "user-tag-access": _TEXT, "registered-tags": _TEXT, "crs": _TEXT, "keyboard": _TEXT}),
+    ("GET", "/cluster/nextid", "", cluster_api.nextid, AUTHENTICATED,
+     {"vmid": Param(checks.vmid, kind="integer")}),
+    ("GET", "/cluster/tasks", "", cluster_api.tasks, AUTHENTICATED, {}),
+    ("GET", "/cluster/ha/resources", "", cluster_api.nothing, _ROOT_AUDIT, {"type": _TEXT}),
+    ("GET", "/cluster/ha/rules", "", cluster_api.nothing, _ROOT_AUDIT,
+     {"type": _TEXT, "resource": _TEXT}),
+    ("GET", "/cluster/ha/groups", "", cluster_api.ha_groups, _ROOT_AUDIT, {}),
+    ("GET", "/pools", "", cluster_api.pools, AUTHENTICATED,
+     {"poolid": Param(checks.bare_config_id), "type": _TEXT}),
+    ("POST", "/pools", "p", cluster_api.create_pool, ("/pool/{poolid}", "Pool.Allocate"),
+     {"poolid": _NAMED["poolid"], "comment": _TEXT}),
+    ("PUT", "/pools", "p", cluster_api.update_pool, ("/pool/{poolid}", "Pool.Allocate"),
+     {"poolid": _NAMED["poolid"], "comment": _TEXT, "vms": _TEXT, "storage": _TEXT,
+      "delete": _BOOL, "allow-move": _BOOL}),
+    ("DELETE", "/pools", "p", cluster_api.delete_pool, ("/pool/{poolid}", "Pool.Allocate"),
+     {"poolid": _NAMED["poolid"]}),
+    ("GET", "/pools/{poolid}", "", cluster_api.pool, ("/pool/{poolid}", "Pool.Audit"),
+     {"type": _TEXT}),
+    ("PUT", "/pools/{poolid}", "p", cluster_api.update_pool, ("/pool/{poolid}", "Pool.Allocate"),
+     {"comment": _TEXT, "vms": _TEXT, "storage": _TEXT, "delete": _BOOL, "allow-move": _BOOL}),
+    ("DELETE", "/pools/{poolid}", "p", cluster_api.delete_pool,
+     ("/pool/{poolid}", "Pool.Allocate"), {}),
+    ("GET", "/storage", "", storage_api.configurations, AUTHENTICATED, {"type": _TEXT}),
+    ("GET", "/storage/{storage}", "", storage_api.configuration,
+     ("/storage/{storage}", "Datastore.Allocate"), {}),
+    ("PUT", "/storage/{storage}", "p", storage_api.configure, ("/storage", "Datastore.Allocate"),
+     {"content": _TEXT, "nodes": _TEXT, "disable": _BOOL, "delete": _TEXT, "digest": _TEXT}),
+    ("GET", "/nodes", "", cluster_api.nodes, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}", "", node_api.index, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}/status", "n", node_api.status, _NODE_AUDIT, {}),
+    ("GET", "/nodes/{node}/version", "n", cluster_api.version, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}/time", "n", cluster_api.clock, _NODE_AUDIT, {}),
+    ("GET", "/nodes/{node}/network", "n", node_api.network, AUTHENTICATED, {"type": _TEXT}),
+    ("GET", "/nodes/{node}/lxc", "pn", node_api.containers, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}/tasks", "n", node_api.tasks, AUTHENTICATED, _TASKS),
+    ("GET", "/nodes/{node}/tasks/{upid}", "", node_api.task_index, AUTHENTICATED, {}),
+    ("DELETE", "/nodes/{node}/tasks/{upid}", "pn", node_api.stop_task, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}/tasks/{upid}/status", "pn", node_api.task_status, AUTHENTICATED, {}),
+    ("GET", "/nodes/{node}/tasks/{upid}/log", "pn", node_api.task_log, AUTHENTICATED,
+     {"start": _NUMBER, "limit": _NUMBER, "download": _BOOL}),
+    ("GET", "/nodes/{node}/storage", "pn", storage_api.node_storages, AUTHENTICATED, {
+        "content": _TEXT, "enabled": _BOOL, "format": _BOOL, "storage": Param(storage_id),
+        "target": Param(checks.node_name)}),
+    ("GET", _ST, "", storage_api.node_storage_index, _READ, {}),
+    ("GET", f"{_ST}/status", "pn", storage_api.node_storage, _READ, {}),
+    ("GET", f"{_ST}/content", "pn", storage_api.contents, _READ,
+     {"content": _TEXT, "vmid": Param(checks.vmid, kind="integer")}),
+    ("POST", f"{_ST}/content", "pn", storage_api.allocate,
+     ("/storage/{storage}", "Datastore.AllocateSpace"), {
+         "vmid": _NAMED["vmid"], "filename": Param(None, True),
+         "size": Param(pattern(r"^\d+[MG]?$"), True),
+         "format": Param(one_of("raw", "qcow2", "subvol", "vmdk"))}),
+    ("GET", f"{_ST}/content/{{volume}}", "pn", storage_api.one_content, AUTHENTICATED, {}),
+    ("DELETE", f"{_ST}/content/{{volume}}", "pn", storage_api.delete, AUTHENTICATED,
+     {"delay": _NUMBER}),
+    ("POST", f"{_ST}/upload", "p", upload.upload,
+     ("/storage/{storage}", "Datastore.AllocateTemplate"),
+     {"content": Param(one_of("iso", "vztmpl", "import"), True), "filename": Param(None, True),
+      "tmpfilename": _TEXT, **_CHECKSUM}),
+    ("POST", f"{_ST}/download-url", "pn", storage_api.download,
+     ("/storage/{storage}", "Datastore.AllocateTemplate"),
+     {"content": Param(one_of("iso", "vztmpl", "import"), True), "filename": Param(None, True),
+      "url": Param(pattern(r"^https?://.+"), True), "verify-certificates": _BOOL,
+      "compression": _TEXT, **_CHECKSUM}),
+    ("GET", "/nodes/{node}/qemu", "pn", status.listing, AUTHENTICATED, {"full": _BOOL}),
+    ("POST", "/nodes/{node}/qemu", "pnv", create.create, AUTHENTICATED,
+     {"vmid": _NAMED["vmid"], **_CREATE}),
+    ("GET", _VM, "n", status.index, AUTHENTICATED, {}),
+    ("DELETE", _VM, "pn", destroy.destroy, ("/vms/{vmid}", "VM.Allocate"),
+     {**_SKIP, "purge": _BOOL, "destroy-unreferenced-disks": _BOOL}),
+    ("GET", f"{_VM}/config", "n", status.config, _AUDIT,
+     {"current": _BOOL, "snapshot": Param(checks.config_id)}),
+    ("PUT", f"{_VM}/config", "pnv", config.put, _CONFIG, _CONFIGURE),
+    ("POST", f"{_VM}/config", "pnv", config.post, _CONFIG,
+     {**_CONFIGURE, "background_delay": Param(integer(1, 30), kind="integer"),
+      "skip_cloud_init": _BOOL}),
+    ("GET", f"{_VM}/pending", "n", status.pending, _AUDIT, {}),
+    ("GET", f"{_VM}/cloudinit", "n", status.cloudinit, _AUDIT, {}),
+    ("PUT", f"{_VM}/cloudinit", "pn", status.regenerate_cloudinit,
+     ("/vms/{vmid}", "VM.Config.Cloudinit"), {}),
+    ("GET", f"{_VM}/status", "n", status.status_index, AUTHENTICATED, {}),
+    ("GET", f"{_VM}/status/current", "pn", status.current, _AUDIT, {}),
+    ("POST", f"{_VM}/status/start", "pn", power.start, _POWER, _START),
+    ("POST", f"{_VM}/status/stop", "pn", power.stop, _POWER, _STOP),
+    ("POST", f"{_VM}/status/shutdown", "pn", power.shutdown, _POWER, _SHUTDOWN),
+    ("POST", f"{_VM}/status/reboot", "pn", power.reboot, _POWER, {"timeout": _NUMBER}),
+    ("POST", f"{_VM}/status/reset", "pn", power.reset, _POWER, _SKIP),
+    ("POST", f"{_VM}/status/suspend", "pn", power.suspend, _POWER,
+     {**_SKIP, "todisk": _BOOL, "statestorage": Param(storage_id)}),
+    ("POST", f"{_VM}/status/resume", "pn", power.resume, _POWER, {**_SKIP, "nocheck": _BOOL}),
+    ("PUT", f"{_VM}/resize", "pn", resize.resize, ("/vms/{vmid}", "VM.Config.Disk"),
+     {**_SKIP, "digest": Param(checks.text(40)), "size": Param(_SIZE, True),
+      "disk": Param(pattern(r"^(ide|sata|scsi|virtio)\d+$|^efidisk0$|^tpmstate0$"), True)}),
+    ("POST", f"{_VM}/clone", "pn", clone.clone, ("/vms/{vmid}", "VM.Clone"), _CLONE),
+    ("POST", f"{_VM}/template", "pn", resize.template, ("/vms/{vmid}", "VM.Allocate"),
+     {"disk": _TEXT}),
+    ("GET", f"{_VM}/feature", "pn", resize.feature, _AUDIT,
+     {"feature": Param(one_of("snapshot", "clone", "copy"), True), "snapname": _TEXT}),
+    ("GET", f"{_VM}/migrate", "pn", migrate.preconditions, ("/vms/{vmid}", "VM.Migrate"),
+     {"target": Param(checks.node_name)}),
+    ("POST", f"{_VM}/migrate", "pn", migrate.migrate, ("/vms/{vmid}", "VM.Migrate"), _MIGRATE),
+    ("GET", f"{_VM}/snapshot", "pn", snapshot.snapshots, _AUDIT, {}),
+    ("POST", f"{_VM}/snapshot", "pn", snapshot.create, _SNAPSHOT,
+     {"snapname": _NAMED["snapname"], "description": _TEXT, "vmstate": _BOOL}),
+    ("GET", f"{_VM}/snapshot/{{snapname}}", "", snapshot.index, AUTHENTICATED, {}),
+    ("DELETE", f"{_VM}/snapshot/{{snapname}}", "pn", snapshot.delete, _SNAPSHOT,
+     {"force": _BOOL}),
+    ("POST", f"{_VM}/snapshot/{{snapname}}/rollback", "pn", snapshot.rollback,
+     ("/vms/{vmid}", "VM.Snapshot", "VM.Snapshot.Rollback"), {"start": _BOOL}),
+    ("GET", f"{_VM}/snapshot/{{snapname}}/config", "n", snapshot.config,
+     ("/vms/{vmid}", "VM.Snapshot", "VM.Snapshot.Rollback", "VM.Audit"), {}),
+    ("POST", f"{_VM}/agent/ping", "pn", agent.ping, _AGENT, {}),
+    ("GET", f"{_VM}/agent/network-get-interfaces", "pn", agent.interfaces, _AGENT, {}),
+    ("GET", f"{_VM}/agent/get-host-name", "pn", agent.host_name, _AGENT, {}),
+)
+
+
+def _route(row: Row) -> Route:
+    method, path, flags, handler, permission, own = row
+    named = {
+        part[1:-1]: _NAMED[part[1:-1]] for part in path.split("/") if part.startswith("{")
+    }
+    schema = _schema({**named, **own}, vm="v" in flags)
+    return Route(method, path, handler, schema, permission, "p" in flags, "n" in flags,
+                 "t" not in flags)
+
+
+ROUTES: tuple[Route, ...] = tuple(_route(row) for row in _ROWS)
+
+
+class Router:
+    """Finds the route of a request; a trie of path parts, the last of which may hold slashes."""
+
+    def __init__(self, routes: tuple[Route, ...]) -> None:
+        self._root: dict[str, Any] = {}
+        for route in routes:
+            here = self._root
+            for part in route.path.strip("/").split("/"):
+                here = here.setdefault("{}" if part.startswith("{") else part, {})
+            here.setdefault("methods", {})[route.method] = route
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        """The route and its path parameters, or None."""
+        parts = path.strip("/").split("/")
+        if len(parts) > 6 and parts[0] == "nodes" and parts[2] == "storage":
+            parts = [*parts[:5], "/".join(parts[5:])]
+        here: dict[str, Any] = self._root
+        values: list[str] = []
+        for part in parts:
+            if part in here and part != "methods":
+                here = here[part]
+            elif "{}" in here:
+                here = here["{}"]
+                values.append(part)
+            else:
+                return None
+        route: Route | None = here.get("methods", {}).get(method)
+        if route is None:
+            return None
+        names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
+        return route, dict(zip(names, values, strict=True))

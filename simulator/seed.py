@@ -1,0 +1,102 @@
+"""What a new cluster starts with: nodes, storages, images, the agent's user and root's password."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from simulator.access import Access, Grant, Token, User, hash_password
+from simulator.cluster import Cluster
+from simulator.model import GIB, MIB, TB, Node, Storage, Volume
+from simulator.roles import AGENT_GRANTS
+
+AGENT_USER = "micronova@pve"
+AGENT_TOKEN = "agent"  # noqa: S105 - a name
+LOCAL_CONTENT = ["images", "iso", "import", "vztmpl", "rootdir", "backup", "snippets"]
+SHARED_CONTENT = ["images", "iso", "import"]
+
+# Name, virtual size, size of the file.
+IMAGES = (
+    ("debian-12.qcow2", 3 * GIB, 420 * MIB),
+    ("ubuntu-24.04.qcow2", 3584 * MIB, 590 * MIB),
+    ("cirros.qcow2", 112 * MIB, 21 * MIB),
+)
+_AGENT_PATHS = (
+    ("/", "MicronovaRoot"),
+    ("/vms", "MicronovaVM"),
+    ("/storage", "MicronovaStorage"),
+    ("/nodes", "MicronovaNode"),
+    ("/pool", "MicronovaPool"),
+    ("/sdn", "PVESDNUser"),
+)
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What is written to 0600 files: the agent token's secret and root's password."""
+
+    token: str
+    password: str
+
+    @staticmethod
+    def new() -> Secrets:
+        """Random ones."""
+        raw = secrets.token_hex(16)
+        parts = (raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:])
+        return Secrets("-".join(parts), secrets.token_urlsafe(18))
+
+
+def add_nodes(cluster: Cluster, first: int, count: int) -> None:
+    """Give a cluster the nodes `pve{first}` and following, as many as it lacks."""
+    for number in range(count):
+        name = f"pve{first + number}"
+        if name not in cluster.nodes:
+            address = f"10.{99 + cluster.index}.{(number + 1) // 256}.{(number + 1) % 256}"
+            node = Node(name, number + 1, address)
+            cluster.nodes[name] = node
+            cluster.save("node", name, node)
+
+
+def add_storages(cluster: Cluster) -> None:
+    """`local` on every node, `shared` for all, and the images to import."""
+    local = Storage("local", "dir", "/var/lib/vz", list(LOCAL_CONTENT), False, 8 * TB)
+    shared = Storage(
+        "shared", "nfs", "/mnt/pve/shared", list(SHARED_CONTENT), True, 64 * TB,
+        options={"server": "10.0.0.10", "export": "/export/shared"},
+    )
+    for storage in (local, shared):
+        cluster.storages[storage.id] = storage
+        cluster.save("storage", storage.id, storage)
+    for name, virtual, size in IMAGES:
+        checksum = hashlib.sha256(name.encode()).hexdigest()
+        cluster.add_volume(
+            Volume("shared", "", f"import/{name}", "import", "qcow2", size, size,
+                   virtual_size=virtual, checksum=checksum)
+        )
+
+
+def add_access(cluster: Cluster, known: Secrets) -> None:
+    """Root, and the agent's user with a token that has what it needs and no more."""
+    access: Access = cluster.access
+    hashed = hash_password(known.password, secrets.token_hex(8))
+    access.users["root@pam"] = User("root@pam", hashed)
+    token = Token(AGENT_TOKEN, known.token, privsep=False)
+    access.users[AGENT_USER] = User(AGENT_USER, tokens={AGENT_TOKEN: token})
+    for name, privileges in AGENT_GRANTS.items():
+        access.roles[name] = privileges & access.roles["Administrator"] | (
+            frozenset({"VM.Monitor"}) & access.roles["Administrator"]
+            if name == "MicronovaVM"
+            else frozenset()
+        )
+    access.grants += [Grant(path, AGENT_USER, "user", role) for path, role in _AGENT_PATHS]
+    cluster.save_access()
+
+
+def seed(cluster: Cluster, first: int, count: int, known: Secrets) -> None:
+    """Fill an empty cluster."""
+    with cluster.turn():
+        add_nodes(cluster, first, count)
+        add_storages(cluster)
+        add_access(cluster, known)
+        cluster.save("options", "options", cluster.options)

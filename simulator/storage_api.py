@@ -1,0 +1,260 @@
+"""Storages and their content over the API."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Sleep, Work
+from simulator.errors import PveError, bad_parameters, no_storage
+from simulator.model import MIB, Storage, Volume
+from simulator.qemu.permits import READ_STORAGE, volume_access
+from simulator.tasks import Job
+from simulator.volumes import (
+    format_of,
+    owner_of,
+    parse_volid,
+    path_of,
+    valid_image_name,
+)
+
+DOWNLOAD_SIZE = 512 * MIB
+DOWNLOAD_BYTES_PER_SECOND = 100_000_000
+
+
+def _visible(call: Call, storage: Storage) -> bool:
+    return call.cluster.access.has(call.who, f"/storage/{storage.id}", *READ_STORAGE)
+
+
+def status_of(call: Call, storage: Storage, node: str) -> dict[str, Any]:
+    """Capacity and use of a storage as a node sees it."""
+    used = call.cluster.used(storage, node)
+    return {
+        "active": 1,
+        "avail": storage.capacity - used,
+        "content": ",".join(storage.content),
+        "enabled": int(not storage.disabled),
+        "shared": int(storage.shared),
+        "total": storage.capacity,
+        "type": storage.type,
+        "used": used,
+    }
+
+
+def node_storages(call: Call) -> list[dict[str, Any]]:
+    """`GET /nodes/{node}/storage`."""
+    wanted = [one for one in call.get("content").split(",") if one]
+    shown = []
+    for storage in call.cluster.storages.values():
+        if not storage.on(call.node) or not _visible(call, storage):
+            continue
+        if call.get("storage") not in ("", storage.id):
+            continue
+        if call.flag("enabled") and storage.disabled:
+            continue
+        if wanted and not set(wanted) & set(storage.content):
+            continue
+        entry = status_of(call, storage, call.node)
+        fraction = entry["used"] / storage.capacity
+        shown.append({**entry, "storage": storage.id, "used_fraction": fraction})
+    return shown
+
+
+def node_storage(call: Call) -> dict[str, Any]:
+    """`GET …/storage/{storage}/status`."""
+    storage = call.cluster.storages.get(call.get("storage"))
+    if storage is None or not storage.on(call.node):
+        raise bad_parameters(storage="No such storage.")
+    return status_of(call, storage, call.node)
+
+
+def node_storage_index(call: Call) -> list[dict[str, str]]:
+    """What there is below one storage of a node."""
+    call.cluster.storage(call.get("storage"))
+    names = "content download-url file-restore import-metadata prunebackups rrd rrddata status"
+    return [{"subdir": name} for name in (*names.split(), "upload")]
+
+
+def _entry(volume: Volume) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "content": volume.content,
+        "ctime": volume.ctime,
+        "format": volume.format,
+        "size": volume.size,
+        "volid": volume.volid,
+    }
+    if volume.content == "images":
+        shown["parent"] = f"../{volume.parent}" if volume.parent else None
+        shown["used"] = volume.used
+        shown["vmid"] = volume.vmid
+    return shown
+
+
+def contents(call: Call) -> list[dict[str, Any]]:
+    """`GET …/content`; a VMID narrows the images only, as the real server does it."""
+    storage = call.cluster.enabled_storage(call.get("storage"), call.node)
+    place = call.cluster.place(storage.id, call.node)
+    wanted, vmid = call.get("content"), call.get("vmid")
+    found: list[Volume] = []
+    if vmid:
+        found += call.cluster.volumes.list(place, int(vmid))
+        found += call.cluster.volumes.list(place, 0)
+    else:
+        found += call.cluster.volumes.list(place)
+    shown = [_entry(one) for one in found if wanted in ("", one.content)]
+    return sorted(shown, key=lambda entry: str(entry["volid"]))
+
+
+def allocate(call: Call) -> Work:
+    """`POST …/content`: an empty image."""
+    vmid, name = call.vmid, call.get("filename")
+    if not valid_image_name(name, vmid):
+        raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
+    image_format = call.get("format") or format_of(name)
+    size = int(call.get("size")) * 1024 if call.get("size").isdigit() else disks.parse_size(
+        call.get("size")
+    )
+    volume = yield from disks.allocate(
+        call.cluster, None, call.node, call.get("storage"), vmid, image_format, size,
+        f"{vmid}/{name}",
+    )
+    return volume.volid
+
+
+def _volid(call: Call) -> str:
+    volume, storage = call.get("volume"), call.get("storage")
+    return volume if ":" in volume else f"{storage}:{volume}"
+
+
+def one_content(call: Call) -> dict[str, Any]:
+    """`GET …/content/{volume}`."""
+    volid = _volid(call)
+    parsed = parse_volid(volid)
+    volume_access(call.cluster, call.who, 0, volid)
+    volume = call.cluster.volume(volid, call.node)
+    path = path_of(call.cluster.storage(parsed.storage), parsed.name)
+    if volume is None:
+        raise PveError(f"failed to stat '{path}'")
+    size = volume.virtual_size or volume.size
+    return {"format": volume.format, "path": path, "size": size, "used": volume.used}
+
+
+def delete(call: Call) -> str:
+    """`DELETE …/content/{volume}`: an `imgdel` task, also for what isn't there."""
+    volid = _volid(call)
+    parsed = parse_volid(volid)
+    storage = call.cluster.storages.get(parsed.storage)
+    if storage is None:
+        raise no_storage(parsed.storage)
+    call.cluster.access.require(call.who, f"/storage/{storage.id}", "Datastore.Allocate")
+    owner = owner_of(parsed.name)
+    subject = f"{owner}@{storage.id}" if owner else storage.id
+
+    def body(job: Job) -> Work:
+        if not (yield from disks.free(call.cluster, call.node, volid)):
+            job.log(f"disk image '{path_of(storage, parsed.name)}' does not exist")
+        job.log(f"Removed volume '{volid}'")
+
+    return call.start("imgdel", subject, body)
+
+
+_EXTENSIONS = {
+    "iso": (r"\.(?:iso|img)$", "wrong file extension"),
+    "vztmpl": (r"\.tar\.(?:gz|xz|zst)$", "wrong file extension"),
+    "import": (r"^[\w\-.+=]+\.(?:ova|ovf|qcow2|raw|vmdk)$", "invalid filename or wrong extension"),
+}
+
+
+def check_name(call: Call, content: str, name: str) -> None:
+    """400 unless a file of that name may be put into that content."""
+    expression, complaint = _EXTENSIONS[content]
+    if not re.search(expression, name, re.IGNORECASE):
+        raise bad_parameters(filename=complaint)
+    storage = call.cluster.storage(call.get("storage"))
+    if content not in storage.content:
+        raise PveError(f"can't upload to storage type '{storage.type}', content '{content}'")
+
+
+def download(call: Call) -> str:
+    """`POST …/download-url`: nothing is fetched; the name says how big it pretends to be."""
+    access, node = call.cluster.access, call.node
+    if not (
+        access.has(call.who, "/", "Sys.Modify") and access.has(call.who, "/", "Sys.Audit")
+    ):
+        access.require(call.who, f"/nodes/{node}", "Sys.AccessNetwork")
+    content, name = call.get("content"), call.get("filename")
+    check_name(call, content, name)
+    storage = call.cluster.enabled_storage(call.get("storage"), node)
+    target = path_of(storage, f"{content}/{name}")
+    place = call.cluster.place(storage.id, node)
+    if call.cluster.volumes.get(place, f"{content}/{name}") is not None:
+        raise PveError(f"refusing to override existing file '{target}'")
+    return call.start("download", name, lambda job: _download(call, job, storage, target))
+
+
+def _download(call: Call, job: Job, storage: Storage, target: str) -> Work:
+    url, name, content = call.get("url"), call.get("filename"), call.get("content")
+    job.log(f"downloading {url} to {target}")
+    host = urlsplit(url).hostname or ""
+    if host in ("127.0.0.1", "localhost", "::1") or host.endswith(".invalid"):
+        raise PveError(f"download failed: command 'wget -O {target}.tmp_dwnl {url}' failed: "
+                       "exit code 4")
+    yield Sleep(DOWNLOAD_SIZE / DOWNLOAD_BYTES_PER_SECOND)
+    node = "" if storage.shared else call.node
+    checksum = call.get("checksum") or hashlib.sha256(url.encode()).hexdigest()
+    call.cluster.add_volume(
+        Volume(storage.id, node, f"{content}/{name}", content, format_of(name), DOWNLOAD_SIZE,
+               DOWNLOAD_SIZE, virtual_size=2048 * MIB, checksum=checksum)
+    )
+    job.log("finished file import successfully")
+
+
+def _config_of(storage: Storage) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "content": ",".join(storage.content),
+        "path": storage.path,
+        "prune-backups": "keep-all=1",
+        "storage": storage.id,
+        "type": storage.type,
+        **storage.options,
+    }
+    if storage.type != "dir":
+        shown["shared"] = int(storage.shared)
+    if storage.nodes:
+        shown["nodes"] = ",".join(storage.nodes)
+    if storage.disabled:
+        shown["disable"] = 1
+    return shown
+
+
+def configurations(call: Call) -> list[dict[str, Any]]:
+    """`GET /storage`."""
+    storages = call.cluster.storages.values()
+    found = [_config_of(one) for one in storages if _visible(call, one)]
+    text = repr(sorted(found, key=lambda one: str(one["storage"])))
+    digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    wanted = call.get("type")
+    return [{**one, "digest": digest} for one in found if wanted in ("", one["type"])]
+
+
+def configuration(call: Call) -> dict[str, Any]:
+    """`GET /storage/{storage}`."""
+    return _config_of(call.cluster.storage(call.get("storage")))
+
+
+def configure(call: Call) -> dict[str, Any]:
+    """`PUT /storage/{storage}`: content, nodes, disable."""
+    storage = call.cluster.storage(call.get("storage"))
+    if call.get("content"):
+        storage.content = [one for one in call.get("content").split(",") if one != "none"]
+    if "nodes" in call.params:
+        storage.nodes = [one for one in call.get("nodes").split(",") if one]
+    if "disable" in call.params:
+        storage.disabled = call.flag("disable")
+    call.cluster.save("storage", storage.id, storage)
+    return {"storage": storage.id, "type": storage.type}
+

@@ -1,0 +1,138 @@
+"""The volumes of a cluster: what lies on which storage, whether or not a VM knows of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from simulator.errors import PveError
+from simulator.model import Storage, Volume
+
+Place = tuple[str, str]
+
+CONTENT_DIRECTORY = {
+    "images": "images",
+    "iso": "template/iso",
+    "vztmpl": "template/cache",
+    "import": "import",
+    "backup": "dump",
+    "snippets": "snippets",
+    "rootdir": "private",
+}
+_DISK_NAME = re.compile(r"^(?:vm|base)-(\d+)-(?:disk-\d+|cloudinit|state-.+|fleece-\d+)")
+
+
+class VolumeName(NamedTuple):
+    """A parsed volume id: storage, own name, and the base volume it was cloned from."""
+
+    storage: str
+    name: str
+    parent: str = ""
+
+
+def parse_volid(volid: str) -> VolumeName:
+    """Split a volume id; 500 as Proxmox VE says it when there is no storage part."""
+    storage, colon, rest = volid.partition(":")
+    if not colon or not rest:
+        raise PveError(f"unable to parse volume ID '{volid}'")
+    parts = rest.split("/")
+    if len(parts) == 4:
+        return VolumeName(storage, "/".join(parts[2:]), "/".join(parts[:2]))
+    return VolumeName(storage, rest)
+
+
+def content_of(name: str) -> str:
+    """The content type that a volume's name tells."""
+    kind = name.partition("/")[0]
+    return "images" if kind.isdigit() else kind
+
+
+def owner_of(name: str) -> int:
+    """The VMID in an image's name, or 0."""
+    kind = name.partition("/")[0]
+    return int(kind) if kind.isdigit() else 0
+
+
+def format_of(name: str) -> str:
+    """The image format that a file name tells."""
+    extension = name.rpartition(".")[2].lower()
+    return extension if extension in {"raw", "qcow2", "vmdk", "iso", "subvol"} else "raw"
+
+
+def valid_image_name(name: str, vmid: int) -> bool:
+    """Tell whether a bare file name may be allocated for a VM."""
+    match = _DISK_NAME.match(name)
+    return match is not None and int(match.group(1)) == vmid
+
+
+class VolumeStore:
+    """All volumes, by place (storage, and node unless shared) and by owner."""
+
+    def __init__(self) -> None:
+        self._places: dict[Place, dict[str, Volume]] = {}
+        self._owned: dict[tuple[str, str, int], dict[str, Volume]] = {}
+        self._children: dict[tuple[str, str, str], set[str]] = {}
+        self._used: dict[Place, int] = {}
+
+    def add(self, volume: Volume) -> Volume:
+        """Put a volume where it says it is, replacing one of that name."""
+        place = (volume.storage, volume.node)
+        if volume.name in self._places.get(place, {}):
+            self.remove(self._places[place][volume.name])
+        self._places.setdefault(place, {})[volume.name] = volume
+        self._owned.setdefault((*place, volume.vmid), {})[volume.name] = volume
+        if volume.parent:
+            self._children.setdefault((*place, volume.parent), set()).add(volume.name)
+        self._used[place] = self._used.get(place, 0) + volume.used
+        return volume
+
+    def remove(self, volume: Volume) -> None:
+        """Take a volume away."""
+        place = (volume.storage, volume.node)
+        del self._places[place][volume.name]
+        del self._owned[(*place, volume.vmid)][volume.name]
+        if volume.parent:
+            self._children[(*place, volume.parent)].discard(volume.name)
+        self._used[place] -= volume.used
+
+    def get(self, place: Place, name: str) -> Volume | None:
+        """The volume of that name, if there is one."""
+        return self._places.get(place, {}).get(name)
+
+    def list(self, place: Place, vmid: int | None = None) -> Iterable[Volume]:
+        """The volumes at a place; with a VMID the images of that VM."""
+        if vmid is None:
+            return list(self._places.get(place, {}).values())
+        return list(self._owned.get((*place, vmid), {}).values())
+
+    def children(self, base: Volume) -> list[str]:
+        """Names of the linked clones of a base volume."""
+        return sorted(self._children.get((base.storage, base.node, base.name), ()))
+
+    def used(self, place: Place) -> int:
+        """Bytes that the volumes at a place take."""
+        return self._used.get(place, 0)
+
+    def free_name(self, place: Place, vmid: int, extension: str) -> str:
+        """The next free disk name of a VM; an orphan's number is skipped."""
+        taken = {
+            name.rpartition("/")[2].partition(".")[0].replace("base-", "vm-", 1)
+            for name in self._owned.get((*place, vmid), {})
+        }
+        number = 0
+        while f"vm-{vmid}-disk-{number}" in taken:
+            number += 1
+        return f"{vmid}/vm-{vmid}-disk-{number}.{extension}"
+
+    def all(self) -> Iterator[Volume]:
+        """Every volume."""
+        for volumes in self._places.values():
+            yield from volumes.values()
+
+
+def path_of(storage: Storage, name: str) -> str:
+    """The path of a volume's file on its node."""
+    content = content_of(name)
+    tail = name if content == "images" else name.partition("/")[2]
+    return f"{storage.path}/{CONTENT_DIRECTORY.get(content, content)}/{tail}"

@@ -1,0 +1,105 @@
+"""Options of the conductor."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+OPTIONS = [
+    cfg.IntOpt(
+        "workers",
+        default=16,
+        min=1,
+        max=256,
+        help="Operations that one conductor works on at once.",
+    ),
+    cfg.IntOpt(
+        "lease_seconds",
+        default=60,
+        min=5,
+        help="How long an operation belongs to whoever works on it without a sign of life; then "
+        "another one takes it over. Longer than rpc_timeout_seconds.",
+    ),
+    cfg.FloatOpt(
+        "scan_seconds",
+        default=5.0,
+        min=0.1,
+        help="How often a conductor looks for operations that are due: abandoned ones and those "
+        "whose pause is over. New ones don't wait for it.",
+    ),
+    cfg.IntOpt(
+        "build_timeout_seconds",
+        default=900,
+        min=10,
+        help="A build that takes longer fails, and what it made is removed.",
+    ),
+    cfg.IntOpt(
+        "action_timeout_seconds",
+        default=300,
+        min=10,
+        help="Any other operation that takes longer fails; a delete goes on in the background.",
+    ),
+    cfg.IntOpt(
+        "max_attempts",
+        default=3,
+        min=1,
+        max=20,
+        help="On how many hosts a build is tried, the first included.",
+    ),
+    cfg.IntOpt(
+        "max_waits",
+        default=5,
+        min=0,
+        max=100,
+        help="How often an operation waits for the same host (a lock that was not had) before "
+        "that counts as a failure.",
+    ),
+    cfg.IntOpt(
+        "host_down_seconds",
+        default=60,
+        min=10,
+        help="A host whose agent was silent for longer is down: work on it fails.",
+    ),
+    cfg.IntOpt(
+        "vmid_quarantine_seconds",
+        default=86_400,
+        min=0,
+        help="How long a doubtful VMID isn't given out again.",
+    ),
+    cfg.StrOpt(
+        "name",
+        help="Name of this conductor in the list of services; default: the machine's host name "
+        "and the process ID.",
+    ),
+]
+
+NETWORK_OPTIONS = [
+    cfg.ListOpt(
+        "subnets",
+        default=[],
+        help="Addresses that micronova hands out on a bridge: BRIDGE=CIDR[;gateway=IP]"
+        "[;pool=FIRST-LAST][;dns=IP+IP], e.g. vmbr0=10.20.0.0/16;gateway=10.20.0.1. The gateway "
+        "defaults to the first address, the pool to all others. Bridges that are not named have "
+        "no addresses: their guests use DHCP.",
+    ),
+    cfg.StrOpt(
+        "mac_prefix",
+        default="fa:16:3e",
+        regex="^([0-9a-f]{2}:){2}[0-9a-f]{2}$",
+        help="The first three bytes of the MAC addresses of servers.",
+    ),
+]
+
+SEED_OPTIONS = [
+    cfg.ListOpt(
+        "flavors",
+        default=[],
+        help="Flavors that are made when there is none at all: NAME:VCPUS:MEMORY_MIB:DISK_GIB.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare this module's options; idempotent."""
+    conf.register_opts(OPTIONS, group="conductor")
+    conf.register_opts(NETWORK_OPTIONS, group="networks")
+    conf.register_opts(SEED_OPTIONS, group="seed")

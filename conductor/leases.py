@@ -1,0 +1,98 @@
+"""Who works on what, and what happens when they die.
+
+An operation that is not at its end has a lease: an owner and an expiry. A conductor takes it with
+the row; an agent's lease is renewed by its reports. When it runs out, whoever looks first takes it
+over and goes on from what the record says, be the old owner dead, deaf or only slow.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from common import clock
+from common.messages import Working
+from common.states import OPEN_STATES
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from db.schema import operations
+
+
+def due(
+    connection: sa.Connection, owner: str, lease_seconds: float, limit: int
+) -> list[Operation]:
+    """Take over operations whose lease has run out and whose pause is over, oldest first.
+
+    Two conductors never get the same one: rows that another one looks at are skipped.
+    """
+    now = clock.utcnow()
+    columns = operations.c
+    found = connection.execute(
+        sa.select(columns.id)
+        .where(
+            columns.state.in_(OPEN_STATES),
+            columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),
+            columns.not_before.is_(None) | (columns.not_before <= now),
+        )
+        .order_by(columns.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).scalars()
+    ids = list(found)
+    if not ids:
+        return []
+    connection.execute(
+        operations.update()
+        .where(columns.id.in_(ids))
+        .values(
+            lease_owner=owner,
+            lease_expires_at=now + datetime.timedelta(seconds=lease_seconds),
+            not_before=None,
+            updated_at=now,
+        )
+    )
+    rows = connection.execute(
+        sa.select(*ledger._FIELDS).where(columns.id.in_(ids)).order_by(columns.id)
+    )
+    return [ledger.from_row(row) for row in rows]
+
+
+def hand_over(
+    connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
+) -> None:
+    """The lease goes to an agent's worker, until it is silent for that long."""
+    ledger.save(
+        connection,
+        operation_id,
+        lease_owner=f"compute:{worker}",
+        lease_expires_at=clock.after(lease_seconds),
+    )
+
+
+def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> None:
+    """Nobody's until that time."""
+    ledger.save(
+        connection,
+        operation_id,
+        lease_owner=None,
+        lease_expires_at=None,
+        not_before=clock.after(seconds),
+    )
+
+
+def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: float) -> None:
+    """Agents still work on these: one statement. A lease that a conductor holds is left alone."""
+    ids = sorted({item.operation_id for item in working})
+    if not ids:
+        return
+    connection.execute(
+        operations.update()
+        .where(
+            operations.c.id.in_(ids),
+            operations.c.state.in_(OPEN_STATES),
+            operations.c.lease_owner.like("compute:%"),
+        )
+        .values(lease_expires_at=clock.after(lease_seconds))
+    )

@@ -1,0 +1,76 @@
+"""The one function that moves a server to its next state.
+
+A move is one UPDATE that names the state it comes from and the operation that may do it, plus a
+history row, in the caller's transaction. A stale writer loses, loudly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import StaleTransition
+from common.states import ACTIONS, TaskState, VmState
+from conductor.store.servers import Server
+from db.schema import servers, transitions
+
+
+def move(
+    connection: sa.Connection,
+    server: Server,
+    *,
+    operation_id: int,
+    vm_state: VmState,
+    task_state: TaskState | None,
+    takes_over: bool = False,
+    **values: Any,
+) -> Server:
+    """Move a server from the state that ``server`` was read in to another one.
+
+    ``operation_id`` must be the one that the record names, unless it ``takes_over`` (begins).
+    Further columns may be set along. Returns the server as it now is. Raises StaleTransition when
+    the record is no longer as it was read.
+    """
+    now = clock.utcnow()
+    columns = servers.c
+    owner = columns.operation_id.is_not_distinct_from(server.operation_id)
+    if not takes_over and server.operation_id != operation_id:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    values |= {"vm_state": vm_state, "task_state": task_state, "operation_id": operation_id}
+    result = connection.execute(
+        servers.update()
+        .where(
+            columns.id == server.id,
+            columns.vm_state == server.vm_state,
+            columns.task_state.is_not_distinct_from(server.task_state),
+            columns.deleted_at.is_(None),
+            owner,
+        )
+        .values(updated_at=now, **values)
+    )
+    if result.rowcount != 1:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    connection.execute(
+        transitions.insert(),
+        {
+            "server_uuid": server.uuid,
+            "operation_id": operation_id,
+            "from_vm_state": server.vm_state,
+            "from_task_state": server.task_state,
+            "to_vm_state": vm_state,
+            "to_task_state": task_state,
+            "at": now,
+        },
+    )
+    return server.replace(**values)
+
+
+def next_task(action: str, task_state: str | None) -> TaskState | None:
+    """The task_state that follows in the action's walk; None after the last."""
+    walk = ACTIONS[action].walk
+    if task_state is None:
+        return walk[0]
+    position = walk.index(TaskState(task_state)) + 1
+    return walk[position] if position < len(walk) else None

@@ -1,0 +1,1 @@
+"""The write side of the cloud database: the conductor's alone."""

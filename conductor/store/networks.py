@@ -1,0 +1,269 @@
+"""Networks, subnets and the ports of servers, with their addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import Conflict, Invalid
+from db.schema import networks, ports, subnets
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """The configured addresses of a bridge."""
+
+    bridge: str
+    cidr: str
+    gateway: str | None
+    first: str
+    last: str
+    dns: tuple[str, ...] = ()
+
+
+def parse_subnet(text: str) -> Subnet:
+    """``BRIDGE=CIDR[;gateway=IP][;pool=FIRST-LAST][;dns=IP+IP]``. Raises Invalid."""
+    bridge, _, rest = text.partition("=")
+    cidr, *extras = rest.split(";")
+    settings = dict(extra.partition("=")[::2] for extra in extras)
+    try:
+        network = ipaddress.ip_network(cidr)
+        gateway = ipaddress.ip_address(settings.get("gateway") or network[1])
+        first, _, last = settings.get("pool", f"{network[2]}-{network[-2]}").partition("-")
+        pool = ipaddress.ip_address(first), ipaddress.ip_address(last)
+    except (ValueError, IndexError) as error:
+        raise Invalid(f"[networks] subnets: {text}: {error}") from error
+    if not bridge or any(address not in network for address in (gateway, *pool)):
+        raise Invalid(f"[networks] subnets: {text}: every address must be in {cidr}")
+    dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
+    return Subnet(bridge, str(network), str(gateway), str(pool[0]), str(pool[1]), dns)
+
+
+def ensure_network(connection: sa.Connection, bridge: str) -> str:
+    """The network of a bridge, made now if it is new; returns its id."""
+    network_id = ids.named("network", bridge)
+    known = sa.select(networks.c.id).where(networks.c.bridge == bridge)
+    if connection.execute(known).first() is None:
+        now = clock.utcnow()
+        connection.execute(
+            networks.insert().values(
+                id=network_id, name=bridge, bridge=bridge, mtu=1500, created_at=now, updated_at=now
+            )
+        )
+    return network_id
+
+
+def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
+    """Take over a configured subnet; addresses in use stay as they are."""
+    network_id = ensure_network(connection, wanted.bridge)
+    subnet_id = ids.named("subnet", f"{wanted.bridge}/{wanted.cidr}")
+    now = clock.utcnow()
+    settings: dict[str, Any] = {
+        "gateway_ip": wanted.gateway,
+        "pool_start": wanted.first,
+        "pool_end": wanted.last,
+        "dns_nameservers": list(wanted.dns),
+        "updated_at": now,
+    }
+    changed = connection.execute(
+        subnets.update().where(subnets.c.id == subnet_id).values(**settings)
+    )
+    if changed.rowcount == 0:
+        connection.execute(
+            subnets.insert().values(
+                id=subnet_id,
+                network_id=network_id,
+                name=f"{wanted.bridge}-{wanted.cidr.replace('/', '-')}",
+                cidr=wanted.cidr,
+                next_ip=wanted.first,
+                created_at=now,
+                **settings,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network as a build needs it."""
+
+    id: str
+    name: str
+    bridge: str
+    vlan: int | None
+    mtu: int
+
+
+def known(connection: sa.Connection) -> list[Network]:
+    """Every network, by name; there are as many as bridges."""
+    columns = networks.c
+    rows = connection.execute(
+        sa.select(columns.id, columns.name, columns.bridge, columns.vlan, columns.mtu).order_by(
+            columns.name
+        )
+    )
+    return [Network(*row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A server's interface with its address; without a subnet it has none."""
+
+    id: str
+    network_id: str
+    mac: str
+    ip: str | None
+    cidr: str | None = None
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+
+
+def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
+    """A server's ports in their order."""
+    rows = connection.execute(
+        sa.select(
+            ports.c.id,
+            ports.c.network_id,
+            ports.c.mac,
+            ports.c.ip,
+            subnets.c.cidr,
+            subnets.c.gateway_ip,
+            subnets.c.dns_nameservers,
+        )
+        .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
+        .where(ports.c.server_uuid == server_uuid)
+        .order_by(ports.c.position)
+    )
+    return [Port(*row[:6], tuple(row[6] or ())) for row in rows]
+
+
+def create_ports(
+    connection: sa.Connection,
+    server_uuid: str,
+    project_id: str,
+    wishes: Sequence[tuple[str, str | None]],
+    mac_prefix: str,
+) -> list[Port]:
+    """Make a port for each (network id, fixed address or None).
+
+    Raises Conflict when an address is in use or a subnet has none left, Invalid when an address
+    is in none of the network's subnets.
+    """
+    made: list[Port] = []
+    for position, (network_id, fixed_ip) in enumerate(wishes):
+        subnet, ip = _address(connection, network_id, fixed_ip)
+        port = Port(
+            ids.new_uuid(),
+            network_id,
+            f"{mac_prefix}:{secrets.token_bytes(3).hex(':')}",
+            ip,
+            subnet.cidr if subnet else None,
+            subnet.gateway_ip if subnet else None,
+            tuple(subnet.dns_nameservers) if subnet else (),
+        )
+        connection.execute(
+            ports.insert().values(
+                id=port.id,
+                network_id=network_id,
+                subnet_id=subnet.id if subnet else None,
+                server_uuid=server_uuid,
+                project_id=project_id,
+                position=position,
+                mac=port.mac,
+                ip=ip,
+                created_at=clock.utcnow(),
+            )
+        )
+        made.append(port)
+    return made
+
+
+def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
+    """Give the server's ports and addresses back."""
+    connection.execute(ports.delete().where(ports.c.server_uuid == server_uuid))
+
+
+def _address(
+    connection: sa.Connection, network_id: str, fixed_ip: str | None
+) -> tuple[Any, str | None]:
+    """(subnet row or None, address or None); holds the subnets' rows until the end."""
+    rows = connection.execute(
+        sa.select(subnets)
+        .where(subnets.c.network_id == network_id)
+        .order_by(subnets.c.cidr)
+        .with_for_update()
+    ).all()
+    if fixed_ip is not None:
+        return _fixed(connection, rows, fixed_ip)
+    if not rows:
+        return None, None
+    for subnet in rows:
+        ip = _next_free(connection, subnet)
+        if ip is not None:
+            return subnet, ip
+    raise Conflict(f"No more IP addresses available on network {network_id}.")
+
+
+def _fixed(connection: sa.Connection, rows: Sequence[Any], fixed_ip: str) -> tuple[Any, str]:
+    address = ipaddress.ip_address(fixed_ip)
+    for subnet in rows:
+        if address in ipaddress.ip_network(subnet.cidr):
+            taken = connection.execute(
+                sa.select(ports.c.id).where(
+                    ports.c.subnet_id == subnet.id, ports.c.ip == str(address)
+                )
+            ).first()
+            if taken is not None or str(address) == subnet.gateway_ip:
+                raise Conflict(f"Fixed IP address {fixed_ip} is already in use.")
+            return subnet, str(address)
+    raise Invalid(f"Fixed IP {fixed_ip} is not a valid ip address for the network.")
+
+
+def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
+    """The next address of the pool that isn't in use, going round.
+
+    Mostly the one after the last that was given out is free; only else all are looked at.
+    """
+    first, last = int(_ip(subnet.pool_start)), int(_ip(subnet.pool_end))
+    start = max(first, int(_ip(subnet.next_ip)))
+    candidate = _text(subnet, start)
+    if start > last or _in_use(connection, subnet, candidate):
+        free = _search(connection, subnet, range(first, last + 1))
+        if free is None:
+            return None
+        candidate = _text(subnet, free)
+    following = _text(subnet, min(int(_ip(candidate)) + 1, last))
+    connection.execute(subnets.update().where(subnets.c.id == subnet.id).values(next_ip=following))
+    return candidate
+
+
+def _in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
+    query = sa.select(ports.c.id).where(ports.c.subnet_id == subnet.id, ports.c.ip == ip)
+    return ip == subnet.gateway_ip or connection.execute(query).first() is not None
+
+
+def _search(connection: sa.Connection, subnet: Any, pool: range) -> int | None:
+    taken = {
+        int(_ip(ip))
+        for ip in connection.execute(
+            sa.select(ports.c.ip).where(ports.c.subnet_id == subnet.id)
+        ).scalars()
+        if ip is not None
+    }
+    if subnet.gateway_ip is not None:
+        taken.add(int(_ip(subnet.gateway_ip)))
+    return next((number for number in pool if number not in taken), None)
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(text)
+
+
+def _text(subnet: Any, number: int) -> str:
+    kind = type(_ip(subnet.pool_start))
+    return str(kind(number))

@@ -1,0 +1,283 @@
+"""The ledger's rows: operations, their events, faults and decisions."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.failures import RULES
+from common.messages import Decision, Failure, Report, Step
+from common.states import OPEN_STATES, OperationState
+from db.schema import decisions, faults, operation_events, operations
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was decided and reserved for an operation: committed before Proxmox is touched."""
+
+    host: str | None = None
+    uuid: str | None = None
+    """Resource provider of the host."""
+    cluster: str | None = None
+    node: str | None = None
+    worker: str | None = None
+    vmid: int | None = None
+    storage: str | None = None
+    alternates: tuple[Mapping[str, Any], ...] = ()
+    failed_hosts: tuple[str, ...] = ()
+    waits: int = 0
+    image: Mapping[str, Any] | None = None
+    template: Mapping[str, Any] | None = None
+    nics: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row of the ledger."""
+
+    id: int
+    server_uuid: str
+    project_id: str
+    user_id: str
+    request_id: str
+    action: str
+    state: str
+    attempt: int
+    context: Mapping[str, Any]
+    params: Mapping[str, Any]
+    plan: Plan
+    started_at: datetime.datetime
+    deadline: datetime.datetime | None = None
+    lease_owner: str | None = None
+    lease_expires_at: datetime.datetime | None = None
+    message: str | None = None
+
+    @property
+    def ctxt(self) -> RequestContext:
+        """The context of the request that asked for it."""
+        return RequestContext.from_wire({**self.context, "server_uuid": self.server_uuid})
+
+
+_FIELDS = [operations.c[item.name] for item in dataclasses.fields(Operation)]
+_PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
+_TUPLES = ("alternates", "failed_hosts", "nics")
+
+
+def _plan(data: Mapping[str, Any]) -> Plan:
+    known = {key: value for key, value in data.items() if key in _PLAN_FIELDS}
+    known.update({key: tuple(known[key]) for key in _TUPLES if key in known})
+    return Plan(**known)
+
+
+def from_row(row: sa.Row[Any]) -> Operation:
+    """An operation from its row."""
+    values = dict(row._mapping)
+    values["plan"] = _plan(values["plan"])
+    return Operation(**values)
+
+
+@dataclass(frozen=True)
+class NewOperation:
+    """What an operation begins with."""
+
+    server_uuid: str
+    project_id: str
+    action: str
+    owner: str
+    lease_seconds: float
+    timeout_seconds: float
+    params: Mapping[str, Any] = field(default_factory=dict)
+    plan: Plan = field(default_factory=Plan)
+
+
+def insert(connection: sa.Connection, ctxt: RequestContext, new: NewOperation) -> int:
+    """Write the intent; the inserting conductor holds the first lease. Returns its id."""
+    now = clock.utcnow()
+    result = connection.execute(
+        operations.insert(),
+        {
+            "server_uuid": new.server_uuid,
+            "project_id": new.project_id,
+            "user_id": ctxt.user_id or "",
+            "request_id": ctxt.request_id,
+            "global_request_id": ctxt.global_request_id,
+            "action": new.action,
+            "state": OperationState.RUNNING,
+            "attempt": 1,
+            "lease_owner": new.owner,
+            "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
+            "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
+            "context": ctxt.to_wire(),
+            "params": dict(new.params),
+            "plan": dataclasses.asdict(new.plan),
+            "started_at": now,
+            "updated_at": now,
+        },
+    )
+    key: Any = result.inserted_primary_key
+    return int(key[0])
+
+
+def get(connection: sa.Connection, operation_id: int) -> Operation | None:
+    """An operation by its id."""
+    row = connection.execute(sa.select(*_FIELDS).where(operations.c.id == operation_id)).first()
+    return None if row is None else from_row(row)
+
+
+def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
+    """Change columns of an operation; ``plan`` may be a Plan."""
+    if isinstance(values.get("plan"), Plan):
+        values["plan"] = dataclasses.asdict(values["plan"])
+    connection.execute(
+        operations.update()
+        .where(operations.c.id == operation_id)
+        .values(updated_at=clock.utcnow(), **values)
+    )
+
+
+def close(
+    connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
+) -> None:
+    """End an operation. What the user sent that is secret goes with it."""
+    save(
+        connection,
+        operation_id,
+        state=state,
+        message=message,
+        finished_at=clock.utcnow(),
+        lease_owner=None,
+        lease_expires_at=None,
+        not_before=None,
+        params={},
+    )
+
+
+def open_of(connection: sa.Connection, server_uuid: str) -> list[int]:
+    """Ids of a server's operations that are not at their end."""
+    return list(
+        connection.execute(
+            sa.select(operations.c.id)
+            .where(operations.c.server_uuid == server_uuid, operations.c.state.in_(OPEN_STATES))
+            .order_by(operations.c.id)
+        ).scalars()
+    )
+
+
+def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
+    """Keep what agents told of their steps; a later report of a step replaces the earlier."""
+    rows = [
+        _event(report.operation_id, report.attempt, report.host, step)
+        for report in reports
+        for step in report.steps
+    ]
+    upsert_events(connection, rows)
+
+
+def _event(operation_id: int, attempt: int, host: str | None, step: Step) -> dict[str, Any]:
+    return {
+        "operation_id": operation_id,
+        "attempt": attempt,
+        "name": step.name,
+        "sequence": step.sequence,
+        "host": host,
+        "started_at": step.started_at,
+        "finished_at": step.finished_at,
+        "result": step.result,
+        "upid": step.upid,
+        "detail": dict(step.detail),
+    }
+
+
+def conductor_event(operation: Operation, step: Step) -> dict[str, Any]:
+    """The row of a step that the conductor did itself."""
+    return _event(operation.id, operation.attempt, None, step)
+
+
+_KEY = ("operation_id", "attempt", "name")
+
+
+def upsert_events(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
+    """Insert or replace rows of ``operation_events``: one statement.
+
+    Reports may overtake each other on the bus: a row that is finished stays finished.
+    """
+    latest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in _KEY)
+        if key not in latest or row["finished_at"] or not latest[key]["finished_at"]:
+            latest[key] = row
+    if not latest:
+        return
+    statement = _upsert(connection.dialect.name)
+    connection.execute(statement, list(latest.values()))
+
+
+def _upsert(dialect: str) -> Any:
+    table = operation_events
+    changing = [c.name for c in table.c if c.name not in _KEY]
+    if dialect in {"mysql", "mariadb"}:
+        from sqlalchemy.dialects.mysql import insert as mysql_insert
+
+        new = mysql_insert(table)
+        keep = table.c.finished_at.is_not(None) & new.inserted.finished_at.is_(None)
+        return new.on_duplicate_key_update(
+            {name: sa.case((keep, table.c[name]), else_=new.inserted[name]) for name in changing}
+        )
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as conflict_insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert as conflict_insert  # type: ignore[assignment]
+    inserted = conflict_insert(table)
+    return inserted.on_conflict_do_update(
+        index_elements=list(_KEY),
+        set_={name: inserted.excluded[name] for name in changing},
+        where=table.c.finished_at.is_(None) | inserted.excluded.finished_at.is_not(None),
+    )
+
+
+def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
+    """Keep the fault of an attempt; every attempt's fault stays."""
+    rule = RULES[failure.category]
+    connection.execute(
+        faults.insert(),
+        {
+            "server_uuid": operation.server_uuid,
+            "operation_id": operation.id,
+            "request_id": operation.request_id,
+            "attempt": operation.attempt,
+            "code": rule.code,
+            "category": failure.category,
+            "message": failure.message,
+            "host": failure.host,
+            "upid": failure.upid,
+            "log_tail": list(failure.log_tail),
+            "cleaned": list(failure.cleaned),
+            "left": list(failure.left),
+            "remedy": failure.remedy,
+            "created_at": clock.utcnow(),
+        },
+    )
+
+
+def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
+    """Keep a decision under its request ID; the same attempt decided again replaces it."""
+    key = (decisions.c.operation_id == operation.id) & (decisions.c.attempt == operation.attempt)
+    connection.execute(decisions.delete().where(key))
+    connection.execute(
+        decisions.insert(),
+        {
+            "operation_id": operation.id,
+            "attempt": operation.attempt,
+            "server_uuid": operation.server_uuid,
+            "request_id": operation.request_id,
+            "body": dataclasses.asdict(decision),
+            "created_at": clock.utcnow(),
+        },
+    )

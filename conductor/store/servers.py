@@ -1,0 +1,82 @@
+"""Rows of servers, as the conductor reads and makes them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import ServerNotFound
+from db.schema import servers
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server's record, without what only the guest needs."""
+
+    id: int
+    uuid: str
+    project_id: str
+    user_id: str
+    name: str
+    hostname: str
+    vm_state: str
+    task_state: str | None
+    power_state: int
+    operation_id: int | None
+    flavor: Mapping[str, Any]
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    image_id: str | None
+    image_properties: Mapping[str, str]
+    key_name: str | None
+    public_key: str | None
+    user_data: str | None
+    availability_zone: str | None
+    pinned_availability_zone: str | None
+    host: str | None
+    node: str | None
+    cluster: str | None
+    vmid: int | None
+    meta: Mapping[str, str]
+    tags: Sequence[str]
+    addresses: Sequence[Mapping[str, Any]]
+    scheduler_hints: Mapping[str, Any]
+    launch_index: int
+    launched_at: datetime.datetime | None
+    deleted_at: datetime.datetime | None
+
+    def replace(self, **values: Any) -> Server:
+        """A copy with some columns changed; columns that it doesn't have are ignored."""
+        return dataclasses.replace(
+            self, **{key: value for key, value in values.items() if key in _NAMES}
+        )
+
+
+_NAMES = {item.name for item in dataclasses.fields(Server)}
+_COLUMNS = [servers.c[item.name].label(item.name) for item in dataclasses.fields(Server)]
+
+
+def get(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Server:
+    """A server by UUID, deleted ones included. Raises ServerNotFound."""
+    query = sa.select(*_COLUMNS).where(servers.c.uuid == uuid)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
+    return Server(**row._mapping)
+
+
+def alive(
+    connection: sa.Connection, uuid: str, project_id: str | None, *, lock: bool = True
+) -> Server:
+    """A server that is not deleted, of this project (None: of any). Raises ServerNotFound."""
+    server = get(connection, uuid, lock=lock)
+    foreign = project_id is not None and server.project_id != project_id
+    if foreign or server.deleted_at is not None:
+        raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
+    return server

@@ -1,0 +1,67 @@
+"""Transactions: one per use case, short, and again when the database asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+import tenacity
+
+T = TypeVar("T")
+
+#: SQLSTATEs of "nothing was done, try again": serialization failure, deadlock
+_AGAIN = {"40001", "40P01"}
+_MYSQL_AGAIN = {1205, 1213}
+
+
+def _asks_again(error: BaseException) -> bool:
+    if not isinstance(error, sa.exc.DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    original: Any = error.orig
+    if getattr(original, "sqlstate", None) in _AGAIN:
+        return True
+    arguments: tuple[Any, ...] = getattr(original, "args", ())
+    return bool(arguments) and arguments[0] in _MYSQL_AGAIN
+
+
+class Store:
+    """Runs use cases against the cloud database."""
+
+    def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
+        self._writer = writer
+        self._reader = reader
+        # SQLite lets one writer in and has the others poll: better that they queue here.
+        single = writer.dialect.name == "sqlite"
+        self._gate: contextlib.AbstractContextManager[Any] = (
+            threading.Lock() if single else contextlib.nullcontext()
+        )
+
+    def run(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run ``work`` in one transaction.
+
+        It is run again, up to five times, after a deadlock or a lost connection, so it must do
+        nothing but use the connection.
+        """
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_asks_again),
+            stop=tenacity.stop_after_attempt(5),
+            wait=tenacity.wait_random_exponential(multiplier=0.02, max=0.5),
+            reraise=True,
+        )
+        done: T = retrying(self._once, work)
+        return done
+
+    def _once(self, work: Callable[[sa.Connection], T]) -> T:
+        with self._gate, self._writer.begin() as connection:
+            return work(connection)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A connection that can't write."""
+        with self._reader.connect() as connection:
+            yield connection

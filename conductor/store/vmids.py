@@ -1,0 +1,126 @@
+"""VMIDs: reserved from our own band before anything else happens, under a unique key.
+
+The search goes round the band, so an id is given out again as late as possible. Doubtful ids are
+quarantined with the reason.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import Unavailable
+from db.schema import templates, vmid_bands, vmids
+
+RESERVED = "reserved"
+QUARANTINED = "quarantined"
+
+
+def set_band(connection: sa.Connection, cluster: str, low: int, high: int) -> None:
+    """Take over a cluster's band from its configuration; known ids stay reserved."""
+    mine = vmid_bands.c.cluster == cluster
+    known = connection.execute(sa.select(vmid_bands).where(mine)).first()
+    if known is None:
+        connection.execute(
+            vmid_bands.insert().values(cluster=cluster, low=low, high=high, next=low)
+        )
+    elif (known.low, known.high) != (low, high):
+        following = known.next if low <= known.next <= high else low
+        connection.execute(
+            vmid_bands.update().where(mine).values(low=low, high=high, next=following)
+        )
+
+
+def reserve(
+    connection: sa.Connection, cluster: str, server_uuid: str | None, operation_id: int | None
+) -> int:
+    """Reserve the next free VMID of the cluster's band. Raises Unavailable when it is used up."""
+    band = connection.execute(
+        sa.select(vmid_bands).where(vmid_bands.c.cluster == cluster).with_for_update()
+    ).first()
+    if band is None:
+        raise Unavailable(f"Cluster {cluster} has no band of VMIDs yet.")
+    vmid = _free_from(connection, cluster, band.next, band.high)
+    if vmid is None:
+        vmid = _free_from(connection, cluster, band.low, band.high)
+    if vmid is None:
+        raise Unavailable(f"The band of VMIDs of cluster {cluster} is used up.")
+    connection.execute(
+        vmids.insert().values(
+            cluster=cluster,
+            vmid=vmid,
+            state=RESERVED,
+            server_uuid=server_uuid,
+            operation_id=operation_id,
+            since=clock.utcnow(),
+        )
+    )
+    following = vmid + 1 if vmid < band.high else band.low
+    connection.execute(
+        vmid_bands.update().where(vmid_bands.c.cluster == cluster).values(next=following)
+    )
+    return vmid
+
+
+def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -> int | None:
+    """The lowest id not taken, from ``first`` on: mostly itself, else the end of the taken run."""
+    taken = vmids.alias("taken")
+    here = connection.execute(
+        sa.select(taken.c.vmid).where(taken.c.cluster == cluster, taken.c.vmid == first)
+    ).first()
+    if here is None:
+        return first if first <= last else None
+    following = vmids.alias("following")
+    gap = connection.execute(
+        sa.select(sa.func.min(taken.c.vmid) + 1).where(
+            taken.c.cluster == cluster,
+            taken.c.vmid >= first,
+            ~sa.exists().where(
+                following.c.cluster == cluster, following.c.vmid == taken.c.vmid + 1
+            ),
+        )
+    ).scalar()
+    return gap if gap is not None and gap <= last else None
+
+
+def free(connection: sa.Connection, cluster: str, vmid: int) -> None:
+    """Give a VMID back: nothing of it is left."""
+    connection.execute(vmids.delete().where(vmids.c.cluster == cluster, vmids.c.vmid == vmid))
+
+
+def quarantine(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
+    """Don't give this VMID out: something is, or may be, there."""
+    connection.execute(
+        vmids.update()
+        .where(vmids.c.cluster == cluster, vmids.c.vmid == vmid)
+        .values(state=QUARANTINED, reason=reason, server_uuid=None, since=clock.utcnow())
+    )
+
+
+def end_quarantines(connection: sa.Connection, seconds: float) -> None:
+    """Ids quarantined for longer may be tried again (the agent looks before it creates)."""
+    before = clock.utcnow() - datetime.timedelta(seconds=seconds)
+    connection.execute(vmids.delete().where(vmids.c.state == QUARANTINED, vmids.c.since < before))
+
+
+def template(
+    connection: sa.Connection, cluster: str, node: str, storage: str, image_id: str
+) -> int:
+    """The VMID of the image's template there, reserved now if there was none."""
+    key = {"cluster": cluster, "node": node, "storage": storage, "image_id": image_id}
+    query = sa.select(templates.c.vmid).where(
+        *(templates.c[name] == value for name, value in key.items())
+    )
+    known: int | None = connection.execute(query).scalar()
+    if known is not None:
+        return known
+    # The band's row lock, held by reserve, lets one transaction at a time come here.
+    vmid = reserve(connection, cluster, None, None)
+    meanwhile: int | None = connection.execute(query).scalar()
+    if meanwhile is not None:
+        free(connection, cluster, vmid)
+        return meanwhile
+    connection.execute(templates.insert().values(**key, vmid=vmid, created_at=clock.utcnow()))
+    return vmid

@@ -1,0 +1,1 @@
+"""The part of the OpenStack Image API v2 that clients need; read-only."""

@@ -1,0 +1,29 @@
+"""The Image API's rules, under Glance's names and with its defaults.
+
+Rules about writing are missing: nothing here can be written, whoever asks.
+"""
+
+from __future__ import annotations
+
+from api.policy import rule
+
+_READER = "role:reader and project_id:%(project_id)s"
+_MAY_SEE = (
+    "role:reader and (project_id:%(project_id)s or project_id:%(member_id)s "
+    "or 'community':%(visibility)s or 'public':%(visibility)s or 'shared':%(visibility)s)"
+)
+
+RULES = (
+    rule(
+        "get_images",
+        f"rule:context_is_admin or ({_READER})",
+        "List images.",
+        ("GET", "/v2/images"),
+    ),
+    rule(
+        "get_image",
+        f"rule:context_is_admin or ({_MAY_SEE})",
+        "Show an image.",
+        ("GET", "/v2/images/{image_id}"),
+    ),
+)

@@ -1,0 +1,185 @@
+"""The Image API's resources: what can be read, and the refusals of everything else."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+from urllib.parse import parse_qsl, urlencode
+
+import falcon
+import sqlalchemy as sa
+
+from api.image import filters, views
+from api.image.errors import read_only
+from api.image.schemas import SCHEMAS
+from api.policy import Enforcer
+from common.context import RequestContext
+from common.errors import Forbidden, ImageNotFound, NotFound
+from common.web import context, send_json
+from db.reads import images
+from db.reads.images import Image
+
+#: what a rule may ask of an image
+_TARGET = {"project_id": None, "member_id": None, "visibility": views.CONSTANTS["visibility"]}
+
+
+class Store:
+    """Images as one client may see them."""
+
+    def __init__(self, engine: sa.Engine, policy: Enforcer) -> None:
+        self.engine = engine
+        self.policy = policy
+
+    def find(self, ctxt: RequestContext, image_id: str) -> Image:
+        """The image. Raises ImageNotFound, also where it may not be seen."""
+        if self.policy.allows(ctxt, "get_image", _TARGET):
+            with self.engine.connect() as connection:
+                found = images.get(connection, image_id)
+            if found is not None:
+                return found
+        raise ImageNotFound(f"No image found with ID {image_id}")
+
+
+class Images:
+    """The collection."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """A page of the list."""
+        ctxt = context(req)
+        pairs = parse_qsl(req.query_string, keep_blank_values=True)
+        query = filters.parse(pairs)
+        self._store.policy.check(ctxt, "get_images", {"project_id": ctxt.project_id})
+        found: list[Image] = []
+        if query.possible and self._store.policy.allows(ctxt, "get_image", _TARGET):
+            with self._store.engine.connect() as connection:
+                found = images.listing(
+                    connection, query.conditions, query.properties, query.order, query.page
+                )
+        rest = [(name, value) for name, value in pairs if name != "marker"]
+        body = {
+            "images": [views.image(each) for each in found],
+            "first": _link(rest),
+            "schema": "/v2/schemas/images",
+        }
+        if found and len(found) == query.page.limit:
+            body["next"] = _link([*rest, ("marker", found[-1].id)])
+        send_json(resp, body)
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+        """Refused."""
+        read_only()
+
+
+def _link(pairs: list[tuple[str, str]]) -> str:
+    return f"/v2/images?{urlencode(pairs)}" if pairs else "/v2/images"
+
+
+class ImageItem:
+    """One image."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> None:
+        """Show it."""
+        send_json(resp, views.image(self._store.find(context(req), image_id)))
+
+    def on_patch(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+        """Refused."""
+        read_only(self._store.find(context(req), image_id).id)
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+        """Refused, as for every protected image."""
+        found = self._store.find(context(req), image_id)
+        raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
+
+
+class ImageData:
+    """The bytes: they stay in the clusters' storages."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+        """Refused."""
+        found = self._store.find(context(req), image_id)
+        raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
+
+    def on_put(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+        """Refused."""
+        read_only(self._store.find(context(req), image_id).id)
+
+
+class ImageAction:
+    """Whatever else would change an image: import, stage, tags, deactivation …"""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_post(
+        self, req: falcon.Request, resp: falcon.Response, image_id: str, name: str = ""
+    ) -> NoReturn:
+        """Refused."""
+        read_only(self._store.find(context(req), image_id).id)
+
+    on_put = on_post
+    on_delete = on_post
+
+
+class Members:
+    """Who an image is shared with: nobody, as all see it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(
+        self, req: falcon.Request, resp: falcon.Response, image_id: str, name: str = ""
+    ) -> NoReturn:
+        """Refused, as Glance does for images that aren't `shared`."""
+        self._store.find(context(req), image_id)
+        raise Forbidden("Only shared images have members.")
+
+    on_post = on_get
+    on_put = on_get
+    on_delete = on_get
+
+
+class Tasks:
+    """Import tasks of an image: none."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> None:
+        """An empty list."""
+        self._store.find(context(req), image_id)
+        send_json(resp, {"tasks": []})
+
+
+class Schemas:
+    """What the API's objects look like."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """One schema."""
+        if name not in SCHEMAS:
+            raise NotFound
+        send_json(resp, SCHEMAS[name])
+
+
+class ImportInfo:
+    """Ways to import an image: none through this API."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """An empty list of methods."""
+        methods = {"description": "Import methods available.", "type": "array", "value": []}
+        send_json(resp, {"import-methods": methods})
+
+
+class StoreInfo:
+    """Stores to choose from: there is no choice."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+        """Not found, as where Glance has a single store."""
+        raise NotFound("Multi backend is not supported at this site.")

@@ -1,0 +1,50 @@
+"""Images as Glance shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.clock import iso
+from db.reads.images import Image
+
+#: what is the same for every image: they belong to nobody and only the clusters change them
+CONSTANTS: Mapping[str, Any] = {
+    "container_format": "bare",
+    "visibility": "public",
+    "protected": True,
+    "owner": None,
+    "os_hidden": False,
+}
+
+#: length of a hexadecimal digest → its algorithm; MD5 is Glance's `checksum`
+_ALGORITHMS: Mapping[int, str] = {64: "sha256", 96: "sha384", 128: "sha512"}
+_MD5_LENGTH = 32
+
+
+def image(found: Image) -> dict[str, Any]:
+    """One image; its properties stand beside the base fields, which win."""
+    digest = found.checksum or ""
+    algorithm = _ALGORITHMS.get(len(digest))
+    href = f"/v2/images/{found.id}"
+    return {
+        **found.properties,
+        **CONSTANTS,
+        "id": found.id,
+        "name": found.name,
+        "status": found.status,
+        "disk_format": found.disk_format,
+        "size": found.size_bytes,
+        "virtual_size": found.virtual_size_bytes,
+        "checksum": digest if len(digest) == _MD5_LENGTH else None,
+        "os_hash_algo": algorithm,
+        "os_hash_value": digest if algorithm else None,
+        "min_disk": found.min_disk_gib,
+        "min_ram": found.min_ram_mib,
+        "tags": [],
+        "created_at": iso(found.created_at),
+        "updated_at": iso(found.updated_at),
+        "self": href,
+        "file": f"{href}/file",
+        "schema": "/v2/schemas/image",
+    }

@@ -1,0 +1,65 @@
+"""Builds the Network API: routes, middleware, error form, token check."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import falcon
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from api.network import discovery, errors, resources
+from api.network.policies import RULES
+from api.policy import Enforcer
+from common import auth
+from common.web import ContextMiddleware, RequestId
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+    Protect = Callable[..., WSGIApplication]
+
+#: path → name of the collection: what a cloud with plain bridges has none of
+_EMPTY = {
+    "security-groups": "security_groups",
+    "security-group-rules": "security_group_rules",
+    "floatingips": "floatingips",
+    "routers": "routers",
+}
+
+
+def make_app(
+    conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None
+) -> WSGIApplication:
+    """The Network API as a WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
+
+    `engine` reads the cloud database. `protect(app, anonymous=…)` puts the token check in front;
+    None takes `common.auth.protect` with `[keystone_authtoken]` of `conf`.
+    """
+    app = falcon.App(middleware=[ContextMiddleware()])
+    app.req_options.strip_url_path_trailing_slash = True
+    errors.install(app)
+    for path, resource in _routes(engine, Enforcer(conf, RULES)).items():
+        app.add_route(path, resource)
+    check = protect or functools.partial(auth.protect, conf=conf, service_type="network")
+    return RequestId(check(app, anonymous=discovery.anonymous))
+
+
+def _routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:
+    quota = resources.Quota(policy)
+    routes: dict[str, object] = {
+        "/": discovery.Versions(),
+        "/v2.0": discovery.Index(),
+        "/v2.0/extensions": discovery.Extensions(),
+        "/v2.0/extensions/{alias}": discovery.Extension(),
+        "/v2.0/quotas/{project_id}": quota,
+        "/v2.0/quotas/{project_id}/{what}": quota,
+    }
+    for kind in resources.KINDS:
+        store = resources.Store(kind, engine, policy)
+        routes[f"/v2.0/{kind.plural}"] = resources.Collection(store)
+        routes[f"/v2.0/{kind.plural}/{{record_id}}"] = resources.Item(store)
+    routes |= {f"/v2.0/{path}": resources.Nothing(name) for path, name in _EMPTY.items()}
+    return routes

@@ -1,0 +1,185 @@
+"""What a network, a subnet and a port show, and what lists can be filtered and sorted by."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.network.errors import InvalidInput
+from common.clock import iso
+from db.reads.networks import Network, Port, Subnet
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute: shown from a field of the record, or the same for all."""
+
+    name: str
+    field: str | None = None
+    """The record's field, and what a list is filtered and sorted by."""
+    constant: Any = None
+    """The value where there is no field."""
+    show: Callable[[Any], Any] | None = None
+    """The value made from the whole record."""
+    convert: Callable[[str], Any] = str
+    """A filter's value from its text. Raises InvalidInput."""
+    listed_by: bool = True
+    """Whether lists can be filtered and sorted by it."""
+    rule: str | None = None
+    """The rule that shows it, where not all see it."""
+
+    def value(self, record: Any) -> Any:
+        """What the record shows."""
+        if self.show is not None:
+            return self.show(record)
+        return self.constant if self.field is None else getattr(record, self.field)
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise InvalidInput(
+            f"Invalid input for operation: '{text}' cannot be converted to boolean."
+        )
+    return _BOOLEANS[text.lower()]
+
+
+def _integer(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 2**31:
+        raise InvalidInput(f"Invalid input for operation: '{text}' is not an integer.")
+    return number
+
+
+def _address(text: str) -> str | None:
+    """The address in the form it is stored in; an empty text asks for none."""
+    if not text:
+        return None
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise InvalidInput(
+            f"Invalid input for operation: '{text}' is not a valid IP address."
+        ) from error
+
+
+def _maybe(text: str) -> str | None:
+    return text or None
+
+
+def _time(name: str) -> Attribute:
+    return Attribute(name, name, show=lambda record: iso(getattr(record, name)), listed_by=False)
+
+
+def _fixed_ips(port: Port) -> list[dict[str, str | None]]:
+    return [{"subnet_id": port.subnet_id, "ip_address": port.ip}] if port.ip else []
+
+
+def _vif_details(port: Port) -> dict[str, Any]:
+    return {"connectivity": "l2", "port_filter": False, "bridge_name": port.bridge}
+
+
+def _pools(subnet: Subnet) -> list[dict[str, str]]:
+    return [{"start": subnet.pool_start, "end": subnet.pool_end}]
+
+
+#: networks and their subnets belong to no project
+_NOBODY = (Attribute("tenant_id", constant=""), Attribute("project_id", constant=""))
+_PLAIN = (
+    Attribute("description", constant=""),
+    Attribute("tags", constant=[], listed_by=False),
+)
+
+NETWORK: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", "name"),
+    *_NOBODY,
+    *_PLAIN,
+    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("mtu", "mtu", convert=_integer),
+    Attribute("status", constant="ACTIVE"),
+    Attribute("subnets", show=lambda n: list(n.subnet_ids), listed_by=False),
+    Attribute("shared", constant=True, convert=_boolean),
+    Attribute("router:external", constant=False, convert=_boolean),
+    Attribute("port_security_enabled", constant=False, convert=_boolean),
+    Attribute("provider:network_type", "network_type", rule="get_network:provider:network_type"),
+    Attribute("provider:physical_network", "bridge", rule="get_network:provider:physical_network"),
+    Attribute(
+        "provider:segmentation_id",
+        "vlan",
+        convert=_integer,
+        rule="get_network:provider:segmentation_id",
+    ),
+    _time("created_at"),
+    _time("updated_at"),
+)
+
+SUBNET: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", "name"),
+    *_NOBODY,
+    *_PLAIN,
+    Attribute("network_id", "network_id"),
+    Attribute("ip_version", "ip_version", convert=_integer),
+    Attribute("cidr", "cidr"),
+    Attribute("gateway_ip", "gateway_ip", convert=_address),
+    Attribute("allocation_pools", show=_pools, listed_by=False),
+    Attribute("dns_nameservers", show=lambda s: list(s.dns_nameservers), listed_by=False),
+    Attribute("host_routes", constant=[], listed_by=False),
+    # Addresses reach the guest on its config drive.
+    Attribute("enable_dhcp", constant=False, convert=_boolean),
+    Attribute("subnetpool_id", constant=None, convert=_maybe),
+    Attribute("ipv6_ra_mode", constant=None, convert=_maybe),
+    Attribute("ipv6_address_mode", constant=None, convert=_maybe),
+    _time("created_at"),
+    _time("updated_at"),
+)
+
+PORT: Sequence[Attribute] = (
+    Attribute("id", "id"),
+    Attribute("name", constant=""),
+    *_PLAIN,
+    Attribute("network_id", "network_id"),
+    Attribute("tenant_id", "project_id"),
+    Attribute("project_id", "project_id"),
+    Attribute("mac_address", "mac", convert=str.lower),
+    Attribute("admin_state_up", constant=True, convert=_boolean),
+    Attribute("status", "status"),
+    Attribute("device_id", "server_uuid"),
+    Attribute("device_owner", "device_owner"),
+    Attribute("fixed_ips", show=_fixed_ips, listed_by=False),
+    Attribute("security_groups", show=lambda port: [], constant=""),
+    Attribute("port_security_enabled", constant=False, convert=_boolean),
+    Attribute("binding:vnic_type", constant="normal"),
+    Attribute("binding:vif_type", constant="bridge", rule="get_port:binding:vif_type"),
+    Attribute(
+        "binding:vif_details",
+        show=_vif_details,
+        listed_by=False,
+        rule="get_port:binding:vif_details",
+    ),
+    Attribute(
+        "binding:profile",
+        constant={},
+        listed_by=False,
+        rule="get_port:binding:profile",
+    ),
+    Attribute(
+        "binding:host_id",
+        "host",
+        show=lambda port: port.host or "",
+        convert=_maybe,
+        rule="get_port:binding:host_id",
+    ),
+    _time("created_at"),
+    Attribute("updated_at", show=lambda port: iso(port.created_at), listed_by=False),
+)
+
+Record = Network | Subnet | Port

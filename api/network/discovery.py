@@ -1,0 +1,123 @@
+"""What there is: versions, resources and extensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import falcon
+
+from api.network.resources import KINDS
+from common.errors import NotFound
+from common.web import send_json
+
+#: alias → (name, description, when Neutron introduced it); only what is really served
+EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
+    "project-id": (
+        "project_id field enabled",
+        "Resources show project_id beside tenant_id.",
+        "2016-09-09T09:09:09-09:09",
+    ),
+    "external-net": (
+        "Neutron external network",
+        "Networks show router:external.",
+        "2013-01-14T10:00:00-00:00",
+    ),
+    "net-mtu": ("Network MTU", "Networks show their MTU.", "2015-03-25T10:00:00-00:00"),
+    "provider": (
+        "Provider Network",
+        "Networks show the bridge and VLAN they are.",
+        "2012-09-07T10:00:00-00:00",
+    ),
+    "binding": (
+        "Port Binding",
+        "Ports show where they are plugged in.",
+        "2014-02-03T10:00:00-00:00",
+    ),
+    "port-security": (
+        "Port Security",
+        "Networks and ports show that nothing is filtered.",
+        "2012-07-23T10:00:00-00:00",
+    ),
+    "pagination": ("Pagination support", "Lists have pages.", "2016-06-12T00:00:00-00:00"),
+    "sorting": ("Sorting support", "Lists can be sorted.", "2016-06-12T00:00:00-00:00"),
+    "filter-validation": (
+        "Filter parameters validation",
+        "A filter that doesn't exist is refused.",
+        "2018-07-04T10:00:00-00:00",
+    ),
+    "sort-key-validation": (
+        "Sort keys validation",
+        "A sort key that doesn't exist is refused.",
+        "2018-07-04T10:00:00-00:00",
+    ),
+    "empty-string-filtering": (
+        "Empty String Filtering Extension",
+        "A filter may be an empty text.",
+        "2018-05-01T10:00:00-00:00",
+    ),
+    "ip-substring-filtering": (
+        "IP address substring filtering",
+        "Ports can be filtered by a part of an address.",
+        "2017-11-28T09:00:00-00:00",
+    ),
+}
+
+
+class Versions:
+    """`GET /`: needs no token."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Which versions there are and where."""
+        links = [{"rel": "self", "href": f"{req.forwarded_prefix}/v2.0/"}]
+        send_json(resp, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+
+
+def anonymous(path: str) -> bool:
+    """Whether the path is served without a token."""
+    return path in {"", "/"}
+
+
+class Index:
+    """`GET /v2.0/`."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """The core resources."""
+        base = f"{req.forwarded_prefix}/v2.0"
+        resources = [
+            {
+                "name": kind.singular,
+                "collection": kind.plural,
+                "links": [{"rel": "self", "href": f"{base}/{kind.plural}"}],
+            }
+            for kind in KINDS
+        ]
+        send_json(resp, {"resources": resources})
+
+
+class Extensions:
+    """All extensions."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """The list."""
+        send_json(resp, {"extensions": [_extension(alias) for alias in EXTENSIONS]})
+
+
+class Extension:
+    """One extension."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, alias: str) -> None:
+        """Show it."""
+        if alias not in EXTENSIONS:
+            raise NotFound(f"Extension with alias {alias} does not exist")
+        send_json(resp, {"extension": _extension(alias)})
+
+
+def _extension(alias: str) -> dict[str, object]:
+    name, description, updated = EXTENSIONS[alias]
+    return {
+        "alias": alias,
+        "name": name,
+        "description": description,
+        "updated": updated,
+        "links": [],
+    }

@@ -1,0 +1,75 @@
+"""The Network API's rules, under Neutron's names and with its defaults.
+
+Rules about writing are missing: nothing here can be written, whoever asks. Neutron's
+`field:networks:shared=True` is written here as a comparison of the target's field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oslo_policy import policy
+
+from api.policy import rule
+
+_ADMIN = "rule:admin_only"
+_SERVICE = "rule:service_api"
+_READER = "(role:reader and project_id:%(project_id)s)"
+_NETWORK_READER = "(role:reader and rule:network_owner)"
+_ADMIN_OR_READER = f"{_ADMIN} or {_READER}"
+_ADMIN_OR_SERVICE = f"{_ADMIN} or {_SERVICE}"
+
+
+def _get(noun: str, check: str, description: str) -> policy.DocumentedRuleDefault:
+    path = f"/v2.0/{noun}s"
+    return rule(f"get_{noun}", check, description, ("GET", path), ("GET", f"{path}/{{id}}"))
+
+
+def _attribute(noun: str, name: str, check: str) -> policy.DocumentedRuleDefault:
+    path = f"/v2.0/{noun}s"
+    return rule(
+        f"get_{noun}:{name}",
+        check,
+        f"See the attribute {name} of a {noun}.",
+        ("GET", path),
+        ("GET", f"{path}/{{id}}"),
+    )
+
+
+RULES: Sequence[policy.RuleDefault] = (
+    policy.RuleDefault("admin_only", "rule:context_is_admin", "An administrator."),
+    policy.RuleDefault("service_api", "role:service", "Another service."),
+    policy.RuleDefault("shared", "True:%(shared)s", "A network that all projects share."),
+    policy.RuleDefault("external", "True:%(router:external)s", "A network outside the cloud."),
+    policy.RuleDefault(
+        "external_network", "True:%(router:external)s", "A subnet outside the cloud."
+    ),
+    policy.RuleDefault(
+        "network_owner", "project_id:%(network:project_id)s", "The network's project."
+    ),
+    _get(
+        "network",
+        f"{_ADMIN_OR_READER} or {_SERVICE} or rule:shared or rule:external",
+        "See a network.",
+    ),
+    _attribute("network", "provider:network_type", _ADMIN),
+    _attribute("network", "provider:physical_network", _ADMIN),
+    _attribute("network", "provider:segmentation_id", _ADMIN),
+    _get(
+        "subnet",
+        f"{_READER} or rule:shared or rule:external_network or {_ADMIN} or {_NETWORK_READER} "
+        f"or {_SERVICE}",
+        "See a subnet.",
+    ),
+    _get("port", f"{_ADMIN_OR_SERVICE} or {_NETWORK_READER} or {_READER}", "See a port."),
+    _attribute("port", "binding:vif_type", _ADMIN_OR_SERVICE),
+    _attribute("port", "binding:vif_details", _ADMIN_OR_SERVICE),
+    _attribute("port", "binding:host_id", _ADMIN_OR_SERVICE),
+    _attribute("port", "binding:profile", _ADMIN_OR_SERVICE),
+    rule(
+        "get_quota",
+        f"{_ADMIN} or (role:manager and project_id:%(project_id)s)",
+        "See the limits of a project.",
+        ("GET", "/v2.0/quotas/{project_id}"),
+    ),
+)

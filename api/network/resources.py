@@ -1,0 +1,203 @@
+"""The Network API's resources: networks, subnets and ports to read, refusals of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import parse_qsl
+
+import falcon
+import sqlalchemy as sa
+
+from api.network import attributes, query
+from api.network.attributes import Attribute, Record
+from api.network.errors import PortNotFound, SubnetNotFound, read_only
+from api.policy import Enforcer
+from common.context import RequestContext
+from common.errors import NetworkNotFound, NotFound
+from common.web import context, send_json
+from db.reads import keyset, networks
+
+#: what a rule may ask of a network, its subnets, and another project's port
+_TARGET = {
+    "project_id": "",
+    "tenant_id": "",
+    "network:project_id": "",
+    "shared": True,
+    "router:external": False,
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One noun: how it is called, shown, read and missed."""
+
+    singular: str
+    attributes: Sequence[Attribute]
+    read: Callable[..., Sequence[Record]]
+    missing: type[NotFound]
+    of_project: bool = False
+    """Whether a project sees its own only."""
+
+    @property
+    def plural(self) -> str:
+        """The collection's name."""
+        return f"{self.singular}s"
+
+    @property
+    def rule(self) -> str:
+        """The rule that shows it."""
+        return f"get_{self.singular}"
+
+
+KINDS = (
+    Kind("network", attributes.NETWORK, networks.list_networks, NetworkNotFound),
+    Kind("subnet", attributes.SUBNET, networks.list_subnets, SubnetNotFound),
+    Kind("port", attributes.PORT, networks.list_ports, PortNotFound, of_project=True),
+)
+
+
+class Store:
+    """The records of one kind as one client may see them."""
+
+    def __init__(self, kind: Kind, engine: sa.Engine, policy: Enforcer) -> None:
+        self.kind = kind
+        self._engine = engine
+        self._policy = policy
+
+    def visible(self, ctxt: RequestContext) -> list[Attribute]:
+        """The attributes that who asks may see."""
+        return [
+            each
+            for each in self.kind.attributes
+            if each.rule is None or self._policy.allows(ctxt, each.rule, _TARGET)
+        ]
+
+    def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
+        """The records that are asked for and may be seen. Raises the kind's `missing`."""
+        if not self._policy.allows(ctxt, self.kind.rule, _TARGET):
+            own = _TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
+            if not self.kind.of_project or not self._policy.allows(ctxt, self.kind.rule, own):
+                return []
+            asked.narrow("project_id", [ctxt.project_id])
+        if not asked.possible:
+            return []
+        with self._engine.connect() as connection:
+            try:
+                return self.kind.read(connection, asked.where, asked.order, asked.page)
+            except keyset.MarkerNotFound as error:
+                raise self._missing(str(asked.page.marker)) from error
+
+    def find(self, ctxt: RequestContext, record_id: str) -> Record:
+        """One record. Raises the kind's `missing`, also where it may not be seen."""
+        found = self.read(ctxt, query.Query(where={"id": [record_id]}))
+        if not found:
+            raise self._missing(record_id)
+        return found[0]
+
+    def _missing(self, record_id: str) -> NotFound:
+        return self.kind.missing(
+            f"{self.kind.singular.capitalize()} {record_id} could not be found."
+        )
+
+
+def _show(record: Record, visible: Sequence[Attribute], fields: frozenset[str]) -> dict[str, Any]:
+    return {each.name: each.value(record) for each in visible if not fields or each.name in fields}
+
+
+class Collection:
+    """A list of one kind."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """The list, or a page of it."""
+        ctxt = context(req)
+        pairs = parse_qsl(req.query_string, keep_blank_values=True)
+        visible = self._store.visible(ctxt)
+        asked = query.parse(pairs, visible)
+        found = self._store.read(ctxt, asked)
+        plural = self._store.kind.plural
+        body: dict[str, Any] = {plural: [_show(each, visible, asked.fields) for each in found]}
+        url = f"{req.forwarded_prefix}{req.path}"
+        links = query.links(url, pairs, [each.id for each in found], asked.page)
+        if links:
+            body[f"{plural}_links"] = links
+        send_json(resp, body)
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+        """Refused."""
+        read_only(f"create_{self._store.kind.singular}")
+
+
+class Item:
+    """One of a kind."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> None:
+        """Show it, or those of its attributes that `fields` names."""
+        ctxt = context(req)
+        pairs = parse_qsl(req.query_string)
+        fields = frozenset(value for name, value in pairs if name == "fields")
+        found = self._store.find(ctxt, record_id)
+        body = _show(found, self._store.visible(ctxt), fields)
+        send_json(resp, {self._store.kind.singular: body})
+
+    def on_put(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> NoReturn:
+        """Refused where it is visible, else not found."""
+        self._store.find(context(req), record_id)
+        read_only(f"update_{self._store.kind.singular}")
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> NoReturn:
+        """Refused where it is visible, else not found."""
+        self._store.find(context(req), record_id)
+        read_only(f"delete_{self._store.kind.singular}")
+
+
+class Nothing:
+    """A collection that clients look into and that is always empty."""
+
+    def __init__(self, plural: str) -> None:
+        self._plural = plural
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """An empty list."""
+        send_json(resp, {self._plural: []})
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+        """Refused."""
+        read_only(f"create_{self._plural[:-1]}")
+
+
+#: -1: no limit here (the servers of a project have one); 0: there are none to have
+_LIMITS: Mapping[str, int] = {
+    "network": 0,
+    "subnet": 0,
+    "subnetpool": 0,
+    "port": -1,
+    "router": 0,
+    "floatingip": 0,
+    "security_group": 0,
+    "security_group_rule": 0,
+    "rbac_policy": 0,
+}
+
+
+class Quota:
+    """A project's limits; they are the same for all."""
+
+    def __init__(self, policy: Enforcer) -> None:
+        self._policy = policy
+
+    def on_get(
+        self, req: falcon.Request, resp: falcon.Response, project_id: str, what: str = ""
+    ) -> None:
+        """The limits."""
+        if what not in {"", "default"}:
+            raise NotFound
+        self._policy.check(context(req), "get_quota", {"project_id": project_id})
+        send_json(resp, {"quota": dict(_LIMITS)})

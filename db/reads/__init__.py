@@ -1,0 +1,1 @@
+"""Read-side queries: a connection in, frozen dataclasses out."""

@@ -1,0 +1,119 @@
+"""Images as the cloud knows them: what the clusters' import storages hold."""
+
+from __future__ import annotations
+
+import datetime
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from db.reads import keyset
+from db.schema import images
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image; sizes in bytes, GiB and MiB as the names say."""
+
+    id: str
+    name: str
+    status: str
+    size_bytes: int
+    virtual_size_bytes: int | None
+    disk_format: str
+    checksum: str | None
+    min_disk_gib: int
+    min_ram_mib: int
+    properties: Mapping[str, str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a field must be: `operator` is one of OPERATORS, `value` a sequence for `in`."""
+
+    field: str
+    operator: str
+    value: Any
+
+
+_COLUMNS: tuple[sa.Column[Any], ...] = (
+    images.c.id,
+    images.c.name,
+    images.c.status,
+    images.c.size_bytes,
+    images.c.virtual_size_bytes,
+    images.c.disk_format,
+    images.c.checksum,
+    images.c.min_disk_gib,
+    images.c.min_ram_mib,
+    images.c.properties,
+    images.c.created_at,
+    images.c.updated_at,
+)
+_FIELDS: Mapping[str, sa.Column[Any]] = {column.key: column for column in _COLUMNS}
+
+OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "in": lambda column, values: column.in_(values),
+}
+
+#: a deleted image is remembered for the servers built from it, and shown nowhere
+_DELETED = "deleted"
+
+#: a key that no JSON path can name is no image's either
+_PROPERTY = re.compile(r'[^"\\\x00]+')
+
+
+def get(connection: sa.Connection, image_id: str) -> Image | None:
+    """The image with this ID, or None."""
+    row = connection.execute(_all().where(images.c.id == image_id)).first()
+    return None if row is None else _image(row)
+
+
+def listing(
+    connection: sa.Connection,
+    conditions: Sequence[Condition] = (),
+    properties: Mapping[str, str] | None = None,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+) -> list[Image]:
+    """Images that satisfy all `conditions` and have these `properties`.
+
+    `order` is (field, descending); ties are broken by the newest, then by ID. Raises
+    MarkerNotFound.
+    """
+    wanted = properties or {}
+    if not all(_PROPERTY.fullmatch(name) for name in wanted):
+        return []
+    statement = _all().where(
+        *(OPERATORS[c.operator](_FIELDS[c.field], c.value) for c in conditions),
+        *(images.c.properties[name].as_string() == value for name, value in wanted.items()),
+    )
+    rows = keyset.read(connection, statement, _order(order), page, images.c.id)
+    return [_image(row) for row in rows]
+
+
+def _all() -> sa.Select[Any]:
+    return sa.select(*_COLUMNS).where(images.c.status != _DELETED)
+
+
+def _order(order: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:
+    sorts = [keyset.Sort(_FIELDS[field], descending) for field, descending in order]
+    named = {field for field, _ in order}
+    ties = (("created_at", True), ("id", True))
+    return sorts + [keyset.Sort(_FIELDS[name], down) for name, down in ties if name not in named]
+
+
+def _image(row: sa.Row[Any]) -> Image:
+    return Image(**row._mapping)

@@ -1,0 +1,100 @@
+"""Pages of a sorted list, from the row after the marker on (keyset pagination).
+
+The cost of a page doesn't depend on how far into the list it is: one statement finds the marker's
+sort values, one reads the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import NotFound
+
+
+@dataclass(frozen=True)
+class Sort:
+    """One sort key. The expression is never null: a null has no place in an order."""
+
+    expression: sa.ColumnElement[Any]
+    descending: bool = False
+
+    def turned(self) -> Sort:
+        """The same key in the other direction."""
+        return Sort(self.expression, not self.descending)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which part of a list is wanted; `backwards` is the page before the marker."""
+
+    limit: int | None = None
+    marker: str | None = None
+    backwards: bool = False
+
+
+class MarkerNotFound(NotFound):
+    """The row that a page should start after doesn't exist."""
+
+    code = "micronova.marker_not_found"
+    sentence = "The marker could not be found."
+
+
+def read(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    order: Sequence[Sort],
+    page: Page,
+    key: sa.ColumnElement[str],
+) -> Sequence[sa.Row[Any]]:
+    """The rows of `statement` in `order` that make up `page`; at most two statements.
+
+    `key` is the unique column that markers are of; the last sort key must be it, or as unique.
+    The marker's row needs not satisfy the conditions of `statement`. Raises MarkerNotFound.
+    """
+    if page.backwards:
+        order = [sort.turned() for sort in order]
+    if page.marker is not None:
+        statement = statement.where(
+            after(order, _values(connection, statement, order, key, page.marker))
+        )
+    statement = statement.order_by(
+        *(sort.expression.desc() if sort.descending else sort.expression for sort in order)
+    )
+    if page.limit is not None:
+        statement = statement.limit(page.limit)
+    rows = connection.execute(statement).all()
+    return rows[::-1] if page.backwards else rows
+
+
+def _values(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    order: Sequence[Sort],
+    key: sa.ColumnElement[str],
+    marker: str,
+) -> Sequence[Any]:
+    """The sort values of the row whose key is `marker`."""
+    source = statement.get_final_froms()
+    row = connection.execute(
+        sa.select(*(sort.expression for sort in order)).select_from(*source).where(key == marker)
+    ).first()
+    if row is None:
+        raise MarkerNotFound(marker=marker)
+    return tuple(row)
+
+
+def after(order: Sequence[Sort], values: Sequence[Any]) -> sa.ColumnElement[bool]:
+    """The condition of the rows that come after the one with these sort values."""
+    alternatives = []
+    for position, (sort, value) in enumerate(zip(order, values, strict=True)):
+        beyond = sort.expression < value if sort.descending else sort.expression > value
+        equal = [
+            earlier.expression == known
+            for earlier, known in zip(order[:position], values[:position], strict=True)
+        ]
+        alternatives.append(sa.and_(*equal, beyond))
+    return sa.or_(*alternatives)

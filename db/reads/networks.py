@@ -1,0 +1,202 @@
+"""Networks, subnets and ports: bridges, the addresses on them, and who holds one."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.states import PowerState
+from db.reads import keyset
+from db.schema import networks, ports, servers, subnets
+
+Where = Mapping[str, Sequence[Any]]
+"""Field → the values it may have."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """One bridge (or SDN vnet), perhaps with a VLAN on it, that servers can be attached to."""
+
+    id: str
+    name: str
+    bridge: str
+    vlan: int | None
+    network_type: str
+    """``vlan`` or ``flat``."""
+    mtu: int
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    subnet_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """The addresses of a network; those from `pool_start` to `pool_end` go to servers."""
+
+    id: str
+    network_id: str
+    name: str
+    ip_version: int
+    cidr: str
+    gateway_ip: str | None
+    pool_start: str
+    pool_end: str
+    dns_nameservers: Sequence[str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Port:
+    """A server's interface on a network."""
+
+    id: str
+    network_id: str
+    subnet_id: str | None
+    server_uuid: str
+    project_id: str
+    mac: str
+    ip: str | None
+    bridge: str | None
+    host: str | None
+    device_owner: str
+    """``compute:`` and the availability zone of the server."""
+    status: str
+    """``ACTIVE`` while the server runs, else ``DOWN``."""
+    created_at: datetime.datetime
+
+
+_NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": networks.c.id,
+    "name": networks.c.name,
+    "bridge": networks.c.bridge,
+    "vlan": networks.c.vlan,
+    "network_type": sa.case((networks.c.vlan.is_(None), "flat"), else_="vlan"),
+    "mtu": networks.c.mtu,
+    "created_at": networks.c.created_at,
+    "updated_at": networks.c.updated_at,
+}
+_SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": subnets.c.id,
+    "network_id": subnets.c.network_id,
+    "name": subnets.c.name,
+    "ip_version": sa.case((subnets.c.cidr.contains(":"), 6), else_=4),
+    "cidr": subnets.c.cidr,
+    "gateway_ip": subnets.c.gateway_ip,
+    "pool_start": subnets.c.pool_start,
+    "pool_end": subnets.c.pool_end,
+    "dns_nameservers": subnets.c.dns_nameservers,
+    "created_at": subnets.c.created_at,
+    "updated_at": subnets.c.updated_at,
+}
+#: Nova's default_availability_zone: what a server that asked for none shows
+_ZONE = "nova"
+_PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
+_PORT: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": ports.c.id,
+    "network_id": ports.c.network_id,
+    "subnet_id": ports.c.subnet_id,
+    "server_uuid": ports.c.server_uuid,
+    "project_id": ports.c.project_id,
+    "mac": ports.c.mac,
+    "ip": ports.c.ip,
+    "bridge": networks.c.bridge,
+    "host": servers.c.host,
+    "device_owner": sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
+    "status": sa.case((servers.c.power_state.in_(_PLUGGED), "ACTIVE"), else_="DOWN"),
+    "created_at": ports.c.created_at,
+}
+_PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
+    networks, networks.c.id == ports.c.network_id
+)
+
+#: what a null counts as in an order
+_NULLS: Mapping[str, Any] = {"vlan": 0, "gateway_ip": "", "subnet_id": "", "ip": "", "host": ""}
+
+
+def list_networks(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+) -> list[Network]:
+    """Networks with their subnets' IDs; `order` is (field, descending). Raises MarkerNotFound."""
+    rows = _read(connection, networks, _NETWORK, where, order, page)
+    members = _subnet_ids(connection, [row.id for row in rows])
+    return [Network(**row._mapping, subnet_ids=tuple(members[row.id])) for row in rows]
+
+
+def list_subnets(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+) -> list[Subnet]:
+    """Subnets; `order` is (field, descending). Raises MarkerNotFound."""
+    rows = _read(connection, subnets, _SUBNET, where, order, page)
+    return [Subnet(**row._mapping) for row in rows]
+
+
+def list_ports(
+    connection: sa.Connection,
+    where: Where,
+    order: Sequence[tuple[str, bool]] = (),
+    page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+) -> list[Port]:
+    """Ports; `where` also takes `ip_part`, pieces of addresses. Raises MarkerNotFound."""
+    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page)
+    return [Port(**row._mapping) for row in rows]
+
+
+def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mapping[str, list[str]]:
+    members: defaultdict[str, list[str]] = defaultdict(list)
+    if network_ids:
+        statement = (
+            sa.select(subnets.c.network_id, subnets.c.id)
+            .where(subnets.c.network_id.in_(network_ids))
+            .order_by(subnets.c.created_at, subnets.c.id)
+        )
+        for row in connection.execute(statement):
+            members[row.network_id].append(row.id)
+    return members
+
+
+def _read(
+    connection: sa.Connection,
+    source: sa.FromClause,
+    fields: Mapping[str, sa.ColumnElement[Any]],
+    where: Where,
+    order: Sequence[tuple[str, bool]],
+    page: keyset.Page,
+) -> Sequence[sa.Row[Any]]:
+    statement = (
+        sa.select(*(column.label(name) for name, column in fields.items()))
+        .select_from(source)
+        .where(*(_one_of(fields, name, values) for name, values in where.items()))
+    )
+    sorts = [keyset.Sort(_ordered(fields, name), descending) for name, descending in order]
+    if "id" not in {name for name, _ in order}:
+        sorts.append(keyset.Sort(fields["id"]))
+    return keyset.read(connection, statement, sorts, page, fields["id"])
+
+
+def _one_of(
+    fields: Mapping[str, sa.ColumnElement[Any]], name: str, values: Sequence[Any]
+) -> sa.ColumnElement[bool]:
+    if name == "ip_part":
+        return sa.or_(*(fields["ip"].contains(value, autoescape=True) for value in values))
+    column = fields[name]
+    present = [value for value in values if value is not None]
+    if len(present) == len(values):
+        return column.in_(present)
+    return sa.or_(column.is_(None), column.in_(present))
+
+
+def _ordered(fields: Mapping[str, sa.ColumnElement[Any]], name: str) -> sa.ColumnElement[Any]:
+    column = fields[name]
+    return sa.func.coalesce(column, _NULLS[name]) if name in _NULLS else column

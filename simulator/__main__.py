@@ -21,7 +21,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--nodes", type=int, default=3, help="nodes in each cluster")
     found.add_argument("--host", default="127.0.0.1", help="address to listen on")
     found.add_argument(
-        "--port", type=int, default=8006,
+        "--port",
+        type=int,
+        default=8006,
         help="port of the first cluster, the others follow; 0 picks free ports",
     )
     found.add_argument("--state-dir", type=Path, required=True, help="where state is kept")

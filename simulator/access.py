@@ -212,9 +212,7 @@ class Access:
         if not self.has(who, path, *privileges):
             raise forbidden(path, *privileges)
 
-    def require_vm(
-        self, who: Identity, vmid: int, pool: str | None, *privileges: str
-    ) -> None:
+    def require_vm(self, who: Identity, vmid: int, pool: str | None, *privileges: str) -> None:
         """403 unless any of the privileges is had on the VM, or on the pool it is made in."""
         if pool and self.has(who, f"/pool/{pool}", *privileges):
             return

@@ -138,9 +138,7 @@ def token(call: Call) -> dict[str, Any]:
     """`GET /access/users/{userid}/token/{tokenid}`."""
     found = _own_or_admin(call).tokens.get(call.get("tokenid"))
     if found is None:
-        raise PveError(
-            f"no such token '{call.get('tokenid')}' for user '{call.get('userid')}'"
-        )
+        raise PveError(f"no such token '{call.get('tokenid')}' for user '{call.get('userid')}'")
     return _token(found)
 
 
@@ -148,8 +146,9 @@ def create_token(call: Call) -> dict[str, Any]:
     """`POST /access/users/{userid}/token/{tokenid}`: the only time the secret is shown."""
     user, tokenid = _own_or_admin(call), call.get("tokenid")
     if tokenid in user.tokens:
-        raise PveError("Parameter verification failed.", 400,
-                       errors={"tokenid": "Token already exists."})
+        raise PveError(
+            "Parameter verification failed.", 400, errors={"tokenid": "Token already exists."}
+        )
     privsep = call.get("privsep", "1") == "1"
     made = call.cluster.access.make_token(user.userid, tokenid, privsep)
     made.comment = call.get("comment")
@@ -228,7 +227,8 @@ def set_grants(call: Call) -> None:
                 if role not in access.roles:
                     raise PveError(f"role '{role}' does not exist")
                 kept = [
-                    one for one in access.grants
+                    one
+                    for one in access.grants
                     if (one.path, one.ugid, one.type, one.roleid) != (path, ugid, kind, role)
                 ]
                 if not call.flag("delete"):

@@ -89,9 +89,9 @@ def _json(raw: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         text = raw.decode("utf-8", "replace")
         if re.match(r"\{[^\"}\s]", text):
-            what = f"'\"' expected, at character offset 1 (before \"{text[1:]}\")"
+            what = f'\'"\' expected, at character offset 1 (before "{text[1:]}")'
         else:
-            what = f"malformed JSON string, at character offset 0 (before \"{text}\")"
+            what = f'malformed JSON string, at character offset 0 (before "{text}")'
         place = "at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 934."
         raise PlainError(f"{what} {place}") from error
     return found if isinstance(found, dict) else {}
@@ -137,7 +137,11 @@ class Api:
         return {**spooled.fields, "filename": spooled.filename}
 
     def _serve(
-        self, entry: Entry, request: Request, path: str, given: dict[str, Any],
+        self,
+        entry: Entry,
+        request: Request,
+        path: str,
+        given: dict[str, Any],
         extra: dict[str, Any],
     ) -> Work:
         cluster, method = entry.cluster, request.method
@@ -158,8 +162,10 @@ class Api:
             yield Sleep(AUTH_DELAY_SECONDS)
             raise
         if path == "/" and method == "GET":
-            return [{"subdir": one} for one in
-                    ("version", "cluster", "nodes", "storage", "access", "pools")]
+            return [
+                {"subdir": one}
+                for one in ("version", "cluster", "nodes", "storage", "access", "pools")
+            ]
         if found is None:
             raise not_implemented(method, path)
         route, named = found

@@ -9,8 +9,10 @@ from urllib.parse import unquote
 
 Check = Callable[[str], str | None]
 
-_DNS = re.compile(r"^(?=.{1,253}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-                  r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$")
+_DNS = re.compile(
+    r"^(?=.{1,253}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+    r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$"
+)
 _CONFIG_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9_-]+$")
 _STORAGE_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]$")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
@@ -111,22 +113,28 @@ def dns_name(value: str) -> str | None:
 
 def config_id(value: str) -> str | None:
     """A configuration id of at least two characters."""
-    return None if _CONFIG_ID.match(value) else (
-        f"invalid format - invalid configuration ID '{value}'\n"
+    return (
+        None
+        if _CONFIG_ID.match(value)
+        else (f"invalid format - invalid configuration ID '{value}'\n")
     )
 
 
 def storage_id(value: str) -> str | None:
     """A storage id."""
-    return None if _STORAGE_ID.match(value) else (
-        f"invalid format - storage ID '{value}' contains illegal characters\n"
+    return (
+        None
+        if _STORAGE_ID.match(value)
+        else (f"invalid format - storage ID '{value}' contains illegal characters\n")
     )
 
 
 def bare_config_id(value: str) -> str | None:
     """A pool id: like a configuration id, but one character may do."""
-    return None if re.fullmatch(r"[A-Za-z0-9.\-_/]+", value) else (
-        f"invalid format - value '{value}' does not look like a valid pool name\n"
+    return (
+        None
+        if re.fullmatch(r"[A-Za-z0-9.\-_/]+", value)
+        else (f"invalid format - value '{value}' does not look like a valid pool name\n")
     )
 
 
@@ -190,13 +198,17 @@ def _address(value: str, version: int) -> bool:
 
 def ipv4(value: str) -> str | None:
     """An IPv4 address."""
-    return None if _address(value, 4) else (
-        "invalid format - value does not look like a valid ipv4 address\n"
+    return (
+        None
+        if _address(value, 4)
+        else ("invalid format - value does not look like a valid ipv4 address\n")
     )
 
 
 def ipv6(value: str) -> str | None:
     """An IPv6 address."""
-    return None if _address(value, 6) else (
-        "invalid format - value does not look like a valid ipv6 address\n"
+    return (
+        None
+        if _address(value, 6)
+        else ("invalid format - value does not look like a valid ipv6 address\n")
     )

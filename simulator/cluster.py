@@ -43,9 +43,7 @@ class Identity:
 class Cluster:
     """A Proxmox VE cluster. Everything but the constructor needs the turn."""
 
-    def __init__(
-        self, identity: Identity, engine: Engine, store: Store, access: Access
-    ) -> None:
+    def __init__(self, identity: Identity, engine: Engine, store: Store, access: Access) -> None:
         self.index, self.name, self.version = identity.index, identity.name, identity.version
         self.engine = engine
         self.access = access
@@ -270,7 +268,9 @@ class Cluster:
         """Locks that somebody holds or waits for."""
         return [lock for lock in self._locks.values() if lock.holders or lock.waiters]
 
-    def lock_vm(self, node: str, vmid: int, timeout: float = 10.0, *, shared: bool = False) -> Work:
+    def lock_vm(
+        self, node: str, vmid: int, timeout: float = 10.0, *, shared: bool = False
+    ) -> Work:
         """Take the lock of a VM's configuration on a node; return it, or fail after the wait."""
         path = f"/var/lock/qemu-server/lock-{vmid}.conf"
         lock = self.lock(f"{node}:{path}")

@@ -248,7 +248,8 @@ def nextid(call: Call) -> str:
             raise bad_parameters(vmid=f"VM {wanted} already exists")
         return wanted
     bounds = dict(
-        part.split("=", 1) for part in str(call.cluster.options.get("next-id", "")).split(",")
+        part.split("=", 1)
+        for part in str(call.cluster.options.get("next-id", "")).split(",")
         if "=" in part
     )
     first = int(bounds.get("lower", FIRST_ID))

@@ -75,13 +75,15 @@ def state_of(cluster: Cluster) -> dict[str, Any]:
             "quorate": cluster.quorate,
             "nodes": [asdict(node) for node in cluster.nodes.values()],
             "vms": [
-                {**asdict(vm), "lock": vm.lock, "digest": vm.digest(),
-                 "pool": cluster.access.pool_of.get(vm.vmid, "")}
+                {
+                    **asdict(vm),
+                    "lock": vm.lock,
+                    "digest": vm.digest(),
+                    "pool": cluster.access.pool_of.get(vm.vmid, ""),
+                }
                 for vm in cluster.vms.values()
             ],
-            "volumes": [
-                {**asdict(one), "volid": one.volid} for one in cluster.volumes.all()
-            ],
+            "volumes": [{**asdict(one), "volid": one.volid} for one in cluster.volumes.all()],
             "pools": [asdict(pool) for pool in cluster.pools.values()],
             "locks": [
                 {"name": lock.name, "holders": len(lock.holders), "waiters": len(lock.waiters)}
@@ -116,6 +118,7 @@ def apply(cluster: Cluster, fault: Fault) -> None:
     if fault.action == "daemon-restart" and not fault.seconds:
         fault.seconds = RESTART_SECONDS
     if fault.seconds and fault.action != "storage-slow":
+
         def later() -> Work:
             yield Sleep(fault.seconds)
             if cluster.faults.remove(fault.id) is not None:
@@ -252,9 +255,17 @@ class Control:
             place = cluster.place(name.storage, node)
             size = int(given.get("size", 8 * MIB))
             volume = cluster.add_volume(
-                Volume(*place, name.name, content_of(name.name), format_of(name.name), size,
-                       int(given.get("used", min(size, MIB))), owner_of(name.name), name.parent,
-                       virtual_size=int(given.get("virtual_size", 0)))
+                Volume(
+                    *place,
+                    name.name,
+                    content_of(name.name),
+                    format_of(name.name),
+                    size,
+                    int(given.get("used", min(size, MIB))),
+                    owner_of(name.name),
+                    name.parent,
+                    virtual_size=int(given.get("virtual_size", 0)),
+                )
             )
             return {**asdict(volume), "volid": volume.volid}
 

@@ -62,7 +62,7 @@ def _formatting(path: str, image_format: str, size: int, backing: str = "") -> s
     )
 
 
-def allocate(  # noqa: PLR0913 - one allocation has that many facts
+def allocate(
     cluster: Cluster,
     job: Job | None,
     node: str,
@@ -90,9 +90,7 @@ def allocate(  # noqa: PLR0913 - one allocation has that many facts
     used = min(size, EMPTY_QCOW2)
     if cluster.used(storage, node) + used > storage.capacity:
         raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
-    volume = cluster.add_volume(
-        Volume(*place, name, "images", image_format, size, used, vmid)
-    )
+    volume = cluster.add_volume(Volume(*place, name, "images", image_format, size, used, vmid))
     yield from cluster.storage_work(storage_id, node, lock, ALLOCATE_SECONDS)
     return volume
 

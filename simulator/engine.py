@@ -185,8 +185,8 @@ class Engine:
         try:
             while True:
                 if thrown is not None:
-                    thrown, error = None, thrown
-                    effect = process.work.throw(error)
+                    effect = process.work.throw(thrown)
+                    thrown = None
                 else:
                     effect = process.work.send(value)
                 value = None

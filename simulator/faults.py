@@ -8,9 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-CALL_ACTIONS = frozenset(
-    {"fail", "slow", "hang", "drop", "lose-answer", "task-fail", "task-kill"}
-)
+CALL_ACTIONS = frozenset({"fail", "slow", "hang", "drop", "lose-answer", "task-fail", "task-kill"})
 ENVIRONMENT = frozenset(
     {
         "no-quorum",

@@ -10,12 +10,49 @@ from simulator.cluster_api import may_see_task, memory_used
 from simulator.engine import Sleep, Work
 from simulator.model import Node, Task
 
-_SUBDIRS = (
-    "aplinfo apt capabilities ceph certificates config disks dns firewall hardware hosts journal "
-    "lxc migrateall netstat network qemu query-oci-repo-tags query-url-metadata replication "
-    "report rrd rrddata scan sdn services spiceshell startall status stopall storage "
-    "subscription suspendall syslog tasks termproxy time version vncshell vzdump wakeonlan"
-).split()
+_SUBDIRS = [
+    "aplinfo",
+    "apt",
+    "capabilities",
+    "ceph",
+    "certificates",
+    "config",
+    "disks",
+    "dns",
+    "firewall",
+    "hardware",
+    "hosts",
+    "journal",
+    "lxc",
+    "migrateall",
+    "netstat",
+    "network",
+    "qemu",
+    "query-oci-repo-tags",
+    "query-url-metadata",
+    "replication",
+    "report",
+    "rrd",
+    "rrddata",
+    "scan",
+    "sdn",
+    "services",
+    "spiceshell",
+    "startall",
+    "status",
+    "stopall",
+    "storage",
+    "subscription",
+    "suspendall",
+    "syslog",
+    "tasks",
+    "termproxy",
+    "time",
+    "version",
+    "vncshell",
+    "vzdump",
+    "wakeonlan",
+]
 KERNEL = "6.17.2-1-pve"
 
 

@@ -53,8 +53,10 @@ def problem(name: str, text: str, table: Format) -> str | None:
         key = key.strip()
         if not equals:
             if not table.default or table.default in found:
-                complaints.append(f"invalid format - value without key, but schema does not "
-                                  f"define a default key\n")
+                complaints.append(
+                    "invalid format - value without key, but schema does not "
+                    "define a default key\n"
+                )
                 continue
             key, value = table.default, part
         elif table.aliases and key in table.aliases:

@@ -1,4 +1,4 @@
-"""What a new cluster starts with: nodes, storages, images, the agent's user and root's password."""
+"""What a new cluster starts with: nodes, storages, images, the agent's user, root's password."""
 
 from __future__ import annotations
 
@@ -62,7 +62,12 @@ def add_storages(cluster: Cluster) -> None:
     """`local` on every node, `shared` for all, and the images to import."""
     local = Storage("local", "dir", "/var/lib/vz", list(LOCAL_CONTENT), False, 8 * TB)
     shared = Storage(
-        "shared", "nfs", "/mnt/pve/shared", list(SHARED_CONTENT), True, 64 * TB,
+        "shared",
+        "nfs",
+        "/mnt/pve/shared",
+        list(SHARED_CONTENT),
+        True,
+        64 * TB,
         options={"server": "10.0.0.10", "export": "/export/shared"},
     )
     for storage in (local, shared):
@@ -71,8 +76,17 @@ def add_storages(cluster: Cluster) -> None:
     for name, virtual, size in IMAGES:
         checksum = hashlib.sha256(name.encode()).hexdigest()
         cluster.add_volume(
-            Volume("shared", "", f"import/{name}", "import", "qcow2", size, size,
-                   virtual_size=virtual, checksum=checksum)
+            Volume(
+                "shared",
+                "",
+                f"import/{name}",
+                "import",
+                "qcow2",
+                size,
+                size,
+                virtual_size=virtual,
+                checksum=checksum,
+            )
         )
 
 

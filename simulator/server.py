@@ -1,4 +1,4 @@
-"""The simulator as a whole: clusters, ports, files in the state directory; also for use in-process."""
+"""The simulator as a whole: clusters, ports, files in the state directory; also in-process."""
 
 from __future__ import annotations
 
@@ -135,8 +135,10 @@ class Simulator:
         self._make_clusters()
         replaced = dict(zip((one.name for one in old), self.clusters, strict=True))
         self._entries.update(
-            {port: Entry(replaced[one.cluster.name], one.node)
-             for port, one in self._entries.items()}
+            {
+                port: Entry(replaced[one.cluster.name], one.node)
+                for port, one in self._entries.items()
+            }
         )
         self.recorder.clear()
 
@@ -147,8 +149,11 @@ class Simulator:
         return Secrets(saved["token"], saved["password"]), bytes.fromhex(saved["key"])
 
     def _remember(self) -> None:
-        known = (("token", self.secrets.token), ("password", self.secrets.password),
-                 ("key", self._key.hex()))
+        known = (
+            ("token", self.secrets.token),
+            ("password", self.secrets.password),
+            ("key", self._key.hex()),
+        )
         self._store.write(-1, [("secret", name, value) for name, value in known])
 
     def _make_clusters(self) -> None:
@@ -182,8 +187,11 @@ class Simulator:
                 node_urls[name] = f"{scheme}://{host}:{opened}"
                 next_node_port += 1
             self.endpoints.append(
-                {"cluster": cluster.name, "url": f"{scheme}://{host}:{port}",
-                 "node_urls": node_urls}
+                {
+                    "cluster": cluster.name,
+                    "url": f"{scheme}://{host}:{port}",
+                    "node_urls": node_urls,
+                }
             )
 
     def _open(self, port: int, entry: Entry) -> int:

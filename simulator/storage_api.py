@@ -101,10 +101,10 @@ def contents(call: Call) -> list[dict[str, Any]]:
     wanted, vmid = call.get("content"), call.get("vmid")
     found: list[Volume] = []
     if vmid:
-        found += call.cluster.volumes.list(place, int(vmid))
-        found += call.cluster.volumes.list(place, 0)
+        found += call.cluster.volumes.at(place, int(vmid))
+        found += call.cluster.volumes.at(place, 0)
     else:
-        found += call.cluster.volumes.list(place)
+        found += call.cluster.volumes.at(place)
     shown = [_entry(one) for one in found if wanted in ("", one.content)]
     return sorted(shown, key=lambda entry: str(entry["volid"]))
 
@@ -115,11 +115,19 @@ def allocate(call: Call) -> Work:
     if not valid_image_name(name, vmid):
         raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
     image_format = call.get("format") or format_of(name)
-    size = int(call.get("size")) * 1024 if call.get("size").isdigit() else disks.parse_size(
-        call.get("size")
+    size = (
+        int(call.get("size")) * 1024
+        if call.get("size").isdigit()
+        else disks.parse_size(call.get("size"))
     )
     volume = yield from disks.allocate(
-        call.cluster, None, call.node, call.get("storage"), vmid, image_format, size,
+        call.cluster,
+        None,
+        call.node,
+        call.get("storage"),
+        vmid,
+        image_format,
+        size,
         f"{vmid}/{name}",
     )
     return volume.volid
@@ -182,9 +190,7 @@ def check_name(call: Call, content: str, name: str) -> None:
 def download(call: Call) -> str:
     """`POST …/download-url`: nothing is fetched; the name says how big it pretends to be."""
     access, node = call.cluster.access, call.node
-    if not (
-        access.has(call.who, "/", "Sys.Modify") and access.has(call.who, "/", "Sys.Audit")
-    ):
+    if not (access.has(call.who, "/", "Sys.Modify") and access.has(call.who, "/", "Sys.Audit")):
         access.require(call.who, f"/nodes/{node}", "Sys.AccessNetwork")
     content, name = call.get("content"), call.get("filename")
     check_name(call, content, name)
@@ -201,14 +207,24 @@ def _download(call: Call, job: Job, storage: Storage, target: str) -> Work:
     job.log(f"downloading {url} to {target}")
     host = urlsplit(url).hostname or ""
     if host in ("127.0.0.1", "localhost", "::1") or host.endswith(".invalid"):
-        raise PveError(f"download failed: command 'wget -O {target}.tmp_dwnl {url}' failed: "
-                       "exit code 4")
+        raise PveError(
+            f"download failed: command 'wget -O {target}.tmp_dwnl {url}' failed: exit code 4"
+        )
     yield Sleep(DOWNLOAD_SIZE / DOWNLOAD_BYTES_PER_SECOND)
     node = "" if storage.shared else call.node
     checksum = call.get("checksum") or hashlib.sha256(url.encode()).hexdigest()
     call.cluster.add_volume(
-        Volume(storage.id, node, f"{content}/{name}", content, format_of(name), DOWNLOAD_SIZE,
-               DOWNLOAD_SIZE, virtual_size=2048 * MIB, checksum=checksum)
+        Volume(
+            storage.id,
+            node,
+            f"{content}/{name}",
+            content,
+            format_of(name),
+            DOWNLOAD_SIZE,
+            DOWNLOAD_SIZE,
+            virtual_size=2048 * MIB,
+            checksum=checksum,
+        )
     )
     job.log("finished file import successfully")
 
@@ -257,4 +273,3 @@ def configure(call: Call) -> dict[str, Any]:
         storage.disabled = call.flag("disable")
     call.cluster.save("storage", storage.id, storage)
     return {"storage": storage.id, "type": storage.type}
-

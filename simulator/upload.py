@@ -1,4 +1,4 @@
-"""`POST …/upload`: a multipart body read as a stream; fields must come before the file, in order."""
+"""`POST …/upload`: a multipart body read as a stream; the fields come first, in order."""
 
 from __future__ import annotations
 
@@ -170,8 +170,17 @@ def _copy(call: Call, job: Job, storage: Storage, spooled: Spooled) -> Work:
     if old is not None:
         call.cluster.remove_volume(old)
     volume = call.cluster.add_volume(
-        Volume(*place, f"{content}/{name}", content, format_of(name), spooled.size, spooled.size,
-               virtual_size=virtual, ctime=int(time.time()), checksum=spooled.sha256)
+        Volume(
+            *place,
+            f"{content}/{name}",
+            content,
+            format_of(name),
+            spooled.size,
+            spooled.size,
+            virtual_size=virtual,
+            ctime=int(time.time()),
+            checksum=spooled.sha256,
+        )
     )
     if content == "iso" and spooled.size <= KEPT_BYTES:
         call.cluster.keep_data(volume, spooled.head)
@@ -184,7 +193,9 @@ def _virtual_size(job: Job, content: str, name: str, spooled: Spooled, spool: st
         return 0
     head = spooled.head
     if head[:4] != b"QFI\xfb" or len(head) < 32:
-        job.log(f"command '/usr/bin/qemu-img info '--output=json' {spool} -f qcow2' failed: "
-                "exit code 1")
+        job.log(
+            f"command '/usr/bin/qemu-img info '--output=json' {spool} -f qcow2' failed: "
+            "exit code 1"
+        )
         raise PveError(f"qemu-img: Could not open '{spool}': Image is not in qcow2 format")
     return int.from_bytes(head[24:32], "big")

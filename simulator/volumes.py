@@ -100,7 +100,7 @@ class VolumeStore:
         """The volume of that name, if there is one."""
         return self._places.get(place, {}).get(name)
 
-    def list(self, place: Place, vmid: int | None = None) -> Iterable[Volume]:
+    def at(self, place: Place, vmid: int | None = None) -> Iterable[Volume]:
         """The volumes at a place; with a VMID the images of that VM."""
         if vmid is None:
             return list(self._places.get(place, {}).values())

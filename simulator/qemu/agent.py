@@ -50,7 +50,9 @@ def interfaces(call: Call) -> Work:
 def _interfaces(vm: Vm) -> list[dict[str, Any]]:
     loopback = [("ipv4", "127.0.0.1", 8), ("ipv6", "::1", 128)]
     found = [_interface("lo", "00:00:00:00:00:00", loopback)]
-    cards = sorted((name for name in vm.config if name.startswith("net")), key=lambda n: int(n[3:]))
+    cards = sorted(
+        (name for name in vm.config if name.startswith("net")), key=lambda n: int(n[3:])
+    )
     for number, name in enumerate(cards):
         mac = parse_net(vm.config[name]).get("macaddr", "00:00:00:00:00:00").lower()
         addresses = []
@@ -74,7 +76,7 @@ def _link_local(mac: str) -> str:
 
 
 def _interface(name: str, mac: str, addresses: list[tuple[str, str, int]]) -> dict[str, Any]:
-    counters = "bytes dropped errs packets".split()
+    counters = ["bytes", "dropped", "errs", "packets"]
     return {
         "name": name,
         "hardware-address": mac,

@@ -190,7 +190,7 @@ def _new_smbios(text: str) -> str:
     return join(f"uuid={uuid.uuid4()}", rest)
 
 
-def _clone_drive(  # noqa: PLR0913 - the facts of one copy
+def _clone_drive(
     call: Call, job: Job, newid: int, drive: Drive, plan: Plan, builder: Builder
 ) -> Work:
     cluster, node = call.cluster, call.node
@@ -207,7 +207,7 @@ def _clone_drive(  # noqa: PLR0913 - the facts of one copy
     return Drive(drive.name, made.volid, options).text()
 
 
-def _full(  # noqa: PLR0913 - the facts of one copy
+def _full(
     call: Call, job: Job, newid: int, drive: Drive, source: Volume, builder: Builder
 ) -> Work:
     cluster, node = call.cluster, call.node

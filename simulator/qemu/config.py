@@ -19,12 +19,31 @@ from simulator.vmschema import is_drive, option
 from simulator.volumes import owner_of, parse_volid
 
 NOT_OPTIONS = (
-    "node", "vmid", "digest", "delete", "revert", "skiplock", "force", "background_delay",
-    "skip_cloud_init", "import-working-storage",
+    "node",
+    "vmid",
+    "digest",
+    "delete",
+    "revert",
+    "skiplock",
+    "force",
+    "background_delay",
+    "skip_cloud_init",
+    "import-working-storage",
 )
 # Take effect at once even while the VM runs; so do disks and network cards (hotplug).
 FAST = frozenset(
-    "onboot shares startup description protection vmstatestorage hookscript tags lock name".split()
+    [
+        "onboot",
+        "shares",
+        "startup",
+        "description",
+        "protection",
+        "vmstatestorage",
+        "hookscript",
+        "tags",
+        "lock",
+        "name",
+    ]
 )
 
 

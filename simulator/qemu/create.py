@@ -18,8 +18,18 @@ from simulator.vmschema import is_drive
 CLAIM_WAIT = 5.0
 WORKER_WAIT = 1.0
 NOT_OPTIONS = (
-    "node", "vmid", "pool", "start", "ha-managed", "storage", "unique", "force", "archive",
-    "bwlimit", "live-restore", "import-working-storage",
+    "node",
+    "vmid",
+    "pool",
+    "start",
+    "ha-managed",
+    "storage",
+    "unique",
+    "force",
+    "archive",
+    "bwlimit",
+    "live-restore",
+    "import-working-storage",
 )
 
 

@@ -65,11 +65,7 @@ def _check_base(call: Call, vm: Vm) -> None:
 def _free_disks(call: Call, job: Job, vm: Vm) -> Work:
     cluster = call.cluster
     kept: set[str] = set()
-    owned = [
-        drive.file
-        for drive in drives_of(vm.config, unused=True)
-        if _owned(drive, vm.vmid)
-    ]
+    owned = [drive.file for drive in drives_of(vm.config, unused=True) if _owned(drive, vm.vmid)]
     owned += [one.vmstate for one in vm.snapshots.values() if one.vmstate]
     for volid in dict.fromkeys(owned):
         try:
@@ -93,7 +89,7 @@ def _free_unreferenced(call: Call, job: Job, vm: Vm, kept: set[str]) -> Work:
         if storage.disabled or not storage.on(call.node) or "images" not in storage.content:
             continue
         place = cluster.place(storage.id, call.node)
-        for volume in cluster.volumes.list(place, vm.vmid):
+        for volume in cluster.volumes.at(place, vm.vmid):
             if volume.volid in kept:
                 continue
             try:

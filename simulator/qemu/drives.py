@@ -84,9 +84,7 @@ def check_syntax(params: dict[str, str]) -> None:
             )
         is_iso = ":" in drive.file and content_of(drive.file.partition(":")[2]) == "iso"
         if is_iso and drive.options.get("media") != "cdrom":
-            raise parameter_errors(
-                {name: "explicit 'media=cdrom' is required for iso images"}
-            )
+            raise parameter_errors({name: "explicit 'media=cdrom' is required for iso images"})
 
 
 @dataclass
@@ -130,8 +128,14 @@ class Builder:
         extension = "" if image_format == "raw" else f".{image_format}"
         name = f"{self.vmid}/vm-{self.vmid}-cloudinit{extension}"
         volume = yield from disks.allocate(
-            self.cluster, self.job, self.node, drive.storage, self.vmid, image_format,
-            disks.CLOUDINIT_SIZE, name,
+            self.cluster,
+            self.job,
+            self.node,
+            drive.storage,
+            self.vmid,
+            image_format,
+            disks.CLOUDINIT_SIZE,
+            name,
         )
         self.made.append(volume)
         drive.file = volume.volid
@@ -193,9 +197,7 @@ class Builder:
             raise PveError(f"volume '{drive.file}' does not exist")
         owner = owner_of(volume.name)
         if owner not in (0, self.vmid):
-            raise bad_parameters(
-                **{drive.name: f"disk '{drive.file}' is owned by VM {owner}"}
-            )
+            raise bad_parameters(**{drive.name: f"disk '{drive.file}' is owned by VM {owner}"})
         drive.options["size"] = disks.print_size(volume.size)
 
     def _use(self, drive: Drive, volume: Volume) -> None:

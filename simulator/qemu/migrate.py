@@ -10,9 +10,10 @@ from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
-from simulator.model import MIB, Vm, Volume
+from simulator.model import Vm, Volume
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.power import check_lock
+from simulator.qemu.status import memory_of
 from simulator.tasks import Job
 
 SETUP_SECONDS = 1.0
@@ -141,12 +142,16 @@ def _worker(call: Call, job: Job, target: str) -> Work:
     local = _local(cluster, vm)
     if vm.running and local and not call.flag("with-local-disks"):
         for drive in local:
-            log(f"can't migrate local disk '{drive.file}': can't live migrate attached local "
-                "disks without with-local-disks option")
+            log(
+                f"can't migrate local disk '{drive.file}': can't live migrate attached local "
+                "disks without with-local-disks option"
+            )
         log("ERROR: Failed to sync data - can't migrate VM - check log")
         log("aborting phase 1 - cleanup resources")
-        log("ERROR: migration aborted (duration 00:00:00): Failed to sync data - "
-            "can't migrate VM - check log")
+        log(
+            "ERROR: migration aborted (duration 00:00:00): Failed to sync data - "
+            "can't migrate VM - check log"
+        )
         raise PveError("migration aborted")
     cluster.edit(vm).config["lock"] = "migrate"
     try:
@@ -172,9 +177,8 @@ def _check_target(cluster: Cluster, target: str) -> None:
 
 
 def _copy_memory(vm: Vm, log: _Log) -> Work:
-    memory = int(vm.config.get("memory", "512").partition("=")[2] or vm.config.get("memory", 512))
     log("starting online/live migration on unix:/run/qemu-server/migrate.migrate")
-    yield Sleep(memory * MIB / MEMORY_BYTES_PER_SECOND)
+    yield Sleep(memory_of(vm) / MEMORY_BYTES_PER_SECOND)
     log("migration status: completed")
 
 
@@ -213,9 +217,7 @@ def _mapped(call: Call, storage: str) -> str:
     return pairs.get(storage, default)
 
 
-def _arrive(
-    call: Call, vm: Vm, moved: list[tuple[Drive, Volume, Volume]], target: str
-) -> None:
+def _arrive(call: Call, vm: Vm, moved: list[tuple[Drive, Volume, Volume]], target: str) -> None:
     cluster = call.cluster
     cluster.edit(vm)
     for drive, source, copy in moved:
@@ -232,4 +234,3 @@ def _arrive(
         node = cluster.nodes[target]
         node.last_pid += 1
         vm.pid = node.last_pid
-

@@ -89,9 +89,7 @@ def storages(cluster: Cluster, who: Identity, vmid: int, params: Mapping[str, st
             _import_source(cluster, who, vmid, one.name, source)
 
 
-def _import_source(
-    cluster: Cluster, who: Identity, vmid: int, name: str, source: str
-) -> None:
+def _import_source(cluster: Cluster, who: Identity, vmid: int, name: str, source: str) -> None:
     if source.startswith("/"):
         volume_access(cluster, who, vmid, source)
         return

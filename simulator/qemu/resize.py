@@ -107,8 +107,11 @@ def _make_base(call: Call, volume: Volume) -> Volume:
 def feature(call: Call) -> dict[str, Any]:
     """Whether all disks can be snapshot, cloned or copied."""
     vm, wanted = call.vm(), call.get("feature")
-    able = all(_able(call, vm, wanted, drive.file) for drive in drives_of(vm.config)
-               if drive.storage and not drive.cdrom)
+    able = all(
+        _able(call, vm, wanted, drive.file)
+        for drive in drives_of(vm.config)
+        if drive.storage and not drive.cdrom
+    )
     nodes = sorted(call.cluster.nodes) if _all_shared(call, vm) else [call.node]
     return {"hasFeature": int(able), "nodes": nodes}
 

@@ -101,7 +101,13 @@ def _save_memory(call: Call, job: Job, name: str) -> Work:
     )
     size = int(vm.config.get("memory", "512")) * 2 * MIB + 500 * MIB
     volume = yield from disks.allocate(
-        call.cluster, job, call.node, storage, vm.vmid, "raw", size,
+        call.cluster,
+        job,
+        call.node,
+        storage,
+        vm.vmid,
+        "raw",
+        size,
         f"{vm.vmid}/vm-{vm.vmid}-state-{name}.raw",
     )
     job.log(f"saving VM state and RAM using storage '{storage}'")

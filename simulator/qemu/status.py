@@ -14,23 +14,68 @@ from simulator.model import MIB, Vm
 from simulator.qemu.drives import drives_of
 from simulator.vmschema import typed
 
-_SUBDIRS = (
-    "config cloudinit pending status unlink vncproxy termproxy migrate resize move rrd rrddata "
-    "monitor agent snapshot spiceproxy sendkey firewall mtunnel remote_migrate"
-).split()
-_BLOCK_COUNTERS = (
-    "failed_flush_operations failed_rd_operations failed_unmap_operations failed_wr_operations "
-    "failed_zone_append_operations flush_operations flush_total_time_ns idle_time_ns "
-    "invalid_flush_operations invalid_rd_operations invalid_unmap_operations "
-    "invalid_wr_operations invalid_zone_append_operations rd_bytes rd_merged rd_operations "
-    "rd_total_time_ns unmap_bytes unmap_merged unmap_operations unmap_total_time_ns wr_bytes "
-    "wr_highest_offset wr_merged wr_operations wr_total_time_ns zone_append_bytes "
-    "zone_append_merged zone_append_operations zone_append_total_time_ns"
-).split()
-_PRESSURE = (
-    "pressurecpufull pressurecpusome pressureiofull pressureiosome pressurememoryfull "
-    "pressurememorysome"
-).split()
+_SUBDIRS = [
+    "config",
+    "cloudinit",
+    "pending",
+    "status",
+    "unlink",
+    "vncproxy",
+    "termproxy",
+    "migrate",
+    "resize",
+    "move",
+    "rrd",
+    "rrddata",
+    "monitor",
+    "agent",
+    "snapshot",
+    "spiceproxy",
+    "sendkey",
+    "firewall",
+    "mtunnel",
+    "remote_migrate",
+]
+_BLOCK_COUNTERS = [
+    "failed_flush_operations",
+    "failed_rd_operations",
+    "failed_unmap_operations",
+    "failed_wr_operations",
+    "failed_zone_append_operations",
+    "flush_operations",
+    "flush_total_time_ns",
+    "idle_time_ns",
+    "invalid_flush_operations",
+    "invalid_rd_operations",
+    "invalid_unmap_operations",
+    "invalid_wr_operations",
+    "invalid_zone_append_operations",
+    "rd_bytes",
+    "rd_merged",
+    "rd_operations",
+    "rd_total_time_ns",
+    "unmap_bytes",
+    "unmap_merged",
+    "unmap_operations",
+    "unmap_total_time_ns",
+    "wr_bytes",
+    "wr_highest_offset",
+    "wr_merged",
+    "wr_operations",
+    "wr_total_time_ns",
+    "zone_append_bytes",
+    "zone_append_merged",
+    "zone_append_operations",
+    "zone_append_total_time_ns",
+]
+_PRESSURE = [
+    "pressurecpufull",
+    "pressurecpusome",
+    "pressureiofull",
+    "pressureiosome",
+    "pressurememoryfull",
+    "pressurememorysome",
+]
 _SUPPORT: dict[str, Any] = {
     "backup-access-api": True,
     "backup-fleecing": True,
@@ -115,7 +160,7 @@ def current_of(cluster: Cluster, vm: Vm) -> dict[str, Any]:
     shown = brief(vm, full=True)
     shown.pop("template", None)
     shown |= {"ha": {"managed": 0}, "qmpstatus": vm.qmp}
-    if "agent" in vm.config and vm.config["agent"][:1] not in ("0", "e") or (
+    if ("agent" in vm.config and vm.config["agent"][:1] not in ("0", "e")) or (
         vm.config.get("agent", "").startswith("enabled=1")
     ):
         shown["agent"] = 1
@@ -186,7 +231,7 @@ def config(call: Call) -> dict[str, Any]:
         for name in vm.pending_delete:
             merged.pop(name, None)
     if "cipassword" in merged:
-        merged["cipassword"] = "**********"  # noqa: S105 - what the server shows instead
+        merged["cipassword"] = "**********"
     return {**typed(merged), "digest": vm.digest()}
 
 
@@ -215,7 +260,7 @@ def current(call: Call) -> dict[str, Any]:
 def status_index(call: Call) -> list[dict[str, str]]:
     """What there is below `status`."""
     call.vm()
-    names = "current start stop reset shutdown suspend reboot".split()
+    names = ["current", "start", "stop", "reset", "shutdown", "suspend", "reboot"]
     return [{"subdir": name} for name in names]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+
+import orjson
 
 from simulator.server import Options, Simulator
 from simulator.versions import VERSIONS
@@ -34,6 +37,11 @@ def parser() -> argparse.ArgumentParser:
         "--node-endpoints", action="store_true", help="one more port for every node"
     )
     found.add_argument("--token-file", type=Path, help="where the agent's token is written")
+    found.add_argument(
+        "--ready-fd",
+        type=int,
+        help="descriptor that is told, as a line of JSON, when all ports are open, and which",
+    )
     return found
 
 
@@ -44,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _signal, _frame: stopping.set())
-    with Simulator(Options(**vars(given))):
+    ready_fd = vars(given).pop("ready_fd")
+    with Simulator(Options(**vars(given))) as running:
+        if ready_fd is not None:
+            message = {"ready": True, "endpoints": running.endpoints}
+            os.write(ready_fd, orjson.dumps(message) + b"\n")
+            os.close(ready_fd)
         stopping.wait()
     return 0
 

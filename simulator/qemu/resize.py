@@ -51,7 +51,8 @@ def _resize(call: Call, job: Job, skip: bool) -> Work:
         return
     path = path_of(cluster.storage(volume.storage), volume.name)
     if volume.base:
-        job.log(f"qemu-img: Could not open '{path}': Operation not permitted")
+        refused = f"Could not open '{path}': "
+        job.log(f"qemu-img: {refused}{refused}Operation not permitted")
         raise PveError(
             "command '/usr/bin/qemu-img resize '--preallocation=metadata' "
             f"-f {volume.format} {path} {size}' failed: exit code 1"

@@ -83,6 +83,8 @@ def _create(call: Call, job: Job, name: str) -> Work:
         for drive in drives_of(vm.config):
             if drive.storage and not drive.cdrom:
                 job.log(f"snapshotting 'drive-{drive.name}' ({drive.file})")
+                if vm.running:
+                    job.log("internal qemu snapshot")
         yield Sleep(SNAPSHOT_SECONDS)
     except PveError:
         cluster.edit(vm).config.pop("lock", None)

@@ -149,6 +149,8 @@ def brief(vm: Vm, *, full: bool = False) -> dict[str, Any]:
             shown[name] = vm.config[name]
     if vm.template:
         shown["template"] = 1
+    if full:
+        shown["qmpstatus"] = vm.qmp
     if vm.running:
         shown["pid"] = vm.pid
         shown.update(dict.fromkeys(_PRESSURE, 0))
@@ -159,7 +161,7 @@ def current_of(cluster: Cluster, vm: Vm) -> dict[str, Any]:
     """One VM in full, as `status/current` shows it."""
     shown = brief(vm, full=True)
     shown.pop("template", None)
-    shown |= {"ha": {"managed": 0}, "qmpstatus": vm.qmp}
+    shown |= {"ha": {"managed": 0}}
     if ("agent" in vm.config and vm.config["agent"][:1] not in ("0", "e")) or (
         vm.config.get("agent", "").startswith("enabled=1")
     ):
@@ -186,7 +188,6 @@ def _live(cluster: Cluster, vm: Vm) -> dict[str, Any]:
         "proxmox-support": _SUPPORT,
         "running-machine": f"pc-i440fx-{machine}+pve1",
         "running-qemu": qemu,
-        "clipboard": None,
     }
 
 

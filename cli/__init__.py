@@ -1,0 +1,1 @@
+"""The ``micronova`` command: the client, and the composition root of the services."""

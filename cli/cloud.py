@@ -1,0 +1,115 @@
+"""The cloud a command talks to: an openstacksdk connection, made when first needed."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from cli.errors import CommandFailed
+
+
+class Cloud:
+    """What commands see of a cloud. ``connect`` is called once, at the first use.
+
+    ``pause`` is how a command waits (seconds) between two looks at what it waits for.
+    """
+
+    def __init__(
+        self, connect: Callable[[], Any], pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._connect = connect
+        self.pause = pause
+
+    @cached_property
+    def connection(self) -> Any:
+        """The openstacksdk connection."""
+        return self._connect()
+
+    @property
+    def compute(self) -> Any:
+        """The compute API."""
+        return self.connection.compute
+
+    @property
+    def image(self) -> Any:
+        """The image API."""
+        return self.connection.image
+
+    @property
+    def network(self) -> Any:
+        """The network API."""
+        return self.connection.network
+
+    @property
+    def identity(self) -> Any:
+        """The identity API."""
+        return self.connection.identity
+
+    def supports(self, microversion: str) -> bool:
+        """Return whether the compute API speaks this microversion, as far as the user lets it."""
+        from openstack import utils
+
+        return bool(utils.supports_microversion(self.compute, microversion))
+
+    def access(self) -> Any:
+        """Return the token and its catalog (keystoneauth's ``AccessInfo``)."""
+        session = self.connection.session
+        return session.auth.get_access(session)
+
+    def project_id(self, name_or_id: str | None, domain: str | None = None) -> str:
+        """Return a project's id; that of the token where none is named.
+
+        A user who may not look projects up passes an id, which is then taken as it is.
+        """
+        if name_or_id is None:
+            return str(self.connection.current_project_id)
+        return self._identity_id(self.identity.find_project, name_or_id, domain)
+
+    def user_id(self, name_or_id: str, domain: str | None = None) -> str:
+        """Return a user's id, by name or id; see ``project_id``."""
+        return self._identity_id(self.identity.find_user, name_or_id, domain)
+
+    def _identity_id(self, find: Callable[..., Any], name_or_id: str, domain: str | None) -> str:
+        from openstack import exceptions
+
+        query: dict[str, Any] = {}
+        if domain:
+            query["domain_id"] = self.identity.find_domain(domain, ignore_missing=False).id
+        try:
+            return str(find(name_or_id, ignore_missing=False, **query).id)
+        except exceptions.ForbiddenException:
+            return name_or_id
+
+    def close(self) -> None:
+        """Close the connection, where one was made."""
+        if "connection" in self.__dict__:
+            self.connection.close()
+
+
+def connect(options: argparse.Namespace, version: str) -> Any:
+    """Return a connection from the global options, ``clouds.yaml`` and the OS_* variables.
+
+    :raises CommandFailed: no cloud is named, or what it needs is missing.
+    """
+    import openstack.config
+    import openstack.connection
+
+    # about the SDK's own future, nothing that the user could change
+    warnings.filterwarnings("ignore", module="openstack")
+    config = openstack.config.OpenStackConfig(
+        pw_func=_ask_password, app_name="micronova", app_version=version
+    )
+    region = config.get_one(argparse=options)
+    return openstack.connection.Connection(config=region)
+
+
+def _ask_password(prompt: str | None = None) -> str:
+    if not sys.stdin.isatty():
+        raise CommandFailed("No password: set it in clouds.yaml, OS_PASSWORD or --os-password")
+    return getpass.getpass(f"{prompt or 'Password'}: ")

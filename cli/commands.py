@@ -1,0 +1,77 @@
+"""Every command of ``micronova``: name → class, imported when it is used.
+
+A module named here imports nothing heavy at its top (no openstack, SQLAlchemy, oslo or rich), so
+that ``micronova --help`` can read all the classes' docstrings at once. Commands that need a cloud
+build on ``cli.command``; the others need no authentication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
+
+import cliff.commandmanager
+
+COMMANDS: Mapping[str, str] = {
+    "availability zone list": "cli.zone:ListAvailabilityZones",
+    "catalog list": "cli.identity:ListCatalog",
+    "complete": "cliff.complete:CompleteCommand",
+    "compute service delete": "cli.service:DeleteServices",
+    "compute service list": "cli.service:ListServices",
+    "compute service set": "cli.service:SetService",
+    "explain": "cli.explain:Explain",
+    "flavor create": "cli.flavor:CreateFlavor",
+    "flavor delete": "cli.flavor:DeleteFlavors",
+    "flavor list": "cli.flavor:ListFlavors",
+    "flavor set": "cli.flavor:SetFlavor",
+    "flavor show": "cli.flavor:ShowFlavor",
+    "flavor unset": "cli.flavor:UnsetFlavor",
+    "help": "cli.help:Help",
+    "hypervisor list": "cli.hypervisor:ListHypervisors",
+    "hypervisor show": "cli.hypervisor:ShowHypervisor",
+    "hypervisor stats show": "cli.hypervisor:ShowHypervisorStats",
+    "image list": "cli.image:ListImages",
+    "image show": "cli.image:ShowImage",
+    "keypair create": "cli.keypair:CreateKeypair",
+    "keypair delete": "cli.keypair:DeleteKeypairs",
+    "keypair list": "cli.keypair:ListKeypairs",
+    "keypair show": "cli.keypair:ShowKeypair",
+    "limits show": "cli.quota:ShowLimits",
+    "network list": "cli.network:ListNetworks",
+    "network show": "cli.network:ShowNetwork",
+    "node disable": "cli.node:DisableNode",
+    "node enable": "cli.node:EnableNode",
+    "node list": "cli.node:ListNodes",
+    "port list": "cli.network:ListPorts",
+    "quota list": "cli.quota:ListQuotas",
+    "quota set": "cli.quota:SetQuota",
+    "quota show": "cli.quota:ShowQuota",
+    "server create": "cli.server.create:CreateServer",
+    "server delete": "cli.server.delete:DeleteServers",
+    "server event list": "cli.server.events:ListServerEvents",
+    "server event show": "cli.server.events:ShowServerEvent",
+    "server list": "cli.server.list:ListServers",
+    "server reboot": "cli.server.power:RebootServer",
+    "server set": "cli.server.change:SetServer",
+    "server show": "cli.server.show:ShowServer",
+    "server start": "cli.server.power:StartServers",
+    "server stop": "cli.server.power:StopServers",
+    "server unset": "cli.server.change:UnsetServer",
+    "subnet list": "cli.network:ListSubnets",
+    "token issue": "cli.identity:IssueToken",
+    "up": "cli.embedded.command:Up",
+}
+
+
+class CommandTable(cliff.commandmanager.CommandManager):
+    """cliff's command manager over ``COMMANDS``."""
+
+    def __init__(self, commands: Mapping[str, str] = COMMANDS) -> None:
+        super().__init__()
+        for name, path in commands.items():
+            self.commands[name] = EntryPoint(name, path, "micronova")
+
+    def add_command(self, name: str, command_class: type) -> None:
+        """Add a class, unless the table has the name (cliff adds its own help and complete)."""
+        if name not in self.commands:
+            super().add_command(name, command_class)

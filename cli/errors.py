@@ -1,0 +1,41 @@
+"""What goes wrong, said in one line."""
+
+from __future__ import annotations
+
+import re
+
+
+class CommandFailed(Exception):
+    """A command could not do what was asked; the message is the line that the user reads."""
+
+
+#: where keystoneauth's sentence ends and the text of the libraries below it begins
+_LIBRARY_NOISE = re.compile(r": (HTTPS?Connection(Pool)?\(|\('Connection aborted).*", re.DOTALL)
+
+_NO_CLOUD = (
+    "No cloud to talk to: name one of clouds.yaml with --os-cloud or OS_CLOUD, "
+    "or give --os-auth-url and the rest, or their OS_* variables (missing: {})"
+)
+
+
+def sentence(error: BaseException) -> str:
+    """Return one line for people about an error of the SDK, of keystoneauth or our own.
+
+    >>> sentence(CommandFailed("No such file: x"))
+    'No such file: x'
+    """
+    missing = getattr(error, "options", None)
+    if type(error).__name__ == "MissingRequiredOptions" and missing:
+        return _NO_CLOUD.format(", ".join(str(getattr(o, "dest", o)) for o in missing))
+    status = getattr(error, "status_code", None) or getattr(error, "http_status", None)
+    if isinstance(status, int) and status >= 400:
+        text = _one_line(
+            getattr(error, "details", None) or getattr(error, "message", None) or str(error)
+        )
+        request = getattr(error, "request_id", None)
+        return f"{text} (HTTP {status})" + (f" (Request-ID: {request})" if request else "")
+    return _one_line(_LIBRARY_NOISE.sub("", str(error))) or type(error).__name__
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,60 @@
+"""``micronova explain``: the story of a request, step by step, across the services."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from cli.command import Command, argument
+from cli.render.explanation import explanation_lines
+from cli.server.events import server_id
+from cli.terminal import write
+
+_REQUEST = re.compile(r"req-[0-9a-f-]{36}", re.IGNORECASE)
+
+
+class Explain(Command):
+    """Tell what happened to a request or a server, and why.
+
+    For each operation: how the states changed, which steps ran where and how long, how the
+    scheduler decided and why it refused hosts, and for each fault the Proxmox task, its log,
+    what was cleaned up and what to do.
+    """
+
+    arguments = (
+        argument("what", metavar="<request id|server>", help="Request ID, or server (name or ID)"),
+        argument(
+            "-f",
+            "--format",
+            metavar="<format>",
+            choices=("text", "json", "yaml"),
+            default="text",
+            help="text (default), json or yaml",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Print the explanation."""
+        explanation = self._explanation(parsed_args.what)
+        out = self.app.stdout
+        if parsed_args.format == "json":
+            import json
+
+            json.dump(explanation, out, indent=2)
+            out.write("\n")
+        elif parsed_args.format == "yaml":
+            import yaml
+
+            yaml.safe_dump(explanation, out, sort_keys=False, allow_unicode=True)
+        else:
+            write(out, explanation_lines(explanation))
+
+    def _explanation(self, what: str) -> Any:
+        from openstack.exceptions import raise_from_response
+
+        if not _REQUEST.fullmatch(what):
+            what = server_id(self.cloud, what)
+        response = self.cloud.compute.get(f"/explanations/{what}")
+        raise_from_response(response)
+        return response.json()["explanation"]

@@ -1,0 +1,116 @@
+"""The ``micronova`` program: global options, the table of commands, one line on an error."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any, TextIO
+
+import cliff.app
+
+from cli import options as cloud_options
+from cli.cloud import Cloud, connect
+from cli.commands import CommandTable
+
+DESCRIPTION = "OpenStack-compatible compute for Proxmox VE: run it, use it, ask it why."
+
+_LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
+
+
+class Clients:
+    """Where a command looks for its cloud, as under ``openstack``."""
+
+    def __init__(self, micronova: Cloud) -> None:
+        self.micronova = micronova
+
+
+class Program(cliff.app.App):
+    """The application. A ``cloud`` given by a test stands in for the configured one."""
+
+    NAME = "micronova"
+    LOG = logging.getLogger("micronova")
+
+    def __init__(
+        self,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        cloud: Cloud | None = None,
+    ) -> None:
+        super().__init__(
+            description=DESCRIPTION,
+            version=version(),
+            command_manager=CommandTable(),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            deferred_help=True,
+        )
+        self._cloud = cloud
+
+    @cached_property
+    def client_manager(self) -> Clients:
+        """The holder of the cloud, which connects at its first use."""
+        given = cloud_options.given(self.options)
+        return Clients(self._cloud or Cloud(partial(connect, given, version())))
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        """Return the parser of the global options."""
+        parser = super().build_option_parser(
+            description, version, {"prog": self.NAME, **(argparse_kwargs or {})}
+        )
+        cloud_options.add_to(parser)
+        return parser
+
+    def configure_logging(self) -> None:
+        """Send warnings and worse to standard error, more with -v, all with --debug."""
+        from cli.logs import configure
+
+        level = logging.DEBUG if self.options.debug else None
+        configure(
+            self.stderr,
+            level or _LEVELS.get(self.options.verbose_level, logging.DEBUG),
+            self.options.log_file,
+        )
+
+    def print_help_if_requested(self) -> None:
+        """Print the program's help, without cliff's search of all installed packages."""
+        if self.options.deferred_help:
+            from cli.help import print_program_help
+
+            print_program_help(self)
+            raise SystemExit(0)
+
+    def interact(self) -> None:
+        """Print the help: there is no interactive mode."""
+        self.options.deferred_help = True
+        self.print_help_if_requested()
+
+    def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
+        """Close what the command opened."""
+        if "client_manager" in self.__dict__:
+            self.client_manager.micronova.close()
+
+
+def version() -> str:
+    """Return the installed release, or ``0`` where micronova runs from its tree."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("micronova")
+    except PackageNotFoundError:
+        return "0"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0 done, 1 failed, 2 wrong usage."""
+    return Program().run(list(sys.argv[1:] if argv is None else argv))

@@ -1,0 +1,98 @@
+"""``micronova node …``: the Proxmox nodes as one table, and whether they take servers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from cli import columns
+from cli.command import Command, Lister, argument
+from cli.service import find_service
+
+BINARY = "nova-compute"
+#: the last microversion whose hypervisors carry both usage and UUIDs without extra calls
+_USAGE_MICROVERSION = "2.53"
+_HEADERS = (
+    "Host",
+    "Zone",
+    "Status",
+    "State",
+    "VCPUs",
+    "Memory MiB",
+    "Disk GiB",
+    "VMs",
+    "Health",
+)
+_HOST = argument("host", metavar="<host>", help="Name of the host")
+
+
+class ListNodes(Lister):
+    """List the nodes: where, how they are, and how much of them is used.
+
+    VCPUs, memory and disk are shown as used/total.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each node."""
+        compute = self.cloud.compute
+        services = compute.services(binary=BINARY)
+        hypervisors = compute.hypervisors(details=True, microversion=_USAGE_MICROVERSION)
+        return _HEADERS, node_rows(services, hypervisors)
+
+
+class EnableNode(Command):
+    """Let a node take new servers."""
+
+    arguments = (_HOST,)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Enable its compute service."""
+        service = find_service(self.cloud, parsed_args.host, BINARY)
+        self.cloud.compute.enable_service(service.id, parsed_args.host, BINARY)
+
+
+class DisableNode(Command):
+    """Let a node take no new servers; those it has stay."""
+
+    arguments = (_HOST, argument("--reason", metavar="<reason>", help="Why, for everybody to see"))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Disable its compute service."""
+        service = find_service(self.cloud, parsed_args.host, BINARY)
+        self.cloud.compute.disable_service(
+            service.id, parsed_args.host, BINARY, parsed_args.reason
+        )
+
+
+def node_rows(services: Iterable[Any], hypervisors: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return a row for each compute service with the hypervisor of the same host, by zone."""
+    by_host = {(node.service_details or {}).get("host") or node.name: node for node in hypervisors}
+    rows = [_row(service, by_host.get(service.host)) for service in services]
+    return sorted(rows, key=lambda row: (str(row[1]), str(row[0])))
+
+
+def health(service: Any) -> str:
+    """Return how a node is, in a few words: why it takes no servers, or ``ok``."""
+    if service.is_forced_down:
+        return "forced down"
+    if service.state != "up":
+        return f"no sign of life since {service.updated_at or 'ever'}"
+    if service.status == "disabled":
+        return f"disabled: {service.disabled_reason or 'no reason was given'}"
+    return "ok"
+
+
+def _row(service: Any, node: Any | None) -> tuple[Any, ...]:
+    head = (service.host, service.availability_zone, service.status, service.state)
+    if node is None:
+        nothing = columns.Used((None, None))
+        return (*head, nothing, nothing, nothing, columns.Blank(None), health(service))
+    return (
+        *head,
+        columns.Used((node.vcpus_used, node.vcpus)),
+        columns.Used((node.memory_used, node.memory_size)),
+        columns.Used((node.local_disk_used, node.local_disk_size)),
+        columns.Blank(node.running_vms),
+        health(service),
+    )

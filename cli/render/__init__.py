@@ -1,0 +1,1 @@
+"""Data to lines of text: pure, known to no command and no terminal."""

@@ -1,0 +1,93 @@
+"""The steps of a server's operation as they are seen: folded from looks at it, shown as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cli.render.text import Line, duration, one_line, seconds_between
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing seen: a task_state, or an event of the instance action."""
+
+    key: str
+    text: str
+    at_seconds: float
+    """When it was first seen, since the wait began."""
+    result: str | None = None
+    """``Success`` or ``Error`` of an event; ``""`` of a state, which has none; None: running."""
+    took_seconds: float | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All that was seen so far, in the order it was first seen."""
+
+    steps: tuple[Step, ...] = ()
+    task_state: str | None = field(default=None)
+
+
+def after(
+    progress: Progress,
+    elapsed_seconds: float,
+    task_state: str | None,
+    events: Iterable[Mapping[str, Any]],
+) -> Progress:
+    """Return the progress after one more look.
+
+    :param events: of the instance action: event, start_time, finish_time, result, host.
+    """
+    steps = {step.key: step for step in progress.steps}
+    if task_state and task_state != progress.task_state:
+        key = f"state {len(steps)} {task_state}"
+        steps[key] = Step(key, task_state, elapsed_seconds, "")
+    for event in sorted(events, key=lambda e: str(e.get("start_time") or "")):
+        name = str(event.get("event"))
+        started, finished = event.get("start_time"), event.get("finish_time")
+        key = f"event {name} {started}"
+        known = steps.get(key) or Step(key, name, elapsed_seconds)
+        steps[key] = replace(
+            known,
+            result=event.get("result") if finished else None,
+            took_seconds=seconds_between(started, finished),
+            host=event.get("host") or None,
+        )
+    return Progress(tuple(steps.values()), task_state)
+
+
+def news(before: Progress, now: Progress) -> list[Line]:
+    """Return a line for each state that began and each event that ended between two looks."""
+    known = {step.key: step for step in before.steps}
+    return [
+        step_line(step)
+        for step in now.steps
+        if step.result is not None
+        and (step.key not in known or known[step.key].result != step.result)
+    ]
+
+
+_STYLES = {"Success": "green", "Error": "bold red"}
+
+
+def step_line(step: Step) -> Line:
+    """Return one step: when, what, how it ended, how long it took, where."""
+    when = (f"{'+' + duration(step.at_seconds):>12}  ", "dim")
+    if step.result == "":
+        return when, (step.text, "bold cyan")
+    result = step.result or "…"
+    return (
+        when,
+        (f"  {one_line(step.text):<34} ", ""),
+        (f"{result:<8}", _STYLES.get(result, "yellow")),
+        (f"{duration(step.took_seconds):>12}", ""),
+        (f"  {one_line(step.host)}" if step.host else "", "dim"),
+    )
+
+
+def all_lines(progress: Progress) -> list[Line]:
+    """Return a line for each step, running ones too."""
+    return [step_line(step) for step in progress.steps]

@@ -1,0 +1,61 @@
+"""Lines of styled text, and how to say a time and a duration."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+#: text and its style in rich's words, "" for none
+Segment: TypeAlias = tuple[str, str]
+Line: TypeAlias = tuple[Segment, ...]
+
+
+def plain(line: Line) -> str:
+    """Return the line without styles and without trailing blanks."""
+    return "".join(text for text, _ in line).rstrip()
+
+
+def plain_text(lines: Iterable[Line]) -> str:
+    """Return the lines as one text, each ended."""
+    return "".join(plain(line) + "\n" for line in lines)
+
+
+def one_line(text: Any) -> str:
+    """Return text on one line, without what would control a terminal."""
+    return "".join(c if c.isprintable() else " " for c in str(text)).strip()
+
+
+def parse_time(text: Any) -> datetime.datetime | None:
+    """Return an aware time of ISO 8601 text, None where there is none. No zone means UTC."""
+    if not text:
+        return None
+    try:
+        time = datetime.datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Return the seconds from one time (ISO 8601 text) to another, None if one is missing."""
+    first, last = parse_time(start), parse_time(end)
+    return None if first is None or last is None else (last - first).total_seconds()
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration for people.
+
+    >>> [duration(s) for s in (None, 0.0042, 1.5, 75, 7205)]
+    ['', '4 ms', '1.50 s', '1 min 15 s', '2 h 00 min']
+    """
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

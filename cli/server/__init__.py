@@ -1,0 +1,1 @@
+"""``micronova server …``."""

@@ -1,0 +1,42 @@
+"""``micronova server delete``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cli.command import Command, argument, flag
+from cli.server.waiting import Waiting
+
+
+class DeleteServers(Command):
+    """Delete servers."""
+
+    arguments = (
+        argument("server", metavar="<server>", nargs="+", help="Server(s) (name or ID)"),
+        flag("--force", help="Delete at once, whatever is being done to it (admin only)"),
+        flag("--all-projects", help="Look in all projects (admin only)"),
+        flag("--wait", help="Wait until it is gone, and show the steps"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Ask for all first; then, with --wait, see each gone."""
+        compute = self.cloud.compute
+        asked: dict[str, Any] = {}
+
+        def delete(name: str) -> None:
+            server = compute.find_server(
+                name, ignore_missing=False, all_projects=parsed_args.all_projects
+            )
+            compute.delete_server(server, force=parsed_args.force)
+            asked[name] = server
+
+        def wait(name: str) -> None:
+            server = asked[name]
+            Waiting(self.cloud, self.app.stderr).until_gone(server.id, server.name)
+
+        try:
+            self.each(parsed_args.server, "delete server", delete)
+        finally:
+            if parsed_args.wait and asked:
+                self.each(list(asked), "see server gone", wait)

@@ -1,0 +1,98 @@
+"""Waiting for a server's operation to end, showing its steps as they happen.
+
+Steps go to standard error, so that what a command prints on standard output stays data.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TextIO
+
+from cli.cloud import Cloud
+from cli.errors import CommandFailed
+from cli.render.progress import Progress, after
+from cli.terminal import progress_view
+
+_FIRST_PAUSE_SECONDS = 0.25
+_LAST_PAUSE_SECONDS = 2.0
+
+
+class Waiting:
+    """One wait for one server."""
+
+    def __init__(self, cloud: Cloud, stream: TextIO) -> None:
+        self._cloud = cloud
+        self._stream = stream
+        self._request_id: str | None = None
+        self._message: str | None = None
+
+    def until_idle(self, server_id: str, name: str, action: str) -> None:
+        """Return when nothing is being done to the server and the action succeeded.
+
+        :raises CommandFailed: it failed (with the fault's sentence), or the server is gone.
+        """
+        server = self._watch(server_id, action)
+        label = f"Server {name} ({server_id})"
+        if server is None:
+            raise CommandFailed(f"{label} was deleted meanwhile")
+        if server.status == "ERROR" or self._message:
+            raise CommandFailed(f"{label}: {action} failed: {self._why(server)}")
+
+    def until_gone(self, server_id: str, name: str) -> None:
+        """Return when the server is no more.
+
+        :raises CommandFailed: it stays (with the fault's sentence).
+        """
+        server = self._watch(server_id, "delete")
+        if server is not None and server.status not in ("DELETED", "SOFT_DELETED"):
+            label = f"Server {name} ({server_id})"
+            raise CommandFailed(f"{label}: delete failed: {self._why(server)}")
+
+    def _watch(self, server_id: str, action: str) -> Any | None:
+        """Look until nothing is being done; return the server, None once it is gone."""
+        started = time.monotonic()
+        progress, pause = Progress(), _FIRST_PAUSE_SECONDS
+        with progress_view(self._stream) as view:
+            while True:
+                server = self._server(server_id)
+                task_state = server.task_state if server is not None else None
+                elapsed = time.monotonic() - started
+                progress = after(progress, elapsed, task_state, self._events(server_id, action))
+                view.show(progress)
+                if task_state is None and (server is None or server.status != "BUILD"):
+                    return server
+                self._cloud.pause(pause)
+                pause = min(pause * 1.2, _LAST_PAUSE_SECONDS)
+
+    def _server(self, server_id: str) -> Any | None:
+        from openstack import exceptions
+
+        try:
+            return self._cloud.compute.get_server(server_id)
+        except exceptions.NotFoundException:
+            return None
+
+    def _events(self, server_id: str, action: str) -> list[dict[str, Any]]:
+        """Return the events of the server's newest such action; none where they can't be read."""
+        from openstack import exceptions
+
+        compute = self._cloud.compute
+        try:
+            if self._request_id is None:
+                for known in compute.server_actions(server_id):
+                    if known.action == action:
+                        self._request_id = known.request_id
+                        break
+                else:
+                    return []
+            found = compute.get_server_action(self._request_id, server_id)
+        except exceptions.HttpException:
+            return []  # policy, or a deleted server: the states alone are shown
+        self._message = found.message
+        return [event.to_dict() for event in found.events or ()]
+
+    def _why(self, server: Any) -> str:
+        fault = server.fault or {}
+        text = fault.get("message") or self._message or "no reason was given"
+        hint = f" (micronova explain {self._request_id})" if self._request_id else ""
+        return f"{' '.join(str(text).split())}{hint}"

@@ -1,0 +1,51 @@
+"""Build: make the VM that the record describes and see it run; on failure leave nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from common.messages import Build, Outcome
+from common.states import PowerState, VmState
+from compute import configdrive
+from compute.hypervisor.port import Detail, Machine
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def build(job: Job, machine: Machine, command: Build) -> Outcome:
+    """Run the steps of a build. ACTIVE means seen running; the guest's agent isn't waited for."""
+    failure = carry_out(job, steps(machine, command))
+    if failure is None:
+        return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
+    # Nothing is left when all was seen absent, and when what is there was never ours.
+    clean = failure.clean and (machine.absent or machine.foreign)
+    gone = clean and not machine.foreign
+    return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone)
+
+
+def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
+    """A build as data."""
+    return (
+        Step("compute_check_host", lambda: machine.check_host(command)),
+        Step("compute_ensure_image", lambda: machine.ensure_image(command)),
+        Step(
+            "compute_upload_config_drive",
+            lambda: _upload_config_drive(machine, command),
+            machine.remove_config_drive,
+            "compute_delete_config_drive",
+        ),
+        Step(
+            "compute_create_vm",
+            lambda: machine.create(command),
+            machine.remove,
+            "compute_destroy_vm",
+        ),
+        Step("compute_resize_disk", lambda: machine.resize_disk(command)),
+        Step("compute_start_vm", machine.start),
+    )
+
+
+def _upload_config_drive(machine: Machine, command: Build) -> Detail:
+    if command.config_drive is None:
+        return {"skipped": "no config drive asked"}
+    return machine.upload_config_drive(command, configdrive.image(command.config_drive))

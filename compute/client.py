@@ -1,0 +1,36 @@
+"""The RPC client of the agents: the only module of this package that others import."""
+
+from __future__ import annotations
+
+import oslo_messaging
+
+from common import rpc
+from common.context import RequestContext
+from common.messages import ANNOUNCE_TOPIC, COMPUTE_TOPIC, Build, Command, Destroy, Power
+
+
+class ComputeClient:
+    """Casts commands to the worker that carries a host's agent; answers come as reports."""
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        self._workers = rpc.Client(transport, COMPUTE_TOPIC)
+        self._everyone = rpc.Client(transport, ANNOUNCE_TOPIC)
+
+    def build(self, ctxt: RequestContext, worker: str, command: Build) -> None:
+        """Make the VM that the command describes. Sending it twice does no harm."""
+        self._send(ctxt, "build", worker, command)
+
+    def destroy(self, ctxt: RequestContext, worker: str, command: Destroy) -> None:
+        """Make the VM absent; cancels a build of the same server."""
+        self._send(ctxt, "destroy", worker, command)
+
+    def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
+        """Bring the VM to a power state."""
+        self._send(ctxt, "power", worker, command)
+
+    def announce(self, ctxt: RequestContext) -> None:
+        """Ask every worker to say all it knows: somebody just started."""
+        self._everyone.cast(ctxt, "announce", fanout=True)
+
+    def _send(self, ctxt: RequestContext, method: str, worker: str, command: Command) -> None:
+        self._workers.cast(ctxt, method, server=worker, command=command)

@@ -1,0 +1,65 @@
+"""Destroy: make the VM absent, if it is provably the server's, and see it gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from common.messages import Category, Destroy, Failure, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
+from compute.job import Job
+from compute.steps import Step, Unwound, carry_out
+
+
+def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Outcome:
+    """Stop, remove, see config and volumes gone. A VM that is absent already is gone as well."""
+    sums = _Sums()
+    failure = carry_out(job, steps(machine, sums, graceful_seconds if command.graceful else 0))
+    if failure is None:
+        return Outcome(True, PowerState.NOSTATE, gone=True)
+    return Outcome(False, PowerState.NOSTATE, failure=sums.tell(failure, machine))
+
+
+class _Sums:
+    """What the removals of this run did, for the fault."""
+
+    def __init__(self) -> None:
+        self.total = Unwound()
+
+    def removing(self, remove: Callable[[], Removal]) -> Callable[[], Detail]:
+        """A removal as a step that fails when something is left."""
+
+        def do() -> Detail:
+            removal = remove()
+            self.total = self.total.plus(removal)
+            if not removal.gone:
+                raise HypervisorError(
+                    Category.UNKNOWN_OUTCOME,
+                    "Not everything of the server could be removed.",
+                    left=removal.left,
+                    remedy=removal.remedy,
+                )
+            return {"cleaned": list(removal.cleaned), **removal.detail}
+
+        return do
+
+    def tell(self, failure: Failure, machine: Machine) -> Failure:
+        """The failure with what was removed nevertheless."""
+        return replace(
+            failure, cleaned=self.total.cleaned, clean=machine.absent and not failure.left
+        )
+
+
+def steps(machine: Machine, sums: _Sums, graceful_seconds: int) -> tuple[Step, ...]:
+    """A destroy as data. Nothing is undone: a repeated command goes on where this one ended."""
+    return (
+        Step("compute_find_vm", machine.find),
+        Step("compute_stop_vm", lambda: _stop(machine, graceful_seconds)),
+        Step("compute_destroy_vm", sums.removing(machine.remove)),
+        Step("compute_delete_config_drive", sums.removing(machine.remove_config_drive)),
+    )
+
+
+def _stop(machine: Machine, graceful_seconds: int) -> Detail:
+    return {"absent": True} if machine.absent else machine.stop(graceful_seconds)

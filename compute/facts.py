@@ -1,0 +1,116 @@
+"""What this worker knows of its hosts, and which of it is news."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+from common.messages import ClusterFacts, HostFacts
+
+#: a change of these shares of the whole is news; smaller ones wait for a bigger one
+LOAD_STEP = 0.10
+USED_STEP = 0.05
+
+_NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+
+
+def is_news(old: HostFacts | None, new: HostFacts) -> bool:
+    """Whether the facts differ in more than noise."""
+    if old is None:
+        return True
+    if abs(old.cpu_load - new.cpu_load) >= LOAD_STEP:
+        return True
+    pairs = [
+        (old.memory_used_mib, new.memory_used_mib, new.memory_mib),
+        (old.disk_used_gib, new.disk_used_gib, new.disk_gib),
+    ]
+    pairs += [
+        (before.available_gib, now.available_gib, now.total_gib)
+        for before, now in zip(old.storages, new.storages, strict=False)
+    ]
+    if any(abs(before - now) >= max(1.0, USED_STEP * whole) for before, now, whole in pairs):
+        return True
+    return _steady(old) != _steady(new)
+
+
+def _steady(facts: HostFacts) -> HostFacts:
+    """The facts without what always moves."""
+    return replace(
+        facts,
+        observed_at=_NEVER,
+        cpu_load=0.0,
+        memory_used_mib=0,
+        disk_used_gib=0,
+        uptime_seconds=0,
+        storages=tuple(replace(storage, available_gib=0) for storage in facts.storages),
+    )
+
+
+class Board:
+    """Facts by host and cluster; each is given out once unless it is asked for again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._hosts: dict[str, HostFacts] = {}
+        self._clusters: dict[str, ClusterFacts] = {}
+        self._told: dict[str, HostFacts] = {}
+        self._told_clusters: dict[str, ClusterFacts] = {}
+
+    def update(self, hosts: Iterable[HostFacts], cluster: ClusterFacts) -> list[HostFacts]:
+        """Take a look's result; the hosts about which there is news."""
+        with self._lock:
+            self._clusters[cluster.cluster] = cluster
+            seen = list(hosts)
+            for facts in seen:
+                self._hosts[facts.host] = facts
+            news = [facts for facts in seen if is_news(self._told.get(facts.host), facts)]
+            gone = self._gone(cluster.cluster, {facts.host for facts in seen})
+            return news + gone
+
+    def unreachable(self, cluster: str, why: str) -> list[HostFacts]:
+        """No look was possible: its hosts are unhealthy until one is."""
+        with self._lock:
+            mine = [facts for facts in self._hosts.values() if facts.cluster == cluster]
+            for facts in mine:
+                self._hosts[facts.host] = replace(facts, healthy=False, health=why)
+            return [self._hosts[facts.host] for facts in mine if facts.healthy]
+
+    def _gone(self, cluster: str, seen: set[str]) -> list[HostFacts]:
+        gone = [
+            replace(facts, healthy=False, health="The node is no member of its cluster any more.")
+            for facts in self._hosts.values()
+            if facts.cluster == cluster and facts.host not in seen and facts.healthy
+        ]
+        self._hosts.update({facts.host: facts for facts in gone})
+        return gone
+
+    def names(self) -> tuple[str, ...]:
+        """All hosts, sorted."""
+        with self._lock:
+            return tuple(sorted(self._hosts))
+
+    def all(self) -> list[HostFacts]:
+        """Facts of all hosts."""
+        with self._lock:
+            return list(self._hosts.values())
+
+    def take(self) -> tuple[tuple[HostFacts, ...], tuple[ClusterFacts, ...]]:
+        """What is new since the last time."""
+        with self._lock:
+            hosts = [one for one in self._hosts.values() if is_news(self._told.get(one.host), one)]
+            clusters = [
+                one
+                for one in self._clusters.values()
+                if self._told_clusters.get(one.cluster) != one
+            ]
+            self._told.update({one.host: one for one in hosts})
+            self._told_clusters.update({one.cluster: one for one in clusters})
+            return tuple(hosts), tuple(clusters)
+
+    def forget_told(self) -> None:
+        """Everything is news again: somebody just started and knows nothing."""
+        with self._lock:
+            self._told.clear()
+            self._told_clusters.clear()

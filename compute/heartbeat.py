@@ -1,0 +1,105 @@
+"""Heartbeats: a timer sends the worker a tick; that the tick is consumed is what is told.
+
+So a heartbeat proves that the worker takes messages, not only that its process lives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import oslo_messaging
+
+from common import clock, rpc
+from common.context import internal
+from common.log import logger
+from common.messages import (
+    COMPUTE_TOPIC,
+    CONDUCTOR_TOPIC,
+    HOST_FACTS_TOPIC,
+    Heartbeat,
+    HostFacts,
+    Working,
+)
+from compute.facts import Board
+
+LOG = logger(__name__)
+
+#: hosts whose facts travel in one message (about 3 KiB each)
+FACTS_PER_MESSAGE = 200
+VERSION = "1.0"
+
+
+class Heart:
+    """The timer, and what one beat says."""
+
+    def __init__(
+        self,
+        transport: oslo_messaging.Transport,
+        worker: str,
+        seconds: float,
+        board: Board,
+        working: Callable[[], tuple[Working, ...]],
+    ) -> None:
+        self._worker, self._seconds = worker, seconds
+        self._board, self._working = board, working
+        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
+        self._schedulers = rpc.Client(transport, HOST_FACTS_TOPIC)
+        self._self = rpc.Client(transport, COMPUTE_TOPIC)
+        self._one_beat = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="compute-heart", daemon=True)
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Tick no more."""
+        self._stop.set()
+        self._thread.join(5)
+
+    def tick(self) -> None:
+        """Send the worker a tick, over the bus."""
+        try:
+            self._self.cast(internal(), "tick", server=self._worker)
+        except Exception:
+            LOG.exception("The tick could not be sent.")
+
+    def beat(self) -> None:
+        """A tick was consumed: say so, with what is new, to the conductor and the schedulers."""
+        with self._one_beat:
+            for heartbeat in self._heartbeats():
+                self._conductor.cast(internal(), "heartbeat", heartbeat=heartbeat)
+                self._schedulers.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
+
+    def announce(self) -> None:
+        """Somebody started and knows nothing: say everything."""
+        self._board.forget_told()
+        self.beat()
+
+    def _heartbeats(self) -> Iterator[Heartbeat]:
+        facts, clusters = self._board.take()
+        hosts = self._board.names()
+        # Also one message when there is nothing to tell.
+        for position, part in enumerate(_parts(facts)):
+            first = position == 0
+            yield Heartbeat(
+                worker=self._worker,
+                sent_at=clock.utcnow(),
+                hosts=hosts,
+                facts=part,
+                clusters=clusters if first else (),
+                working=self._working() if first else (),
+                version=VERSION,
+            )
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            self.tick()
+            self._stop.wait(self._seconds)
+
+
+def _parts(facts: tuple[HostFacts, ...]) -> Iterator[tuple[HostFacts, ...]]:
+    for start in range(0, max(1, len(facts)), FACTS_PER_MESSAGE):
+        yield facts[start : start + FACTS_PER_MESSAGE]

@@ -1,0 +1,1 @@
+"""Drivers, and the protocol between them and the flows."""

@@ -1,0 +1,155 @@
+"""The protocol between the flows and a driver: no hypervisor's word appears here.
+
+A driver stands for the hosts of one cluster. A ``Machine`` is one VM, or one to be, in the hands
+of one operation; each of its methods looks before it acts, so it may be called again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from common.errors import OperationFailed
+from common.messages import Build, Category, ClusterFacts, Command, HostFacts, VmFacts
+from common.states import PowerState
+
+#: facts worth telling about a step that is done
+Detail = Mapping[str, Any]
+
+
+class HypervisorError(OperationFailed):
+    """A hypervisor refused, failed, or didn't answer."""
+
+    def __init__(
+        self,
+        category: Category,
+        message: str,
+        *,
+        upid: str | None = None,
+        log_tail: Sequence[str] = (),
+        left: Sequence[str] = (),
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(message, category=category.value, upid=upid)
+        self.category = category
+        self.upid = upid
+        self.log_tail = tuple(log_tail)
+        self.left = tuple(left)
+        """What may not be touched or could not be removed."""
+        self.remedy = remedy
+        """The one exact command for the operator."""
+
+
+class Cancelled(Exception):
+    """The operation was overtaken by another one: unwind."""
+
+
+class Abandoned(Exception):
+    """The process ends: stop here, without unwinding; a repeated command goes on."""
+
+
+class Work(Protocol):
+    """What a driver sees of the operation that it works for."""
+
+    @property
+    def command(self) -> Command:
+        """The command as it was sent last."""
+
+    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+        """Report the task's id, and other facts, of the step that runs, at once."""
+
+    def check(self) -> None:
+        """Raise Cancelled, Abandoned, or HypervisorError (task_timeout) past the deadline."""
+
+    def check_time(self) -> None:
+        """As ``check``, but not Cancelled: where what was begun must be seen to end."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not past the deadline or the end of the process; then ``check_time``."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What became of something that had to go."""
+
+    gone: bool
+    """Seen absent."""
+    cleaned: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    remedy: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Machine(Protocol):
+    """One VM of one server. Every method raises HypervisorError where it can't go on."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether the VM and its disks were seen absent at the last look."""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the VM id was seen in the hands of somebody else."""
+
+    def check_host(self, build: Build) -> Detail:
+        """Refuse the host where it can't take the server: health, room, leftovers, rights."""
+
+    def ensure_image(self, build: Build) -> Detail:
+        """Have the image where the host can make a disk of it."""
+
+    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+        """Have the config drive where the VM can use it."""
+
+    def create(self, build: Build) -> Detail:
+        """Have the VM with disk, devices and owner mark; not running."""
+
+    def resize_disk(self, build: Build) -> Detail:
+        """Grow the root disk to the flavor's size; never shrinks."""
+
+    def find(self) -> Detail:
+        """Look where the VM is and whose it is; absent is no error, somebody else's is."""
+
+    def start(self) -> Detail:
+        """Run the VM and see it running."""
+
+    def stop(self, graceful_seconds: int) -> Detail:
+        """Have the VM off; with seconds over 0 the guest is asked first, for that long."""
+
+    def reboot(self, graceful_seconds: int) -> Detail:
+        """Restart; with seconds over 0 the guest is asked first, for that long."""
+
+    def power_state(self) -> PowerState:
+        """What the hypervisor sees now."""
+
+    def remove(self) -> Removal:
+        """Make the VM and its disks absent, if they are provably this server's."""
+
+    def remove_config_drive(self) -> Removal:
+        """Make the config drive's file absent."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One look at all hosts of a cluster."""
+
+    cluster: ClusterFacts
+    hosts: tuple[HostFacts, ...]
+    vms: tuple[VmFacts, ...] = ()
+
+
+class Hypervisor(Protocol):
+    """The hosts of one cluster."""
+
+    @property
+    def cluster(self) -> str:
+        """Its name, as in ``Placed.cluster``."""
+
+    def observe(self) -> Observation:
+        """Look at everything in bulk. Raises HypervisorError when nothing answers."""
+
+    def machine(self, work: Work) -> Machine:
+        """The VM that the operation is about."""
+
+    def close(self) -> None:
+        """Let go of connections and threads."""

@@ -1,0 +1,1 @@
+"""The driver for Proxmox VE: the only place that knows its words."""

@@ -1,0 +1,96 @@
+"""Whether a node can take a server, by the last survey. Refusals give their numbers."""
+
+from __future__ import annotations
+
+from common.messages import Build, Category, Image
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.disks import THIN_TYPES
+from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+
+
+def survey(shared: Shared) -> Snapshot:
+    """The last survey. Raises node_unhealthy when there is none."""
+    if shared.snapshot is None:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} was not seen yet."
+        )
+    return shared.snapshot
+
+
+def seen(shared: Shared, name: str) -> Node:
+    """The node in the last survey. Raises node_unhealthy when it isn't there."""
+    node = survey(shared).nodes.get(name)
+    if node is None:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no node {name}."
+        )
+    return node
+
+
+def node(shared: Shared, build: Build) -> Node:
+    """The placed node, if it is up, has quorum, the rights and the bridges."""
+    found = seen(shared, build.placed.node)
+    snapshot = survey(shared)
+    if not found.online:
+        raise HypervisorError(Category.NODE_UNHEALTHY, f"Node {found.name} is offline.")
+    if not snapshot.quorate:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no quorum."
+        )
+    if snapshot.missing:
+        raise HypervisorError(
+            Category.AUTHORIZATION, f"The token lacks {', '.join(snapshot.missing)}."
+        )
+    elsewhere = snapshot.vms.get(build.placed.vmid)
+    if elsewhere is not None and elsewhere.template:
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT, f"VMID {build.placed.vmid} is a template's."
+        )
+    for nic in build.nics:
+        if found.detail.bridges and nic.bridge not in found.detail.bridges:
+            has = ", ".join(found.detail.bridges)
+            raise HypervisorError(
+                Category.NETWORK, f"Node {found.name} has no bridge {nic.bridge}; it has {has}."
+            )
+    return found
+
+
+def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
+    """The storage for the root disk. Raises configuration when there is none."""
+    found = chosen(seen(shared, node_name), asked or shared.settings.vm_storage, "images")
+    name = asked or shared.settings.vm_storage or "any"
+    if found is None or not found.active or "images" not in found.content:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"Node {node_name} has no active storage for disks (content 'images'): {name}.",
+        )
+    return found
+
+
+def room(build: Build, found: Storage) -> None:
+    """Refuse where the disk doesn't fit: all of it, or what a thin one takes at first."""
+    disk = build.disk_gib << 30
+    first = build.image.size_bytes if build.image is not None else 0
+    needed = first if found.type in THIN_TYPES else max(disk, first)
+    if found.available < needed:
+        raise HypervisorError(
+            Category.STORAGE_FULL,
+            f"Storage {found.name} has {found.available >> 20} MiB free, "
+            f"{needed >> 20} MiB are needed.",
+        )
+
+
+def image(shared: Shared, build: Build) -> Image:
+    """The build's image. Raises image_not_found when it names none or the node lacks it."""
+    found = build.image
+    if found is None:
+        raise HypervisorError(Category.IMAGE_NOT_FOUND, "The build names no image.")
+    name = found.volid.split(":", 1)[0]
+    place = survey(shared).storage(build.placed.node, name)
+    if place is None or not place.active:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"Storage {name} of image {found.name} is not available on {build.placed.node}.",
+        )
+    return found

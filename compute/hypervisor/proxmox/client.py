@@ -1,0 +1,191 @@
+"""The HTTP client of one cluster: proxmoxer against several endpoints, taken in turn.
+
+Nothing that may have been sent is sent again, reads apart. An endpoint that can't be reached is
+left alone for a while (a circuit breaker), so that a dead node costs no other one its time.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import proxmoxer
+import requests
+import requests.adapters
+import urllib3.exceptions
+from proxmoxer import core
+
+from common.messages import Category
+from compute.hypervisor.proxmox.errors import ApiError, api_error
+from compute.hypervisor.proxmox.settings import Cluster
+
+#: connections kept to one endpoint
+POOL = 64
+BREAK_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0)
+#: a proxying node could not connect to the node: nothing was sent
+NOT_PROXIED = 595
+
+
+class _NotSentError(Exception):
+    """No connection was made."""
+
+
+class _LostError(Exception):
+    """The answer did not come; the request may have been served."""
+
+
+class _Endpoint:
+    """One URL with its connections and its circuit breaker."""
+
+    def __init__(self, settings: Cluster, host: str, port: int) -> None:
+        self.name = f"{host}:{port}"
+        token = settings.token
+        self._api = proxmoxer.ProxmoxAPI(
+            f"[{host}]" if ":" in host else host,
+            port=port,
+            user=token.user,
+            token_name=token.name,
+            token_value=token.secret,
+            verify_ssl=settings.verify,
+            timeout=(settings.connect_seconds, settings.timeout_seconds),
+        )
+        session: requests.Session = self._api._store["session"]
+        # Proxies and .netrc of the environment are not meant for hypervisors.
+        session.trust_env = False
+        session.mount(
+            "https://", requests.adapters.HTTPAdapter(pool_maxsize=POOL, pool_block=False)
+        )
+        self._session = session
+        self._failures = 0
+        self.open_until = 0.0
+
+    def call(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
+        """One request. Raises ApiError, _NotSentError, or _LostError."""
+        for value in values.values():
+            if isinstance(value, io.IOBase):
+                value.seek(0)
+        try:
+            answer = getattr(self._api(path), method)(**values)
+        except core.ResourceException as error:
+            self._failures = 0
+            raise api_error(error.status_code, str(error.content or ""), error.errors) from error
+        except requests.exceptions.SSLError as error:
+            self._broken()
+            raise ApiError(
+                Category.CONFIGURATION, f"The certificate of {self.name} is not trusted."
+            ) from error
+        except requests.exceptions.ConnectTimeout as error:
+            self._broken()
+            raise _NotSentError(f"{self.name}: no connection in time") from error
+        except requests.exceptions.ConnectionError as error:
+            self._broken()
+            if _refused(error):
+                raise _NotSentError(f"{self.name}: no connection") from error
+            raise _LostError(f"{self.name}: the connection broke") from error
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise _LostError(f"{self.name}: {type(error).__name__}") from error
+        self._failures = 0
+        self.open_until = 0.0
+        if isinstance(answer, dict) and isinstance(answer.get("errors"), bytes):
+            raise _LostError(f"{self.name}: the answer is no JSON")
+        return answer
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._session.close()
+
+    def _broken(self) -> None:
+        pause = BREAK_SECONDS[min(self._failures, len(BREAK_SECONDS) - 1)]
+        self._failures += 1
+        self.open_until = time.monotonic() + pause
+
+
+def _refused(error: requests.exceptions.ConnectionError) -> bool:
+    """Whether the connection was not even made."""
+    cause = error.args[0] if error.args else None
+    reason = getattr(cause, "reason", cause)
+    return isinstance(reason, urllib3.exceptions.NewConnectionError)
+
+
+class Client:
+    """Requests to one cluster. Paths have no leading slash; answers are what ``data`` holds."""
+
+    def __init__(self, settings: Cluster) -> None:
+        self.settings = settings
+        self._endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
+        self._turn = itertools.count()
+        self._lock = threading.Lock()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Read. Raises ApiError; tried on another endpoint when the first one fails."""
+        return self._request("get", path, params)
+
+    def post(self, path: str, **data: Any) -> Any:
+        """Write. Raises ApiError, ``unknown_outcome`` when it may have been served."""
+        return self._request("post", path, data)
+
+    def put(self, path: str, **data: Any) -> Any:
+        """Write; see ``post``."""
+        return self._request("put", path, data)
+
+    def delete(self, path: str, **params: Any) -> Any:
+        """Write; see ``post``."""
+        return self._request("delete", path, params)
+
+    def upload(self, node: str, storage: str, content: str, name: str, data: bytes) -> str:
+        """Upload a file into a storage; the UPID. A file of that name is replaced silently."""
+        stream = io.BytesIO(data)
+        stream.name = name  # the multipart's file name
+        path = f"nodes/{node}/storage/{storage}/upload"
+        return str(self.post(path, content=content, filename=stream))
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for endpoint in self._endpoints:
+            endpoint.close()
+
+    def _order(self) -> Iterator[_Endpoint]:
+        with self._lock:
+            first = next(self._turn) % len(self._endpoints)
+        turned = self._endpoints[first:] + self._endpoints[:first]
+        now = time.monotonic()
+        closed = [one for one in turned if one.open_until <= now]
+        if not closed:
+            closed = [min(turned, key=lambda one: one.open_until)]
+        yield from closed
+        # What a breaker keeps apart is a last resort.
+        yield from (one for one in turned if one not in closed)
+
+    def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
+        problems: list[str] = []
+        last: ApiError | None = None
+        for endpoint in self._order():
+            try:
+                return endpoint.call(method, path, dict(values))
+            except _NotSentError as error:
+                problems.append(str(error))
+            except _LostError as error:
+                if method != "get":
+                    raise ApiError(
+                        Category.UNKNOWN_OUTCOME,
+                        f"The answer to {method} {path} was lost: {error}.",
+                    ) from error
+                problems.append(str(error))
+            except ApiError as error:
+                if error.status != NOT_PROXIED:
+                    raise
+                # Another endpoint may have a way to the node; nothing was done yet.
+                if last is not None:
+                    raise
+                last = error
+        if last is not None:
+            raise last
+        cluster = self.settings.name
+        raise ApiError(
+            Category.NODE_UNHEALTHY,
+            f"No endpoint of cluster {cluster} answers ({'; '.join(problems)}).",
+        )

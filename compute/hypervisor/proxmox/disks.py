@@ -1,0 +1,65 @@
+"""Ways to a disk, pure: which one a build takes, and the values it asks Proxmox VE for."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from common.messages import Build
+
+ROOT_DISK = "scsi0"
+CONFIG_DRIVE = "ide2"
+
+#: storages that keep disks as files, where the format is a choice
+FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})
+#: storages whose templates can be cloned without copying (files as qcow2)
+LINKED_TYPES = frozenset({"dir", "nfs", "cifs", "glusterfs", "lvmthin", "zfspool", "zfs", "rbd"})
+#: storages that take only what is written
+THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
+
+_DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+")
+_SIZE = re.compile(r"(?:^|,)size=(\d+)([KMGT]?)")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Way(enum.StrEnum):
+    """How a server gets its root disk."""
+
+    LINKED_CLONE = "linked_clone"
+    FULL_CLONE = "full_clone"
+    IMPORT_FROM = "import_from"
+
+
+def way(build: Build, storage: str, storage_type: str) -> Way:
+    """The cheapest way that the template and the storage allow."""
+    if build.template is None or storage_type not in LINKED_TYPES:
+        return Way.IMPORT_FROM
+    return Way.LINKED_CLONE if build.template.storage == storage else Way.FULL_CLONE
+
+
+def imported(storage: str, storage_type: str, volid: str) -> str:
+    """The value of a disk made from an import volume. The size must be 0 and grows afterwards."""
+    fmt = ",format=qcow2" if storage_type in LINKED_TYPES & FILE_TYPES else ""
+    return f"{storage}:0,import-from={volid}{fmt}"
+
+
+def size_bytes(value: str) -> int:
+    """The size in a disk's value, 0 when it names none."""
+    match = _SIZE.search(value)
+    return int(match[1]) * _UNITS[match[2]] if match else 0
+
+
+def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:
+    """Volumes that a configuration references and that carry this VMID in their name."""
+    own = re.compile(rf"(?:^|[/:])(?:vm|base)-{vmid}-[^/]*$")
+    return frozenset(volid for volid in _references(config) if own.search(volid))
+
+
+def _references(config: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in config.items():
+        if _DISK_KEY.fullmatch(key):
+            volid = str(value).split(",", 1)[0]
+            if ":" in volid:
+                yield volid

@@ -1,0 +1,45 @@
+"""One Proxmox VE cluster as a ``port.Hypervisor``."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from compute.hypervisor.port import Observation, Work
+from compute.hypervisor.proxmox import facts
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.machine import ProxmoxMachine
+from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.survey import Surveyor
+from compute.hypervisor.proxmox.templates import Templates
+
+
+class ProxmoxHypervisor:
+    """The hosts of one cluster; safe for any number of threads."""
+
+    def __init__(self, conf: cfg.ConfigOpts, settings: Cluster) -> None:
+        self._conf, self._settings = conf, settings
+        self.shared = Shared(settings)
+        self._surveyor = Surveyor(
+            self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
+        )
+        self._templates = Templates(self.shared)
+
+    @property
+    def cluster(self) -> str:
+        """Its configured name."""
+        return self._settings.name
+
+    def observe(self) -> Observation:
+        """Two bulk calls, and what of the slower facts is due."""
+        snapshot = self._surveyor.survey()
+        self.shared.snapshot = snapshot
+        return facts.observation(self._conf, self._settings, snapshot)
+
+    def machine(self, work: Work) -> ProxmoxMachine:
+        """The VM of the work's server."""
+        return ProxmoxMachine(self.shared, self._templates, work)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._surveyor.close()
+        self.shared.client.close()

@@ -1,0 +1,165 @@
+"""What Proxmox VE's answers mean: message or code → category, as one table.
+
+Nearly every error is an HTTP 500 with the text in the reason phrase, or the exit status of a task.
+The order matters: the first pattern that is found decides. ``seen`` says where the text was seen:
+a version whose real answer is on record, or the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.messages import Category
+from compute.hypervisor.port import HypervisorError
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One row of the table."""
+
+    pattern: re.Pattern[str]
+    category: Category
+    seen: str
+
+
+def _row(pattern: str, category: Category, seen: str = "9.2") -> Pattern:
+    return Pattern(re.compile(pattern, re.IGNORECASE), category, seen)
+
+
+SOURCE = "source 9.2"
+
+TABLE: Sequence[Pattern] = (
+    # The cluster or node can't act.
+    _row(r"no quorum", Category.NODE_UNHEALTHY),
+    _row(r"unable to open file '/etc/pve/.*Permission denied", Category.NODE_UNHEALTHY),
+    _row(r"hostname lookup '.*' failed|no such cluster node", Category.NODE_UNHEALTHY),
+    _row(r"no route to host|connection refused", Category.NODE_UNHEALTHY),
+    _row(r"KVM virtualisation configured, but not available", Category.NODE_UNHEALTHY),
+    # Locks: wait.
+    _row(r"can't lock file '.*' - got timeout", Category.LOCK),
+    _row(r"cfs-lock '.*' error: got lock (request )?timeout", Category.LOCK, SOURCE),
+    _row(r"VM is locked \([\w-]+\)", Category.LOCK),
+    _row(r"checksum mismatch \(file change by other user", Category.LOCK),
+    _row(r"VM \d+ is running - destroy failed", Category.LOCK),
+    _row(r"base volume '.*' is still in use by linked clone", Category.LOCK),
+    # Half done, perhaps.
+    _row(r"-locked command timed out", Category.UNKNOWN_OUTCOME, SOURCE),
+    _row(r"got no worker upid", Category.UNKNOWN_OUTCOME, SOURCE),
+    _row(r"^unexpected status$", Category.UNKNOWN_OUTCOME),
+    _row(r"quit/powerdown failed", Category.TASK_TIMEOUT),
+    _row(r"^command '.*' failed: got timeout", Category.UNKNOWN_OUTCOME, SOURCE),
+    # Something is in the way.
+    _row(r"VM \d+ already exists on node", Category.STORAGE_CONFLICT),
+    _row(r"config file already exists", Category.STORAGE_CONFLICT),
+    _row(
+        r"(disk image|dataset|volume|file|already attached).*(already )?exists",
+        Category.STORAGE_CONFLICT,
+    ),
+    _row(r"already attached at", Category.STORAGE_CONFLICT, SOURCE),
+    # No room.
+    _row(
+        r"no space left|out of space|not enough (free )?space|insufficient free space"
+        r"|image size is too large|exceeds? .*quota",
+        Category.STORAGE_FULL,
+    ),
+    # The image.
+    _row(r"failed to stat '[^']*/import/", Category.IMAGE_NOT_FOUND),
+    _row(r"can't find file '", Category.IMAGE_NOT_FOUND),
+    _row(
+        r"cannot import from '.*' - .*(no such|does not exist)", Category.IMAGE_NOT_FOUND, SOURCE
+    ),
+    _row(r"Image is not in \w+ format|checksum mismatch: got", Category.IMAGE_CORRUPT),
+    # Networks.
+    _row(r"bridge '.*' does not exist|no such bridge", Category.NETWORK),
+    _row(r"/sdn/zones/.*SDN\.Use", Category.NETWORK),
+    # Rights.
+    _row(r"Permission check failed|only root (can|may)", Category.AUTHORIZATION),
+    _row(r"authentication fail|no ticket|invalid csrf token", Category.AUTHORIZATION),
+    # Not in this version.
+    _row(r"Method '.*' not implemented|method '.*' not available", Category.API_NOT_SUPPORTED),
+    # Wrong for this node.
+    _row(
+        r"uses local storage|can't clone to non-shared storage|is not available on node"
+        r"|content type .*(not available|is not allowed)|does not support (vm images|content)",
+        Category.CONFIGURATION,
+    ),
+    _row(r"storage '.*' (does not exist|is not (online|active|enabled))", Category.CONFIGURATION),
+    _row(r"Parameter verification failed", Category.CONFIGURATION),
+    _row(r"Linked clone feature is not supported", Category.API_NOT_SUPPORTED),
+    _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
+    _row(r"protection mode enabled", Category.CONFIGURATION),
+)
+
+_BY_STATUS = {
+    400: Category.CONFIGURATION,
+    401: Category.AUTHORIZATION,
+    403: Category.AUTHORIZATION,
+    501: Category.API_NOT_SUPPORTED,
+    595: Category.NODE_UNHEALTHY,
+    596: Category.UNKNOWN_OUTCOME,
+    597: Category.UNKNOWN_OUTCOME,
+    598: Category.UNKNOWN_OUTCOME,
+    599: Category.UNKNOWN_OUTCOME,
+    502: Category.UNKNOWN_OUTCOME,
+    503: Category.UNKNOWN_OUTCOME,
+    504: Category.UNKNOWN_OUTCOME,
+}
+
+_NO_CONFIG = re.compile(
+    r"Configuration file '.*' does not exist|unable to find configuration file for VM", re.I
+)
+_EXISTS = re.compile(r"VM \d+ already exists on node|config file already exists", re.I)
+_NO_TASK = re.compile(r"no such task", re.I)
+
+#: said by an id's own lock while it is being created
+_BEING_CREATED = re.compile(r"can't lock file '.*lock-\d+\.conf' - got timeout", re.I)
+
+#: 595 to 599 are the proxying node's words for the way to the other node, not the API's
+_PROXY_CODES = range(595, 600)
+
+
+class ApiError(HypervisorError):
+    """An answer of the API, or the lack of one. ``status`` is 0 when there was none."""
+
+    def __init__(
+        self, category: Category, message: str, *, status: int = 0, text: str = ""
+    ) -> None:
+        super().__init__(category, message)
+        self.status = status
+        self.text = text or message
+
+    @property
+    def no_config(self) -> bool:
+        """Whether it says that the node has no VM of this id. Not: that the VM is gone."""
+        return _NO_CONFIG.search(self.text) is not None
+
+    @property
+    def id_taken(self) -> bool:
+        """Whether the VMID was in use, or was just being taken."""
+        return bool(_EXISTS.search(self.text) or _BEING_CREATED.search(self.text))
+
+    @property
+    def no_task(self) -> bool:
+        """Whether it says that there is no such task."""
+        return _NO_TASK.search(self.text) is not None
+
+
+def category_of(text: str, status: int = 500) -> Category:
+    """The category of a reason phrase or a task's exit status."""
+    if status in _PROXY_CODES or status == 401:
+        return _BY_STATUS[status]
+    for row in TABLE:
+        if row.pattern.search(text):
+            return row.category
+    if status == 500 and not text.strip():
+        return Category.UNKNOWN_OUTCOME
+    return _BY_STATUS.get(status, Category.CREATION_FAILED)
+
+
+def api_error(status: int, text: str, errors: object = None) -> ApiError:
+    """The error of an HTTP answer; ``errors`` is the map of refused parameters."""
+    parts = f"{text.strip()} {errors}" if errors else text.strip()
+    message = f"Proxmox VE answered {status}: {parts}"
+    return ApiError(category_of(parts, status), message, status=status, text=parts)

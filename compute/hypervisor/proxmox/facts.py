@@ -1,0 +1,159 @@
+"""From a survey to what the cloud is told: facts of hosts, of the cluster, of VMs. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+
+from oslo_config import cfg
+
+from common import clock, ids
+from common.messages import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
+from common.states import PowerState
+from compute.hypervisor.port import Observation
+from compute.hypervisor.proxmox import hardware
+from compute.hypervisor.proxmox.disks import LINKED_TYPES
+from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+
+_POWER = {
+    "running": PowerState.RUNNING,
+    "stopped": PowerState.SHUTDOWN,
+    "paused": PowerState.PAUSED,
+    "suspended": PowerState.SUSPENDED,
+}
+
+
+def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> Observation:
+    """All that one survey says."""
+    now = clock.utcnow()
+    running = Counter(vm.node for vm in snapshot.vms.values() if vm.running)
+    cached: dict[str, set[str]] = {}
+    for vm in snapshot.vms.values():
+        image = hardware.image_of_template(vm.name) if vm.template else None
+        if image is not None:
+            cached.setdefault(vm.node, set()).add(image)
+    hosts = tuple(
+        _host(conf, settings, snapshot, node, now, running[name], cached.get(name, set()))
+        for name, node in sorted(snapshot.nodes.items())
+        if not settings.hosts or name in settings.hosts
+    )
+    return Observation(_cluster(settings, snapshot), hosts, _vms(settings, snapshot))
+
+
+def _host(
+    conf: cfg.ConfigOpts,
+    settings: Cluster,
+    snapshot: Snapshot,
+    node: Node,
+    now: datetime.datetime,
+    running: int,
+    cached: set[str],
+) -> HostFacts:
+    options = conf.compute
+    disk = chosen(node, settings.vm_storage, "images")
+    health = _health(settings, snapshot, node, disk)
+    detail = node.detail
+    return HostFacts(
+        host=f"{settings.host_prefix}{node.name}",
+        cluster=settings.name,
+        node=node.name,
+        uuid=ids.named("host", f"{settings.name}/{node.name}"),
+        worker=options.worker,
+        availability_zone=settings.availability_zone or options.availability_zone,
+        observed_at=now,
+        healthy=health is None,
+        health=health or "ok",
+        hypervisor_type="QEMU",
+        hypervisor_version=detail.version or snapshot.version,
+        host_ip=node.ip,
+        architecture=detail.architecture,
+        cpu_model=detail.cpu_model,
+        cpu_vendor=detail.cpu_vendor,
+        cpu_sockets=detail.cpu_sockets,
+        cpu_cores=detail.cpu_cores,
+        cpu_flags=detail.cpu_flags,
+        vcpus=node.cpus,
+        memory_mib=node.memory >> 20,
+        disk_gib=disk.total >> 30 if disk else 0,
+        memory_used_mib=node.memory_used >> 20,
+        disk_used_gib=disk.used >> 30 if disk else 0,
+        cpu_load=round(min(1.0, max(0.0, node.load)), 3),
+        uptime_seconds=node.uptime,
+        cpu_allocation_ratio=options.cpu_allocation_ratio,
+        ram_allocation_ratio=options.ram_allocation_ratio,
+        disk_allocation_ratio=options.disk_allocation_ratio,
+        reserved_vcpus=options.reserved_vcpus,
+        reserved_memory_mib=options.reserved_memory_mib,
+        reserved_disk_gib=options.reserved_disk_gib,
+        running_vms=running,
+        vm_storage=disk.name if disk else "",
+        storages=tuple(_storage(one) for _, one in sorted(node.storages.items())),
+        bridges=detail.bridges,
+        images=tuple(sorted({image.id for image in node.images})),
+        cached_images=tuple(sorted(cached)),
+        capabilities=capabilities(settings, node, disk),
+    )
+
+
+def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[str, bool]:
+    """Ways that the node offers."""
+    iso = chosen(node, settings.iso_storage, "iso")
+    importing = any("import" in one.content and one.active for one in node.storages.values())
+    return {
+        "linked_clone": disk is not None and disk.type in LINKED_TYPES,
+        "full_clone": disk is not None,
+        "import_from": disk is not None and importing,
+        "upload": iso is not None and iso.active,
+    }
+
+
+def _health(settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None) -> str | None:
+    """Why the node can't be used, or None."""
+    if not node.online:
+        return "The node is offline."
+    if not snapshot.quorate:
+        return "The cluster has no quorum."
+    if snapshot.missing:
+        return f"The token lacks privileges: {'; '.join(snapshot.missing)}."
+    if disk is None:
+        return f"No storage for disks: {settings.vm_storage or 'none has content images'}."
+    if not disk.active:
+        return f"The storage {disk.name} is not active."
+    return None
+
+
+def _storage(one: Storage) -> StorageFacts:
+    return StorageFacts(
+        one.name,
+        one.type,
+        one.shared,
+        one.active,
+        one.total >> 30,
+        one.available >> 30,
+        tuple(sorted(one.content)),
+    )
+
+
+def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
+    by_volume: dict[str, ImageFacts] = {}
+    for _, node in sorted(snapshot.nodes.items()):
+        for image in node.images:
+            by_volume.setdefault(image.volid, image)
+    return ClusterFacts(
+        settings.name,
+        snapshot.version,
+        snapshot.quorate,
+        tuple(by_volume[volid] for volid in sorted(by_volume)),
+        settings.vmid_low,
+        settings.vmid_high,
+    )
+
+
+def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
+    """VMs in our band; whose each is, its id tells the one who keeps the records."""
+    return tuple(
+        VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE))
+        for vm in snapshot.vms.values()
+        if settings.vmid_low <= vm.vmid <= settings.vmid_high and not vm.template
+    )

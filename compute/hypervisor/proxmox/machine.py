@@ -1,0 +1,281 @@
+"""The VM of a server: implements ``port.Machine`` with Proxmox VE's calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.messages import Build, Category, Template
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
+from compute.hypervisor.proxmox import admit, disks, hardware, ownership, power, removal, volumes
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.disks import Way
+from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.templates import TakenError, Templates
+from compute.hypervisor.proxmox.view import Storage, chosen
+from compute.hypervisor.proxmox.vm import Config, Vm
+
+
+class ProxmoxMachine:
+    """One VM of one server, in the hands of one operation."""
+
+    def __init__(self, shared: Shared, templates: Templates, work: Work) -> None:
+        self._shared, self._templates, self._work = shared, templates, work
+        command = work.command
+        mark = ownership.server_mark(command.server_uuid)
+        self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
+        self._absent = False
+        self._foreign = False
+        #: the id was seen free of config and volumes by this very operation
+        self._clear = False
+        self._way = Way.IMPORT_FROM
+        self._config_drive: str | None = None
+
+    @property
+    def absent(self) -> bool:
+        """Whether VM and volumes were seen absent at the last look."""
+        return self._absent
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the VMID was seen in the hands of somebody else."""
+        return self._foreign
+
+    # --- build
+
+    def check_host(self, build: Build) -> Detail:
+        """See ``port.Machine``; what is there already of this server is gone on with."""
+        node = admit.node(self._shared, build)
+        storage = self._storage(build)
+        admit.room(build, storage)
+        config = self._see()
+        if config is None:
+            self._require_no_volumes()
+            self._absent = self._clear = True
+        return {
+            "node": node.name,
+            "vmid": self._vm.vmid,
+            "storage": storage.name,
+            "available_gib": storage.available >> 30,
+            "found": "nothing" if config is None else "the server's VM",
+        }
+
+    def ensure_image(self, build: Build) -> Detail:
+        """Have the template where the storage can clone it; else the import volume will do."""
+        image = admit.image(self._shared, build)
+        storage = self._storage(build)
+        self._way = disks.way(build, storage.name, storage.type)
+        detail: dict[str, Any] = {"image": image.name, "volume": image.volid}
+        if self._way is not Way.IMPORT_FROM and build.template is not None:
+            detail["template"] = build.template.vmid
+            try:
+                detail["made"] = self._templates.ensure(self._work, build, image, build.template)
+            except TakenError as taken:
+                detail["template_taken"] = str(taken)
+                self._way = Way.IMPORT_FROM
+        return {**detail, "way": self._way.value}
+
+    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+        """Upload the ISO under a name of its own; a repeated upload replaces it."""
+        storage = self._iso_storage()
+        name = hardware.config_drive_name(self._vm.vmid, build.server_uuid)
+        volid = f"{storage}:iso/{name}"
+        self._vm.converge(
+            lambda: volumes.exists(self._vm, self._vm.node, storage, volid),
+            lambda: self._shared.client.upload(self._vm.node, storage, "iso", name, iso),
+            look_first=False,
+        )
+        self._config_drive = volid
+        return {"volume": volid, "bytes": len(iso)}
+
+    def create(self, build: Build) -> Detail:
+        """Clone or import, then configure; the marks are there from the first moment."""
+        storage = self._storage(build)
+        self._absent = False
+        config = None if self._clear else self._see()
+        if config is None:
+            self._make(build, storage)
+            config = self._see()
+        if config is None:
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"{self._vm} is not there after its task ended well."
+            )
+        if ownership.is_building(config):
+            self._configure(build)
+        return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._way.value}
+
+    def resize_disk(self, build: Build) -> Detail:
+        """Grow the root disk; an image larger than the flavor's disk is left as it is."""
+        wanted = build.disk_gib << 30
+        present = self._root_bytes()
+        if present >= wanted:
+            return {"bytes": present}
+        storage = self._storage(build)
+        with self._shared.admission.slot(
+            self._work, self._shared.storage_key(self._vm.node, storage.name)
+        ):
+            self._vm.converge(
+                lambda: self._root_bytes() >= wanted,
+                lambda: self._shared.client.put(
+                    f"{self._vm.path}/resize", disk=disks.ROOT_DISK, size=f"{build.disk_gib}G"
+                ),
+                look_first=False,
+            )
+        return {"bytes": wanted, "before": present}
+
+    # --- any operation
+
+    def find(self) -> Detail:
+        """Where the VM is; somebody else's is an error."""
+        config = self._see()
+        if config is None:
+            self._absent = not volumes.of_vm(self._vm)
+            return {"node": self._vm.node, "found": "nothing"}
+        return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
+
+    def start(self) -> Detail:
+        """Run it and see it running."""
+        power.start(self._vm, look_first=not self._clear)
+        return {"power_state": PowerState.RUNNING.name}
+
+    def stop(self, graceful_seconds: int) -> Detail:
+        """Have it off; a VM that isn't there, or not yet, is off."""
+        config = self._vm.look()
+        if config is not None and "lock" not in config:
+            power.stop(self._vm, graceful_seconds)
+        return {"power_state": PowerState.SHUTDOWN.name}
+
+    def reboot(self, graceful_seconds: int) -> Detail:
+        """Restart it."""
+        return {"reboot": power.reboot(self._vm, graceful_seconds)}
+
+    def power_state(self) -> PowerState:
+        """What status/current says."""
+        if self._absent or self._foreign:
+            return PowerState.NOSTATE
+        return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
+
+    def remove(self) -> Removal:
+        """Make VM and disks absent."""
+        if self._foreign:
+            # Our create met somebody else's VM: there is nothing of ours.
+            return Removal(True)
+        removal_ = removal.remove(self._vm, all_volumes_ours=self._clear)
+        self._absent = removal_.gone
+        return removal_
+
+    def remove_config_drive(self) -> Removal:
+        """Delete the ISO by its own name, on every storage where this driver may have put it."""
+        name = hardware.config_drive_name(self._vm.vmid, self._work.command.server_uuid)
+        cleaned: list[str] = []
+        for storage in self._iso_storages():
+            volid = f"{storage}:iso/{name}"
+            if volumes.exists(self._vm, self._vm.node, storage, volid):
+                volumes.delete(self._vm, self._vm.node, storage, volid)
+                if volumes.exists(self._vm, self._vm.node, storage, volid):
+                    return Removal(False, tuple(cleaned), (f"volume {volid}",))
+                cleaned.append(f"volume {volid}")
+        return Removal(True, tuple(cleaned))
+
+    # --- inner
+
+    def _see(self) -> Config | None:
+        """The configuration, if it is ours and no lock is held."""
+        config = self._vm.locate()
+        if config is None:
+            return None
+        if not self._vm.is_ours(config):
+            self._foreign = True
+            self._vm.fence(config)
+        return self._vm.unlocked(config)
+
+    def _require_no_volumes(self) -> None:
+        found = volumes.of_vm(self._vm)
+        if not found:
+            return
+        self._foreign = True
+        names = ", ".join(volume.volid for volume in found)
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT,
+            f"VMID {self._vm.vmid} has no VM, but volumes: {names}. They were not touched.",
+            left=tuple(f"volume {volume.volid}" for volume in found),
+            remedy=f"as root on {self._vm.node}: pvesm free {found[0].volid}",
+        )
+
+    def _make(self, build: Build, storage: Storage) -> None:
+        call = self._clone if self._way is not Way.IMPORT_FROM else self._import
+        key = self._shared.storage_key(self._vm.node, storage.name)
+        try:
+            with self._shared.admission.slot(self._work, key):
+                self._vm.converge(
+                    lambda: self._see() is not None,
+                    lambda: call(build, storage),
+                    look_first=False,
+                )
+        except ApiError as error:
+            if error.no_config and build.template is not None:
+                self._templates.forget(build.template)
+            if error.id_taken:
+                # Whose it is decides: ours is gone on with, another's is never adopted.
+                if self._see() is None:
+                    raise
+                return
+            raise
+
+    def _clone(self, build: Build, storage: Storage) -> Any:
+        template: Template = build.template  # type: ignore[assignment]  # the way says so
+        description = self._vm.mark.description(ownership.BUILDING)
+        values: dict[str, Any] = {
+            "newid": self._vm.vmid,
+            "name": hardware.vm_name(build),
+            "description": description,
+        }
+        if self._way is Way.FULL_CLONE:
+            values |= {"full": 1, "storage": storage.name}
+        if template.node != self._vm.node:
+            values["target"] = self._vm.node
+        path = f"nodes/{template.node}/qemu/{template.vmid}/clone"
+        return self._shared.client.post(path, **values)
+
+    def _import(self, build: Build, storage: Storage) -> Any:
+        image = admit.image(self._shared, build)
+        values = self._parameters(build)
+        values["vmid"] = self._vm.vmid
+        values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
+        return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
+
+    def _configure(self, build: Build) -> None:
+        self._vm.converge(
+            lambda: not ownership.is_building(self._vm.look() or {}),
+            lambda: self._shared.client.post(f"{self._vm.path}/config", **self._parameters(build)),
+            look_first=False,
+        )
+
+    def _parameters(self, build: Build) -> dict[str, Any]:
+        cpu_type = self._shared.settings.cpu_type
+        return hardware.parameters(build, self._vm.mark, cpu_type, self._config_drive)
+
+    def _root_bytes(self) -> int:
+        return disks.size_bytes(str((self._vm.look() or {}).get(disks.ROOT_DISK, "")))
+
+    def _storage(self, build: Build) -> Storage:
+        return admit.storage(self._shared, self._vm.node, build.storage)
+
+    def _iso_storage(self) -> str:
+        node = admit.seen(self._shared, self._vm.node)
+        storage = chosen(node, self._shared.settings.iso_storage, "iso")
+        if storage is None:
+            raise HypervisorError(
+                Category.API_NOT_SUPPORTED,
+                f"Node {self._vm.node} has no storage with content 'iso' for config drives.",
+            )
+        return storage.name
+
+    def _iso_storages(self) -> list[str]:
+        configured = self._shared.settings.iso_storage
+        if configured is not None:
+            return [configured]
+        snapshot = self._shared.snapshot
+        if snapshot is None:
+            return []
+        return [storage.name for storage in snapshot.storages(self._vm.node, "iso")]

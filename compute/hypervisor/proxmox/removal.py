@@ -1,0 +1,77 @@
+"""Removal: stop, purge, and see configuration and volumes gone. Gone means seen gone.
+
+``destroy-unreferenced-disks`` is never used: on shared storage it would take volumes of another
+cluster's VM of the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from common.messages import Category
+from compute.hypervisor.port import HypervisorError, Removal
+from compute.hypervisor.proxmox import disks, power, volumes
+from compute.hypervisor.proxmox.vm import Config, Vm
+from compute.hypervisor.proxmox.volumes import Volume
+
+
+def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
+    """Make the VM and its disks absent, if they are provably ours.
+
+    ``all_volumes_ours``: the VMID was seen without volumes before we began, so all that are there
+    now are ours. Otherwise only those that the configuration named, or that our own create task
+    made, are removed; others are left and told. Raises HypervisorError when fenced off or locked.
+    """
+    cleaned: list[str] = []
+    known: frozenset[str] = frozenset()
+    config = vm.locate()
+    if config is not None:
+        vm.fence(config)
+        config = vm.unlocked(config)
+    if config is not None:
+        known = disks.volumes(config, vm.vmid)
+        _destroy(vm, config)
+        cleaned.append(str(vm))
+    left = _sweep(vm, known, all_volumes_ours, cleaned)
+    return Removal(
+        not left,
+        tuple(cleaned),
+        tuple(f"volume {volume.volid}" for volume in left),
+        f"as root on {vm.node}: pvesm free {left[0].volid}" if left else None,
+    )
+
+
+def _destroy(vm: Vm, config: Config) -> None:
+    power.stop(vm, 0)
+    storages = sorted(volid.split(":", 1)[0] for volid in disks.volumes(config, vm.vmid))
+    key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
+    with vm.shared.admission.slot(vm.work, key):
+        vm.converge(
+            lambda: vm.look() is None,
+            lambda: vm.shared.client.delete(vm.path, purge=1),
+            look_first=False,
+        )
+    if vm.look() is not None:
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME,
+            f"{vm} is still there after its destroy task.",
+            left=(str(vm),),
+        )
+
+
+def _sweep(vm: Vm, known: frozenset[str], all_ours: bool, cleaned: list[str]) -> list[Volume]:
+    """Free what is provably ours of the volumes that are still there; what is left after that."""
+    there = volumes.of_vm(vm)
+    if not there:
+        return []
+    proven = [volume for volume in there if all_ours or volume.volid in known]
+    rest = [volume for volume in there if volume not in proven]
+    for volume in _children_first([*proven, *volumes.made_by_us(vm, rest)]):
+        volumes.free(vm, volume)
+        cleaned.append(f"volume {volume.volid}")
+    return volumes.of_vm(vm)
+
+
+def _children_first(found: Iterable[Volume]) -> list[Volume]:
+    """Linked clones before their bases: a longer path hangs on a shorter one."""
+    return sorted(found, key=lambda volume: -volume.volid.count("/"))

@@ -1,0 +1,215 @@
+"""Options of the Proxmox VE driver, and what one cluster's group says, checked."""
+
+from __future__ import annotations
+
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from oslo_config import cfg
+
+from common.errors import ConfigurationError
+
+DEFAULT_PORT = 8006
+
+_CLUSTERS = [
+    cfg.ListOpt(
+        "clusters",
+        default=[],
+        help="Names of the clusters that this worker carries agents of. Each has a group "
+        "[proxmox:<name>]. A name is part of the hosts' identity: it must never change.",
+    ),
+]
+
+CLUSTER_OPTIONS = [
+    cfg.ListOpt(
+        "endpoints",
+        default=[],
+        help="URLs of the cluster's API, e.g. https://pve1.example.org:8006; several are used in "
+        "turn, and one that fails is left alone for a while.",
+    ),
+    cfg.StrOpt(
+        "token_file",
+        help="File that holds the API token as user@realm!name=secret, readable by its owner "
+        "alone. One token per worker keeps tasks attributable.",
+    ),
+    cfg.StrOpt(
+        "ca_file", help="CA certificates to check the endpoints by; default: the system's."
+    ),
+    cfg.BoolOpt(
+        "insecure",
+        default=False,
+        help="Don't check the endpoints' certificates. Whoever is in between can take the token.",
+    ),
+    cfg.StrOpt("availability_zone", help="Zone of the cluster's hosts; default: [compute]'s."),
+    cfg.StrOpt(
+        "vm_storage",
+        help="Storage of root disks; default: each node's largest one with content 'images'.",
+    ),
+    cfg.StrOpt(
+        "iso_storage",
+        help="Storage of config drives; default: each node's largest one with content 'iso'.",
+    ),
+    cfg.ListOpt(
+        "hosts", default=[], help="Nodes that this worker carries the agents of; default: all."
+    ),
+    cfg.StrOpt(
+        "host_prefix",
+        default="",
+        help="Put before a node's name to make the host's; needed where two clusters have nodes "
+        "of one name. It must never change.",
+    ),
+    cfg.IntOpt(
+        "vmid_low",
+        default=100_000,
+        min=100,
+        max=999_999_999,
+        help="First VMID of the band that only this cloud uses. Clusters that share storage need "
+        "bands that don't overlap.",
+    ),
+    cfg.IntOpt(
+        "vmid_high", default=199_999, min=100, max=999_999_999, help="Last VMID of the band."
+    ),
+    cfg.StrOpt(
+        "cpu_type",
+        default="x86-64-v2-AES",
+        help="Processor that guests see. 'host' is fastest and binds them to equal nodes.",
+    ),
+    cfg.IntOpt(
+        "local_storage_slots",
+        default=4,
+        min=1,
+        max=64,
+        help="Operations that allocate on one node's local storage at the same time. Proxmox VE "
+        "gives up on a storage lock after 10 seconds.",
+    ),
+    cfg.IntOpt(
+        "shared_storage_slots",
+        default=2,
+        min=1,
+        max=64,
+        help="The same for one shared storage, over all nodes.",
+    ),
+    cfg.IntOpt(
+        "timeout_seconds",
+        default=40,
+        min=35,
+        max=600,
+        help="Seconds that a call may take. A node proxies to another one for up to 30 seconds, "
+        "so less would give up on calls that succeed.",
+    ),
+    cfg.IntOpt(
+        "connect_seconds", default=5, min=1, max=60, help="Seconds that a connection may take."
+    ),
+]
+
+_TOKEN = re.compile(r"(?P<user>[^\s!@]+@[^\s!@]+)!(?P<name>[A-Za-z][\w.-]+)=(?P<secret>\S+)")
+
+
+@dataclass(frozen=True)
+class Token:
+    """An API token; its secret shows in no repr."""
+
+    user: str
+    name: str
+    secret: str = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """As task ids and permissions name it."""
+        return f"{self.user}!{self.name}"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster's settings."""
+
+    name: str
+    endpoints: tuple[tuple[str, int], ...]
+    token: Token
+    verify: bool | str
+    availability_zone: str | None
+    vm_storage: str | None
+    iso_storage: str | None
+    hosts: frozenset[str]
+    host_prefix: str
+    vmid_low: int
+    vmid_high: int
+    cpu_type: str
+    local_storage_slots: int
+    shared_storage_slots: int
+    timeout_seconds: int
+    connect_seconds: int
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare ``[proxmox]``; idempotent. The clusters' groups are known only once it is read."""
+    conf.register_opts(_CLUSTERS, group="proxmox")
+
+
+def clusters(conf: cfg.ConfigOpts) -> list[Cluster]:
+    """All clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
+    if not conf.proxmox.clusters:
+        raise ConfigurationError("[proxmox] clusters names no cluster.")
+    found = [_cluster(conf, name) for name in conf.proxmox.clusters]
+    if len({one.name for one in found}) < len(found):
+        raise ConfigurationError("[proxmox] clusters names a cluster twice.")
+    return found
+
+
+def _cluster(conf: cfg.ConfigOpts, name: str) -> Cluster:
+    group = f"proxmox:{name}"
+    conf.register_opts(CLUSTER_OPTIONS, group=group)
+    try:
+        options = conf[group]
+        values = {option.dest: options[option.dest] for option in CLUSTER_OPTIONS}
+    except (cfg.Error, ValueError) as error:
+        raise ConfigurationError(f"[{group}] {error}") from error
+    if not values["endpoints"]:
+        raise ConfigurationError(f"[{group}] endpoints is empty.")
+    if values["vmid_low"] > values["vmid_high"]:
+        raise ConfigurationError(f"[{group}] vmid_low is above vmid_high.")
+    if not values["token_file"]:
+        raise ConfigurationError(f"[{group}] token_file is not set.")
+    insecure, ca_file = values.pop("insecure"), values.pop("ca_file")
+    if ca_file and not Path(ca_file).is_file():
+        raise ConfigurationError(f"[{group}] ca_file {ca_file} is no file.")
+    endpoints = tuple(_endpoint(group, url) for url in values.pop("endpoints"))
+    return Cluster(
+        name=name,
+        endpoints=endpoints,
+        token=read_token(Path(values.pop("token_file")), group),
+        verify=False if insecure else (ca_file or True),
+        hosts=frozenset(values.pop("hosts")),
+        **values,
+    )
+
+
+def _endpoint(group: str, url: str) -> tuple[str, int]:
+    parts = urlsplit(url if "//" in url else f"https://{url}")
+    try:
+        port = parts.port or DEFAULT_PORT
+    except ValueError as error:
+        raise ConfigurationError(f"[{group}] endpoints: {url} has no valid port.") from error
+    if parts.scheme != "https" or not parts.hostname:
+        raise ConfigurationError(f"[{group}] endpoints: {url} is no https URL.")
+    return parts.hostname, port
+
+
+def read_token(path: Path, group: str) -> Token:
+    """The token in a file. Raises ConfigurationError; the secret is in no message."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"[{group}] token_file {path} can't be read.") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigurationError(
+            f"[{group}] token_file {path} can be read by others; run: chmod 600 {path}"
+        )
+    match = _TOKEN.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(f"[{group}] token_file {path} is not user@realm!name=secret.")
+    return Token(match["user"], match["name"], match["secret"])

@@ -1,0 +1,218 @@
+"""The survey of a cluster: two bulk calls each time, slower facts when they are due.
+
+``/cluster/resources`` and ``/cluster/status`` are one call each, whatever the cluster's size. A
+node's processors and bridges, and a storage's import volumes, are read at their own pace, a few at
+a time; a shared storage is read once for all its nodes. No VM is ever polled.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from common.log import logger
+from common.messages import Category, ImageFacts
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox import images, privileges
+from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, Vm
+
+LOG = logger(__name__)
+
+#: slower reads that run at the same time
+READERS = 6
+
+T = TypeVar("T")
+
+
+class Surveyor:
+    """Keeps what is read rarely between surveys. Used by one thread."""
+
+    def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
+        self._client = client
+        self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
+        self._details: dict[str, tuple[float, NodeDetail]] = {}
+        self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
+        self._missing: tuple[float, tuple[str, ...]] | None = None
+        self._version = ""
+        self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
+
+    def survey(self) -> Snapshot:
+        """Look. Raises HypervisorError when no endpoint answers."""
+        resources = self._client.get("cluster/resources")
+        status = self._client.get("cluster/status")
+        if not self._version:
+            self._version = str(self._client.get("version").get("version", ""))
+        nodes = _nodes(resources, status)
+        self._read_due_details(nodes.values())
+        self._read_due_images(nodes.values())
+        full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
+        return Snapshot(
+            quorate=_quorate(status),
+            nodes=full,
+            vms={int(one["vmid"]): _vm(one) for one in resources if one.get("type") == "qemu"},
+            version=self._version,
+            missing=self._missing_privileges(full.values()),
+        )
+
+    def close(self) -> None:
+        """Start no further reads."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def _read_due_details(self, nodes: Iterable[Node]) -> None:
+        now = time.monotonic()
+        due = [
+            node.name
+            for node in nodes
+            if node.online and self._details.get(node.name, (0.0, None))[0] <= now
+        ]
+        for name, detail in self._read(due, self._detail):
+            self._details[name] = (now + self._detail_seconds, detail)
+
+    def _read_due_images(self, nodes: Iterable[Node]) -> None:
+        now = time.monotonic()
+        due: dict[tuple[str, str], str] = {}
+        for node in nodes:
+            for storage in node.storages.values() if node.online else ():
+                key = _content_key(node.name, storage)
+                fresh = self._images.get(key, (0.0, ()))[0] > now
+                if "import" in storage.content and storage.active and not fresh:
+                    due.setdefault(key, node.name)
+        read = self._read(list(due.items()), lambda item: self._content(item[1], item[0][1]))
+        for (key, _), found in read:
+            self._images[key] = (now + self._content_seconds, found)
+
+    def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
+        """Read several things at a time; one that fails is left for the next survey."""
+        futures = [(item, self._readers.submit(read, item)) for item in items]
+        for item, future in futures:
+            try:
+                yield item, future.result()
+            except HypervisorError as error:
+                LOG.warning("Reading %s failed: %s", item, error.message)
+
+    def _detail(self, name: str) -> NodeDetail:
+        status = self._client.get(f"nodes/{name}/status")
+        networks = self._client.get(f"nodes/{name}/network", type="any_bridge")
+        cpu = status.get("cpuinfo", {})
+        kernel = status.get("current-kernel", {})
+        return NodeDetail(
+            version=str(status.get("pveversion", "")),
+            cpu_model=str(cpu.get("model", "")),
+            cpu_vendor=str(cpu.get("vendor", "")),
+            cpu_sockets=int(cpu.get("sockets", 1)),
+            cpu_cores=int(cpu.get("cores", 1)),
+            cpu_flags=tuple(str(cpu.get("flags", "")).split()),
+            architecture=str(kernel.get("machine", "x86_64")),
+            bridges=tuple(sorted(one["iface"] for one in networks if "iface" in one)),
+        )
+
+    def _content(self, node: str, storage: str) -> tuple[ImageFacts, ...]:
+        path = f"nodes/{node}/storage/{storage}/content"
+        return images.facts(storage, self._client.get(path, content="import"))
+
+    def _with_slow_facts(self, node: Node) -> Node:
+        detail = self._details.get(node.name, (0.0, NodeDetail()))[1]
+        found: list[ImageFacts] = []
+        for storage in node.storages.values():
+            found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
+        return replace(node, detail=detail, images=tuple(found))
+
+    def _missing_privileges(self, nodes: Iterable[Node]) -> tuple[str, ...]:
+        now = time.monotonic()
+        if self._missing is None or self._missing[0] <= now:
+            missing = missing_privileges(self._client, nodes)
+            lines = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
+            self._missing = (now + self._detail_seconds, lines)
+        return self._missing[1]
+
+
+def missing_privileges(client: Client, nodes: Iterable[Node]) -> list[privileges.Need]:
+    """What the token lacks for the storages that would be used."""
+    settings = client.settings
+    by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
+    for node in nodes:
+        for storage in node.storages.values():
+            for content, names in by_content.items():
+                if content in storage.content:
+                    names.add(storage.name)
+    vm_storages = {settings.vm_storage} if settings.vm_storage else by_content["images"]
+    iso_storages = {settings.iso_storage} if settings.iso_storage else by_content["iso"]
+    granted = client.get("access/permissions")
+    needed = privileges.needs(
+        sorted(vm_storages), sorted(iso_storages), sorted(by_content["import"])
+    )
+    return privileges.lacking(granted, needed)
+
+
+def _content_key(node: str, storage: Storage) -> tuple[str, str]:
+    return ("" if storage.shared else node, storage.name)
+
+
+def _quorate(status: Iterable[Mapping[str, Any]]) -> bool:
+    """A single node says nothing of quorum: it has it."""
+    clusters = [one for one in status if one.get("type") == "cluster"]
+    return all(bool(one.get("quorate")) for one in clusters)
+
+
+def _nodes(
+    resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
+) -> dict[str, Node]:
+    members = {str(one["name"]): one for one in status if one.get("type") == "node"}
+    listed = list(resources)
+    storages: dict[str, dict[str, Storage]] = {}
+    for one in listed:
+        if one.get("type") == "storage":
+            storages.setdefault(one["node"], {})[one["storage"]] = _storage(one)
+    found = {}
+    for one in listed:
+        if one.get("type") == "node":
+            name = str(one["node"])
+            found[name] = _node(one, members.get(name, {}), storages.get(name, {}))
+    if not found:
+        raise HypervisorError(
+            Category.AUTHORIZATION, "The token sees no node: Sys.Audit on /nodes."
+        )
+    return found
+
+
+def _node(
+    one: Mapping[str, Any], member: Mapping[str, Any], storages: Mapping[str, Storage]
+) -> Node:
+    return Node(
+        name=str(one["node"]),
+        online=bool(member.get("online", one.get("status") == "online")),
+        ip=str(member.get("ip", "")),
+        cpus=int(one.get("maxcpu") or 0),
+        load=float(one.get("cpu") or 0.0),
+        memory=int(one.get("maxmem") or 0),
+        memory_used=int(one.get("mem") or 0),
+        uptime=int(one.get("uptime") or 0),
+        storages=storages,
+    )
+
+
+def _storage(one: Mapping[str, Any]) -> Storage:
+    return Storage(
+        name=str(one["storage"]),
+        type=str(one.get("plugintype", "")),
+        shared=bool(one.get("shared")),
+        active=one.get("status") == "available",
+        total=int(one.get("maxdisk") or 0),
+        used=int(one.get("disk") or 0),
+        content=frozenset(str(one.get("content", "")).split(",")),
+    )
+
+
+def _vm(one: Mapping[str, Any]) -> Vm:
+    return Vm(
+        vmid=int(one["vmid"]),
+        node=str(one["node"]),
+        name=str(one.get("name", "")),
+        running=one.get("status") == "running",
+        template=bool(one.get("template")),
+        status=str(one.get("status", "")),
+    )

@@ -1,0 +1,218 @@
+"""One VMID in the hands of one operation: look, fence, act, wait. No write is repeated blindly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from common.messages import Category
+from compute.hypervisor.port import HypervisorError, Work
+from compute.hypervisor.proxmox import ownership
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.ownership import Mark, Owner
+from compute.hypervisor.proxmox.tasks import Ended
+from compute.hypervisor.proxmox.upid import Upid
+
+Config = Mapping[str, Any]
+
+#: writes that may be tried until one is seen done
+TRIES = 4
+#: looks for a task after an answer was lost
+SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
+LOCK_SECONDS = (1.0, 3.0, 6.0)
+#: kinds of tasks that leave a shell with this lock
+_MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+
+
+class Vm:
+    """A VM by VMID, wherever in the cluster it is, and the mark that makes it ours."""
+
+    def __init__(self, shared: Shared, work: Work, vmid: int, node: str, mark: Mark) -> None:
+        self.shared, self.work = shared, work
+        self.vmid, self.node, self.mark = vmid, node, mark
+
+    @property
+    def path(self) -> str:
+        """Of the VM in the API."""
+        return f"nodes/{self.node}/qemu/{self.vmid}"
+
+    def __str__(self) -> str:
+        return f"VM {self.vmid} on {self.node}"
+
+    # --- looking
+
+    def look(self) -> Config | None:
+        """Its configuration on this node; None when the node says that it has none."""
+        try:
+            config: Config = self.shared.client.get(f"{self.path}/config")
+        except ApiError as error:
+            if error.no_config:
+                return None
+            raise
+        return config
+
+    def locate(self) -> Config | None:
+        """Its configuration wherever in the cluster it is; None when it is nowhere.
+
+        Nowhere takes two witnesses: its node, alive, and the cluster's list.
+        """
+        try:
+            config = self.look()
+            problem = None
+        except ApiError as error:
+            if error.category is not Category.NODE_UNHEALTHY:
+                raise
+            config, problem = None, error
+        if config is not None:
+            return config
+        node = self.shared.where(self.vmid)
+        if node is None or node == self.node:
+            if problem is not None:
+                raise problem
+            # Listed here, and yet the node has none: the list lags, or it came just now.
+            return None if node is None else self.look()
+        self.node = node
+        self.work.tell(moved_to=node)
+        return self.look()
+
+    def running(self) -> bool:
+        """Whether it runs now."""
+        status = self.shared.client.get(f"{self.path}/status/current")
+        return bool(status.get("status") == "running")
+
+    # --- the fence
+
+    def is_ours(self, config: Config) -> bool:
+        """Whether the VM is provably ours: by its marks, or as a shell by its maker's task."""
+        found = ownership.owner(config, self.mark)
+        if found is Owner.UNMARKED:
+            return self._maker(str(config["lock"])) is not None
+        return found is Owner.OURS
+
+    def fence(self, config: Config) -> None:
+        """Raise storage_conflict unless the VM is provably ours."""
+        if not self.is_ours(config):
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT,
+                f"{self} is not ours: its marks name another owner. It was not touched.",
+                left=(f"{self}: not ours, not touched",),
+            )
+
+    def unlocked(self, config: Config | None) -> Config | None:
+        """The configuration once no lock is held, waiting for the live task that holds one.
+
+        None when the VM went meanwhile. Raises HypervisorError (lock) where no live task
+        explains the lock: only root can clear that, and the remedy says how.
+        """
+        looks = 0
+        while config is not None and "lock" in config:
+            live = self._live(str(config["lock"]))
+            if not live:
+                # The task may have ended between the two looks.
+                looks += 1
+                config = self.look()
+                if looks > 1 and config is not None and "lock" in config:
+                    raise self._stuck(str(config["lock"]))
+                continue
+            looks = 0
+            for upid in live:
+                self._wait_out(upid)
+            config = self.look()
+        return config
+
+    def _stuck(self, lock: str) -> HypervisorError:
+        return HypervisorError(
+            Category.LOCK,
+            f"{self} carries the lock '{lock}' and no task is running that could hold it.",
+            left=(f"{self}: locked ({lock})",),
+            remedy=f"as root on {self.node}: qm unlock {self.vmid} && "
+            f"qm destroy {self.vmid} --purge",
+        )
+
+    def _live(self, lock: str) -> list[Upid]:
+        active = self.shared.tasks.active(self.node)
+        subject = str(self.vmid)
+        mine = [task for task in active if task.subject == subject]
+        if lock == "clone":
+            # A clone's task is filed under its source; its log names the target.
+            mine += [task for task in active if self._clones_to_here(task)]
+        return mine
+
+    def _maker(self, lock: str) -> Upid | None:
+        kind = _MAKERS.get(lock)
+        me = self.shared.settings.token.id
+        if kind == "qmcreate":
+            made = self.shared.tasks.of_vm(self.node, self.vmid, kind)
+            return made[0] if made and made[0].who == me else None
+        clones = [one for one in self.shared.tasks.recent(self.node, "qmclone") if one.who == me]
+        return next((one for one in clones if self._clones_to_here(one)), None)
+
+    def _clones_to_here(self, task: Upid) -> bool:
+        if task.kind != "qmclone":
+            return False
+        return any(
+            line.rstrip().endswith(f"with ID {self.vmid}")
+            for line in self.shared.tasks.log_head(task)
+        )
+
+    def _wait_out(self, upid: Upid) -> None:
+        """Wait for a task whose result doesn't matter: the look after it does."""
+        self.work.tell(upid=upid.text)
+        try:
+            self.shared.tasks.wait(self.work, upid.text)
+        except ApiError:
+            # A task of somebody else can't be read; then time does it.
+            self.work.pause(LOCK_SECONDS[0])
+
+    # --- acting
+
+    def task(self, call: Callable[[], Any]) -> Ended | None:
+        """Send one write and wait for its task, if it has one."""
+        upid = call()
+        if not isinstance(upid, str) or not upid.startswith("UPID:"):
+            return None
+        self.work.tell(upid=upid)
+        return self.shared.tasks.wait(self.work, upid)
+
+    def converge(
+        self, done: Callable[[], bool], call: Callable[[], Any], *, look_first: bool = True
+    ) -> Ended | None:
+        """Look; unless it is done, write and wait. None when nothing had to be done.
+
+        After a lost answer or a lock: look again, and only then write again. A failure of a
+        write that is seen done all the same is none.
+        """
+        problem: ApiError | None = None
+        for attempt in range(TRIES):
+            if (look_first or attempt) and done():
+                return None
+            try:
+                return self.task(call)
+            except ApiError as error:
+                problem = error
+                if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
+                    self.work.pause(LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3))  # noqa: S311
+                elif error.category is Category.UNKNOWN_OUTCOME:
+                    self._settle(done)
+                elif done():
+                    return None
+                else:
+                    raise
+        if done():
+            return None
+        raise problem or ApiError(Category.UNKNOWN_OUTCOME, f"{self}: nothing was seen done.")
+
+    def _settle(self, done: Callable[[], bool]) -> None:
+        """After a lost answer: find the task it may have started and wait for its end."""
+        for seconds in SETTLE_SECONDS:
+            self.work.pause(seconds)
+            try:
+                live = self._live("clone")
+                for upid in live:
+                    self._wait_out(upid)
+                if live or done():
+                    return
+            except ApiError as error:
+                self.work.tell(probe=error.message)

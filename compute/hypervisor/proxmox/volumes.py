@@ -1,0 +1,84 @@
+"""Volumes by VMID over all storages of a node, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from common.messages import Category
+from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.vm import Vm
+
+#: clocks of storage and node may differ by this much, and a copy's file may be touched at its end
+SLACK_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One volume of a VMID."""
+
+    volid: str
+    storage: str
+    created: int | None
+    """Seconds since the epoch, where the storage knows."""
+
+
+def of_vm(vm: Vm) -> list[Volume]:
+    """Every volume that carries the VMID, on every active storage with images of its node.
+
+    Raises ApiError when a storage can't be listed: then absence isn't seen.
+    """
+    snapshot = vm.shared.snapshot
+    if snapshot is None:
+        raise ApiError(Category.UNKNOWN_OUTCOME, "The cluster was not surveyed yet.")
+    found: list[Volume] = []
+    for storage in snapshot.storages(vm.node, "images"):
+        path = f"nodes/{vm.node}/storage/{storage.name}/content"
+        for one in vm.shared.client.get(path, content="images", vmid=vm.vmid):
+            if int(one.get("vmid") or 0) == vm.vmid:
+                created = one.get("ctime")
+                found.append(Volume(one["volid"], storage.name, int(created) if created else None))
+    return found
+
+
+def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
+    """Those that came to be while a create task of our token worked on this VMID."""
+    listed = list(volumes)
+    if not listed:
+        return []
+    me = vm.shared.settings.token.id
+    spans = vm.shared.tasks.spans(vm.node, vm.vmid, "qmcreate", me)
+    return [
+        volume
+        for volume in listed
+        if volume.created is not None
+        and any(
+            start - SLACK_SECONDS <= volume.created <= end + SLACK_SECONDS for start, end in spans
+        )
+    ]
+
+
+def free(vm: Vm, volume: Volume) -> None:
+    """Delete one volume and wait. Proxmox VE refuses none, so whose it is must be known before."""
+    delete(vm, vm.node, volume.storage, volume.volid)
+
+
+def delete(vm: Vm, node: str, storage: str, volid: str) -> None:
+    """Delete a volume by name; a missing one is no error there."""
+    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage)):
+        vm.converge(
+            lambda: not exists(vm, node, storage, volid),
+            lambda: vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}"),
+            look_first=False,
+        )
+
+
+def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
+    """Whether a volume is there. Raises ApiError when that can't be told."""
+    try:
+        vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
+    except ApiError as error:
+        if error.status == 500 and error.category is Category.CREATION_FAILED:
+            return False
+        raise
+    return True

@@ -1,0 +1,95 @@
+"""A job: one command in the hands of one thread, and how it is told, stopped and bounded."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from typing import Any
+
+from common import clock
+from common.context import RequestContext
+from common.messages import Category, Command, Working
+from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
+from compute.journal import Journal, Send
+
+#: an unwinding gets at least this long, even when the deadline has passed
+UNWIND_SECONDS = 180
+
+
+class Job:
+    """Implements ``port.Work``."""
+
+    def __init__(self, command: Command, ctxt: RequestContext, send: Send) -> None:
+        self._command = command
+        self.ctxt = ctxt
+        self.journal = Journal(command, send)
+        self._deadline = command.deadline
+        self._cancelled = False
+        self._abandoned = False
+        self._wake = threading.Event()
+
+    @property
+    def command(self) -> Command:
+        """The command as it was sent last."""
+        return self._command
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Jobs of one key run one after the other."""
+        return (self._command.placed.cluster, self._command.placed.vmid)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether another operation overtook this one."""
+        return self._cancelled
+
+    def working(self) -> Working:
+        """The sign of life of this job."""
+        command = self._command
+        return Working(command.operation_id, command.attempt, command.placed.host)
+
+    def repeated(self, command: Command) -> None:
+        """Take the attempt and deadline of a command that was sent again meanwhile."""
+        self._command = command
+        self._deadline = command.deadline
+        self.journal.command = command
+
+    def cancel(self) -> None:
+        """Let the job unwind at its next step."""
+        self._cancelled = True
+
+    def abandon(self) -> None:
+        """Let the job end where it stands, without a report: the process stops."""
+        self._abandoned = True
+        self._wake.set()
+
+    def begin_unwinding(self) -> None:
+        """From here on nothing cancels the job, and it has some time in any case."""
+        self._cancelled = False
+        self._deadline = max(self._deadline, clock.after(UNWIND_SECONDS))
+
+    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+        """Report facts of the step that runs."""
+        self.journal.tell(upid, detail)
+
+    def check(self) -> None:
+        """Raise what keeps the job from going on."""
+        self.check_time()
+        if self._cancelled:
+            raise Cancelled
+
+    def check_time(self) -> None:
+        """Raise Abandoned or, past the deadline, HypervisorError (task_timeout)."""
+        if self._abandoned:
+            raise Abandoned
+        if clock.utcnow() >= self._deadline:
+            raise HypervisorError(
+                Category.TASK_TIMEOUT,
+                f"The deadline {self._deadline.isoformat()} passed.",
+            )
+
+    def pause(self, seconds: float) -> None:
+        """Wait; returns early only by raising."""
+        left = (self._deadline - clock.utcnow()) / datetime.timedelta(seconds=1)
+        self._wake.wait(max(0.0, min(seconds, left)))
+        self.check_time()

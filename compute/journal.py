@@ -1,0 +1,78 @@
+"""The journal of one operation: its steps, told as they happen.
+
+What comes after one step and before the next travels in one report; a task's id is told as soon
+as it is known. Each step that is told carries all that is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from common import clock
+from common.messages import Command, Outcome, Report, Step
+
+Send = Callable[[Report], None]
+
+SUCCESS = "Success"
+ERROR = "Error"
+
+
+class Journal:
+    """Used by the job's own thread alone."""
+
+    def __init__(self, command: Command, send: Send) -> None:
+        self.command = command
+        self._send = send
+        self._sequence = 0
+        self._now: Step | None = None
+        self._finished: Step | None = None
+
+    def begin(self, name: str) -> None:
+        """A step starts: told together with the end of the one before."""
+        self._now = Step(name, self._sequence, clock.utcnow())
+        self._sequence += 1
+        before, self._finished = self._finished, None
+        self._report((before, self._now) if before else (self._now,))
+
+    def tell(self, upid: str | None, detail: Mapping[str, Any]) -> None:
+        """A fact of the step that runs; a task's id goes out at once."""
+        if self._now is None:
+            return
+        merged = {**self._now.detail, **detail}
+        if upid is not None:
+            merged["upids"] = [*merged.get("upids", ()), upid]
+        self._now = replace(self._now, upid=upid or self._now.upid, detail=merged)
+        if upid is not None:
+            self._report((self._now,))
+
+    def end(self, result: str, detail: Mapping[str, Any]) -> None:
+        """The step is over; told with whatever comes next."""
+        if self._now is None:
+            return
+        self._finished = replace(
+            self._now,
+            finished_at=clock.utcnow(),
+            result=result,
+            detail={**self._now.detail, **detail},
+        )
+        self._now = None
+
+    def close(self, outcome: Outcome) -> None:
+        """The command has ended."""
+        before, self._finished = self._finished, None
+        self._report((before,) if before else (), outcome)
+
+    def _report(self, steps: tuple[Step, ...], outcome: Outcome | None = None) -> None:
+        command = self.command
+        self._send(
+            Report(
+                command.operation_id,
+                command.attempt,
+                command.server_uuid,
+                command.placed.host,
+                steps,
+                outcome,
+            )
+        )

@@ -1,0 +1,129 @@
+"""The RPC doors of one worker: take a command, answer at once, let the pool work."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_context import context as oslo_context
+
+from common import wire
+from common.context import RequestContext
+from common.log import logger
+from common.messages import Build, Category, Command, Destroy, Failure, Outcome, Power, Report
+from compute import build, destroy, power
+from compute.heartbeat import Heart
+from compute.hypervisor.port import Abandoned, Hypervisor
+from compute.job import Job
+from compute.workpool import WorkPool
+
+LOG = logger(__name__)
+
+#: servers whose destroy is remembered, so that a build that comes late makes nothing
+REMEMBERED = 10_000
+
+
+class Manager:
+    """Endpoint of the ``compute`` topic; its public methods are the protocol."""
+
+    def __init__(
+        self,
+        hypervisors: Mapping[str, Hypervisor],
+        report: Callable[[Report], None],
+        threads: int,
+        graceful_seconds: int,
+    ) -> None:
+        self._hypervisors = hypervisors
+        self._report = report
+        self._graceful_seconds = graceful_seconds
+        self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._pool = WorkPool(threads, self._run)
+        self._heart: Heart | None = None
+
+    def set_heart(self, heart: Heart) -> None:
+        """Give the manager its heart, which needs to know what the manager works on."""
+        self._heart = heart
+
+    @property
+    def pool(self) -> WorkPool:
+        """Where the jobs run."""
+        return self._pool
+
+    def build(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a Build."""
+        self._take(ctxt, wire.load(Build, command))
+
+    def destroy(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a Destroy; a build of the same server is cancelled."""
+        self._take(ctxt, wire.load(Destroy, command))
+
+    def power(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a Power."""
+        self._take(ctxt, wire.load(Power, command))
+
+    def tick(self, ctxt: RequestContext) -> None:
+        """The worker's own tick was consumed: that is the heartbeat."""
+        if self._heart is not None:
+            self._heart.beat()
+
+    def _take(self, ctxt: RequestContext, command: Command) -> None:
+        ctxt.server_uuid = command.server_uuid
+        job = Job(command, ctxt, self._report)
+        if command.placed.cluster not in self._hypervisors:
+            problem = f"This worker carries no agent of cluster {command.placed.cluster}."
+            _refuse(job, Category.CONFIGURATION, problem)
+        elif self._overtaken(command):
+            _refuse(job, Category.CREATION_FAILED, "The server was destroyed meanwhile.")
+        elif not self._pool.submit(job):
+            # It is being worked on: saying so renews its lease.
+            self.tick(ctxt)
+
+    def _overtaken(self, command: Command) -> bool:
+        """Whether a later Destroy of the server was taken; remembers this one if it is one."""
+        with self._lock:
+            if isinstance(command, Destroy):
+                self._destroyed[command.server_uuid] = command.operation_id
+                if len(self._destroyed) > REMEMBERED:
+                    self._destroyed.popitem(last=False)
+                return False
+            return self._destroyed.get(command.server_uuid, -1) > command.operation_id
+
+    def _run(self, job: Job) -> None:
+        oslo_context.RequestContext.update_store(job.ctxt)
+        command = job.command
+        machine = self._hypervisors[command.placed.cluster].machine(job)
+        try:
+            if isinstance(command, Build):
+                outcome = build.build(job, machine, command)
+            elif isinstance(command, Destroy):
+                outcome = destroy.destroy(job, machine, command, self._graceful_seconds)
+            elif isinstance(command, Power):
+                outcome = power.power(job, machine, command, self._graceful_seconds)
+            else:
+                raise TypeError(type(command).__name__)
+        except Abandoned:
+            LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
+        except Exception:
+            LOG.exception("Operation %d broke.", command.operation_id)
+            _refuse(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.", clean=False)
+        else:
+            job.journal.close(outcome)
+
+
+def _refuse(job: Job, category: Category, message: str, *, clean: bool = True) -> None:
+    host = job.command.placed.host
+    job.journal.close(Outcome(False, failure=Failure(category, message, host=host, clean=clean)))
+
+
+class Announcer:
+    """Endpoint of the announce topic."""
+
+    def __init__(self, heart: Heart) -> None:
+        self._heart = heart
+
+    def announce(self, ctxt: RequestContext) -> None:
+        """Say everything: somebody just started and knows nothing."""
+        self._heart.announce()

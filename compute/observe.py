@@ -1,0 +1,63 @@
+"""The observation loop of one cluster: look in bulk, keep the board, say what is new."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from common.log import logger
+from common.messages import HostFacts
+from compute.facts import Board
+from compute.hypervisor.port import Hypervisor, HypervisorError
+
+LOG = logger(__name__)
+
+
+class Observer:
+    """One thread per cluster, so that a dead cluster delays no other."""
+
+    def __init__(
+        self,
+        hypervisor: Hypervisor,
+        board: Board,
+        seconds: float,
+        news: Callable[[list[HostFacts]], None],
+    ) -> None:
+        self._hypervisor, self._board = hypervisor, board
+        self._seconds, self._news = seconds, news
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._loop, name=f"compute-observe-{hypervisor.cluster}", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin; the first look is taken at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end of a look that is under way."""
+        self._thread.join(seconds)
+
+    def look(self) -> None:
+        """Take one look and tell what is new."""
+        try:
+            seen = self._hypervisor.observe()
+        except HypervisorError as error:
+            LOG.warning("Cluster %s: %s", self._hypervisor.cluster, error.message)
+            news = self._board.unreachable(self._hypervisor.cluster, error.message)
+        else:
+            news = self._board.update(seen.hosts, seen.cluster)
+        if news:
+            self._news(news)
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.look()
+            except Exception:
+                LOG.exception("Looking at cluster %s broke.", self._hypervisor.cluster)
+            self._stop.wait(self._seconds)

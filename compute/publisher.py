@@ -1,0 +1,92 @@
+"""Keeps placement told of what hosts offer: one thread, only changes, until it is accepted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from common.errors import MicronovaError
+from common.log import logger
+from common.messages import HostFacts
+from compute import inventory
+
+LOG = logger(__name__)
+
+RETRY_SECONDS = 5.0
+
+Offer = tuple[str, dict[str, dict[str, Any]], frozenset[str]]
+
+
+class Placement(Protocol):
+    """What is used of ``placement.client.PlacementClient``."""
+
+    def ensure_provider(self, uuid: str, name: str) -> Any:
+        """Have the resource provider."""
+
+    def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> Any:
+        """Replace its inventories."""
+
+    def set_traits(self, uuid: str, traits: Iterable[str]) -> Any:
+        """Replace its traits."""
+
+
+class Publisher:
+    """The thread and what it still has to tell."""
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._changed = threading.Condition()
+        self._pending: dict[str, HostFacts] = {}
+        self._told: dict[str, Offer] = {}
+        self._closed = False
+        self._thread = threading.Thread(target=self._loop, name="compute-publisher", daemon=True)
+
+    def start(self) -> None:
+        """Begin to publish."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Publish no more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(5)
+
+    def publish(self, hosts: Iterable[HostFacts]) -> None:
+        """Queue hosts whose facts changed; returns at once."""
+        with self._changed:
+            self._pending.update({facts.uuid: facts for facts in hosts if facts.vcpus > 0})
+            self._changed.notify_all()
+
+    def _loop(self) -> None:
+        while (facts := self._next()) is not None:
+            try:
+                self._tell(facts)
+            except MicronovaError as error:
+                LOG.warning("Placement did not take %s: %s", facts.host, error.message)
+                self._later(facts)
+            except Exception:
+                LOG.exception("Telling placement of %s broke.", facts.host)
+                self._later(facts)
+
+    def _next(self) -> HostFacts | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._pending or self._closed)
+            if self._closed:
+                return None
+            return self._pending.pop(next(iter(self._pending)))
+
+    def _later(self, facts: HostFacts) -> None:
+        with self._changed:
+            self._pending.setdefault(facts.uuid, facts)
+            self._changed.wait_for(lambda: self._closed, timeout=RETRY_SECONDS)
+
+    def _tell(self, facts: HostFacts) -> None:
+        offer = (facts.host, inventory.inventories(facts), inventory.traits(facts))
+        if self._told.get(facts.uuid) == offer:
+            return
+        self._placement.ensure_provider(facts.uuid, facts.host)
+        self._placement.set_inventory(facts.uuid, offer[1])
+        self._placement.set_traits(facts.uuid, offer[2])
+        self._told[facts.uuid] = offer

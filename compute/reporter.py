@@ -1,0 +1,106 @@
+"""The outbox: reports go to the conductor in batches, in order, without a delay of their own.
+
+While one batch is on its way the next one gathers. Reports of one operation that gathered together
+become one. What can't be sent is kept and tried again; should the process die with it, the
+operation's lease runs out and its command comes again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+import oslo_messaging
+
+from common import rpc
+from common.context import internal
+from common.log import logger
+from common.messages import CONDUCTOR_TOPIC, Report
+
+LOG = logger(__name__)
+
+BATCH = 200
+RETRY_SECONDS = 1.0
+
+
+class Reporter:
+    """A thread and its queue."""
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        self._client = rpc.Client(transport, CONDUCTOR_TOPIC)
+        self._changed = threading.Condition()
+        self._queue: list[Report] = []
+        self._sending = False
+        self._closed = False
+        self._thread = threading.Thread(target=self._loop, name="compute-reporter", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """Send what is queued, for at most that long."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._queue and not self._sending, timeout=seconds)
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(seconds)
+
+    def report(self, report: Report) -> None:
+        """Queue a report; returns at once."""
+        with self._changed:
+            self._queue.append(report)
+            self._changed.notify_all()
+
+    def _loop(self) -> None:
+        while batch := self._next():
+            try:
+                reports = merged(batch)
+                self._client.cast(internal(), "report", reports=reports)
+            except Exception:
+                LOG.exception("%d reports could not be sent; they are kept.", len(batch))
+                self._put_back(batch)
+            else:
+                self._sent()
+
+    def _next(self) -> list[Report]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closed)
+            batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
+            self._sending = bool(batch)
+            return batch
+
+    def _sent(self) -> None:
+        with self._changed:
+            self._sending = False
+            self._changed.notify_all()
+
+    def _put_back(self, batch: list[Report]) -> None:
+        with self._changed:
+            self._queue[:0] = batch
+            self._sending = False
+            self._changed.wait_for(lambda: self._closed, timeout=RETRY_SECONDS)
+            if self._closed:
+                self._queue.clear()
+
+
+def merged(reports: Iterable[Report]) -> list[Report]:
+    """One report per operation and attempt: the last word on each step, and the outcome.
+
+    What follows an outcome belongs to another run of the command and stays apart.
+    """
+    found: list[Report] = []
+    open_at: dict[tuple[int, int, str], int] = {}
+    for report in reports:
+        key = (report.operation_id, report.attempt, report.host)
+        at = open_at.get(key)
+        if at is None:
+            at = open_at[key] = len(found)
+            found.append(report)
+        else:
+            steps = {step.sequence: step for step in (*found[at].steps, *report.steps)}
+            found[at] = replace(found[at], steps=tuple(steps.values()), outcome=report.outcome)
+        if report.outcome is not None:
+            del open_at[key]
+    return found

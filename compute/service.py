@@ -1,0 +1,98 @@
+"""One worker process: wires doors, work, observation, heartbeats and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import oslo_messaging
+from oslo_config import cfg
+
+from common import rpc
+from common.log import logger
+from common.messages import ANNOUNCE_TOPIC, COMPUTE_TOPIC, HostFacts
+from compute.facts import Board
+from compute.heartbeat import Heart
+from compute.hypervisor.port import Hypervisor
+from compute.manager import Announcer, Manager
+from compute.observe import Observer
+from compute.publisher import Placement, Publisher
+from compute.reporter import Reporter
+
+LOG = logger(__name__)
+
+
+class ComputeService:
+    """The agents of all hosts of the given clusters, in this process.
+
+    ``conf`` has ``compute.config`` registered, ``transport`` is of ``common.rpc``, ``placement``
+    is a ``placement.client.PlacementClient`` or None, when nothing is published.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        hypervisors: Sequence[Hypervisor],
+        placement: Placement | None,
+    ) -> None:
+        options = conf.compute
+        self.worker: str = options.worker
+        self._hypervisors = {one.cluster: one for one in hypervisors}
+        self._stop_seconds = options.stop_seconds
+        self._board = Board()
+        self._reporter = Reporter(transport)
+        self._publisher = Publisher(placement) if placement is not None else None
+        self._manager = Manager(
+            self._hypervisors, self._reporter.report, options.threads, options.shutdown_seconds
+        )
+        self._heart = Heart(
+            transport,
+            self.worker,
+            options.heartbeat_seconds,
+            self._board,
+            self._manager.pool.working,
+        )
+        self._manager.set_heart(self._heart)
+        self._servers = [
+            rpc.Server(transport, COMPUTE_TOPIC, self.worker, [self._manager]),
+            rpc.Server(
+                transport, ANNOUNCE_TOPIC, self.worker, [Announcer(self._heart)], workers=2
+            ),
+        ]
+        self._observers = [
+            Observer(one, self._board, options.observe_seconds, self._news) for one in hypervisors
+        ]
+
+    def start(self) -> None:
+        """Begin to work; returns at once. The first facts go out after the first look."""
+        self._reporter.start()
+        if self._publisher is not None:
+            self._publisher.start()
+        for server in self._servers:
+            server.start()
+        for observer in self._observers:
+            observer.start()
+        self._heart.start()
+        LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
+
+    def stop(self) -> None:
+        """Take no more messages, let operations end where they stand, send what is queued."""
+        self._heart.stop()
+        for observer in self._observers:
+            observer.stop()
+        for server in self._servers:
+            server.stop()
+        if not self._manager.pool.stop(self._stop_seconds):
+            LOG.warning("Operations did not end within %d s.", self._stop_seconds)
+        self._reporter.stop()
+        if self._publisher is not None:
+            self._publisher.stop()
+        for observer in self._observers:
+            observer.join(1)
+        for hypervisor in self._hypervisors.values():
+            hypervisor.close()
+
+    def _news(self, hosts: list[HostFacts]) -> None:
+        if self._publisher is not None:
+            self._publisher.publish(hosts)
+        self._heart.tick()

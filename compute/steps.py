@@ -1,0 +1,121 @@
+"""The step runner: do in order; on failure undo in reverse; report both.
+
+An undo runs for the failed step too, since a step may fail half done. ``do`` and ``undo`` look
+before they act, so each may run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from common.failures import RULES
+from common.log import logger
+from common.messages import Category, Failure
+from compute.hypervisor.port import Abandoned, Cancelled, Detail, HypervisorError, Removal
+from compute.job import Job
+from compute.journal import ERROR, SUCCESS
+
+LOG = logger(__name__)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an operation, as data."""
+
+    name: str
+    do: Callable[[], Detail]
+    undo: Callable[[], Removal] | None = None
+    undo_name: str = ""
+
+
+@dataclass(frozen=True)
+class Unwound:
+    """The sum of all undos."""
+
+    gone: bool = True
+    cleaned: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    remedy: str | None = None
+
+    def plus(self, removal: Removal) -> Unwound:
+        """With one more undo."""
+        return Unwound(
+            self.gone and removal.gone,
+            self.cleaned + removal.cleaned,
+            self.left + removal.left,
+            self.remedy or removal.remedy,
+        )
+
+
+def carry_out(job: Job, steps: Sequence[Step]) -> Failure | None:
+    """Run the steps; None when all went well, else why not and what was cleaned up.
+
+    ``Failure.clean`` speaks of the undos that ran; where none ran the flow knows better. Raises
+    Abandoned, having reported nothing more.
+    """
+    for position, step in enumerate(steps):
+        try:
+            job.check()
+            job.journal.begin(step.name)
+            detail = step.do()
+            job.journal.end(SUCCESS, detail)
+        except Abandoned:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, what was made must go
+            failed = as_error(error)
+            job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
+            return _failure(job, step.name, failed, _unwind(job, steps[: position + 1]))
+    return None
+
+
+def as_error(error: Exception) -> HypervisorError:
+    """Any error of a step as one with a category; a bug is logged with its traceback."""
+    if isinstance(error, HypervisorError):
+        return error
+    if isinstance(error, Cancelled):
+        return HypervisorError(
+            Category.CREATION_FAILED, "The operation was cancelled by a later one."
+        )
+    LOG.error("A step broke.", exc_info=error)
+    return HypervisorError(Category.CREATION_FAILED, f"A step broke: {type(error).__name__}.")
+
+
+def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
+    job.begin_unwinding()
+    unwound = Unwound()
+    for step in reversed(steps):
+        if step.undo is not None:
+            unwound = unwound.plus(_undo(job, step, step.undo))
+    return unwound
+
+
+def _undo(job: Job, step: Step, undo: Callable[[], Removal]) -> Removal:
+    job.journal.begin(step.undo_name)
+    try:
+        removal = undo()
+    except Abandoned:
+        raise
+    except Exception as error:  # noqa: BLE001 - told, and the other undos still run
+        failed = as_error(error)
+        job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
+        left = failed.left or (f"{step.undo_name}: {failed.message}",)
+        return Removal(False, (), left, failed.remedy)
+    detail = {"cleaned": list(removal.cleaned), "left": list(removal.left), **removal.detail}
+    job.journal.end(SUCCESS if removal.gone else ERROR, detail)
+    return removal
+
+
+def _failure(job: Job, step: str, error: HypervisorError, unwound: Unwound) -> Failure:
+    return Failure(
+        category=error.category,
+        message=error.message or RULES[error.category].operator,
+        step=step,
+        host=job.command.placed.host,
+        upid=error.upid,
+        log_tail=error.log_tail,
+        cleaned=unwound.cleaned,
+        clean=unwound.gone,
+        left=tuple(dict.fromkeys(error.left + unwound.left)),
+        remedy=error.remedy or unwound.remedy,
+    )

@@ -1,0 +1,79 @@
+"""Where jobs run: a pool of threads of their own; jobs on one VM id one after the other.
+
+Messages and heartbeats are served by other threads, so work never starves them.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import threading
+from collections.abc import Callable
+
+from common.messages import Destroy, Working
+from compute.job import Job
+
+
+class WorkPool:
+    """Jobs by VM id: the first of each runs, the others wait behind it."""
+
+    def __init__(self, threads: int, run: Callable[[Job], None]) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._lines: dict[tuple[str, int], collections.deque[Job]] = {}
+        self._closed = False
+        self._threads = concurrent.futures.ThreadPoolExecutor(threads, "compute-work")
+
+    def submit(self, job: Job) -> bool:
+        """Take a job; False when the operation is here already, and goes on as it was.
+
+        A destroy cancels every build of the same server before it.
+        """
+        command = job.command
+        with self._lock:
+            line = self._lines.setdefault(job.key, collections.deque())
+            for other in line:
+                if other.command.operation_id == command.operation_id:
+                    other.repeated(command)
+                    return False
+            if isinstance(command, Destroy):
+                for other in line:
+                    if other.command.server_uuid == command.server_uuid:
+                        other.cancel()
+            line.append(job)
+            if len(line) == 1 and not self._closed:
+                self._threads.submit(self._work, job)
+        return True
+
+    def working(self) -> tuple[Working, ...]:
+        """Signs of life of all jobs, waiting ones too."""
+        with self._lock:
+            return tuple(job.working() for line in self._lines.values() for job in line)
+
+    def stop(self, seconds: float) -> bool:
+        """Let jobs end where they stand; whether all did within the time."""
+        with self._idle:
+            self._closed = True
+            for line in self._lines.values():
+                for job in line:
+                    job.abandon()
+            done = self._idle.wait_for(lambda: not self._lines, timeout=seconds)
+        self._threads.shutdown(wait=done, cancel_futures=True)
+        return done
+
+    def _work(self, job: Job) -> None:
+        try:
+            self._run(job)
+        finally:
+            self._done(job)
+
+    def _done(self, job: Job) -> None:
+        with self._idle:
+            line = self._lines[job.key]
+            line.popleft()
+            if line and not self._closed:
+                self._threads.submit(self._work, line[0])
+            else:
+                del self._lines[job.key]
+                self._idle.notify_all()

@@ -20,6 +20,9 @@ from common.errors import Unavailable
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the parts; a child finds them there."""
 
+READY_FD = "{ready_fd}"
+"""In an argument: the number of the pipe, for programs that take it as an option."""
+
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing may be imported.
 _prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
@@ -92,7 +95,7 @@ class Child:
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(  # noqa: S603
-                self._command,
+                [part.replace(READY_FD, str(write)) for part in self._command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

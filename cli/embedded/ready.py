@@ -1,0 +1,98 @@
+"""When the embedded cloud is ready: every part was seen to work, through the doors users take."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import requests
+from keystoneauth1 import exceptions as ksa_exceptions
+
+from common import auth
+from common.context import internal
+from common.errors import Unavailable
+
+if TYPE_CHECKING:
+    from cli.services.wiring import Wiring
+
+TIMEOUT_SECONDS = 90
+_PAUSE_SECONDS = 0.1
+_REQUEST_SECONDS = 10
+
+
+class Readiness:
+    """Looks at each part until it works; `stopping` ends the looking."""
+
+    def __init__(self, wiring: Wiring, stopping: threading.Event) -> None:
+        self._wiring = wiring
+        self._stopping = stopping
+        self._session = auth.service_session(wiring.conf, "placement")
+        self._deadline = time.monotonic() + TIMEOUT_SECONDS
+        options = wiring.conf.embedded
+        self._base_url = options.base_url
+        self._hosts = options.hosts
+
+    def wait(self, tell: Callable[..., None]) -> None:
+        """Return when all works. Raises Unavailable with the part that doesn't."""
+        for text, look in (
+            ("waiting for the APIs", self._versions),
+            ("waiting for the conductor", self._conductor),
+            ("waiting for the hosts", self._known_hosts),
+            ("waiting for the hosts in placement", self._providers),
+        ):
+            tell(step=text)
+            self._until(look)
+
+    def _until(self, look: Callable[[], str | None]) -> None:
+        """Look again until nothing is missing."""
+        while True:
+            try:
+                missing = look()
+            except (requests.RequestException, ksa_exceptions.ClientException) as error:
+                missing = f"{type(error).__name__}: {error}".splitlines()[0]
+            if missing is None:
+                return
+            if time.monotonic() > self._deadline or self._stopping.wait(_PAUSE_SECONDS):
+                raise Unavailable(f"The cloud isn't ready: {missing}.")
+
+    def _versions(self) -> str | None:
+        for name in ("compute", "placement", "image", "network"):
+            answer = requests.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
+            if answer.status_code not in (200, 300):
+                return f"the {name} API answers {answer.status_code}"
+        return None
+
+    def _conductor(self) -> str | None:
+        try:
+            self._wiring.conductor_client.ping(internal())
+        except Unavailable as error:
+            return error.message
+        return None
+
+    def _known_hosts(self) -> str | None:
+        found = self._get("/compute/v2.1/os-hypervisors/detail")["hypervisors"]
+        up = sum(host["state"] == "up" for host in found)
+        return None if up >= self._hosts else f"{up} of {self._hosts} hosts are up"
+
+    def _providers(self) -> str | None:
+        found = self._get("/placement/allocation_candidates?resources=VCPU:1,MEMORY_MB:1")
+        offered = len(found["provider_summaries"])
+        if offered >= self._hosts or (self._published() and self._servers()):
+            return None
+        return f"placement offers {offered} of {self._hosts} hosts"
+
+    def _published(self) -> bool:
+        known = self._get("/placement/resource_providers")["resource_providers"]
+        return len(known) >= self._hosts
+
+    def _servers(self) -> bool:
+        """Return whether there are servers: a host that is full isn't offered."""
+        return bool(self._get("/compute/v2.1/servers?all_tenants=1&limit=1")["servers"])
+
+    def _get(self, path: str) -> Any:
+        # Placement needs a version in which candidates exist.
+        return self._session.get(
+            self._base_url + path, headers={"OpenStack-API-Version": "placement 1.36"}
+        ).json()

@@ -1,0 +1,135 @@
+"""What `micronova up` was asked for, and the configuration file that it makes of that.
+
+The file is all that the cloud process knows: the services read it as they read one that an
+operator wrote for separate processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from oslo_config import cfg
+
+from identity.private_file import write_private
+
+OPTIONS = [
+    cfg.StrOpt("base_url", help="Where the APIs of the embedded cloud are reached."),
+    cfg.IntOpt("hosts", default=1, min=1, help="Hosts that must be up before it is ready."),
+]
+
+FLAVORS = (
+    "1:m1.tiny:1:512:1",
+    "2:m1.small:1:2048:20",
+    "3:m1.medium:2:4096:40",
+    "4:m1.large:4:8192:80",
+    "5:m1.xlarge:8:16384:160",
+    "42:m1.nano:1:128:1",
+    "84:m1.micro:1:192:1",
+    "c1:cirros256:1:256:1",
+)
+"""ID:NAME:VCPUS:MEMORY_MIB:DISK_GIB, as OpenStack's development clouds have them."""
+
+SUBNETS = ("vmbr0=10.20.0.0/16", "vmbr1=10.21.0.0/16")
+
+Sections = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for on the command line."""
+
+    state_dir: Path
+    host: str
+    port: int
+    nodes: int
+    clusters: int
+    driver: str
+    speed: float
+    proxmox: tuple[str, ...] = ()
+    """URLs of a real cluster's nodes; empty: the simulator."""
+    token_file: Path | None = None
+    ca_file: Path | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulator runs."""
+        return self.driver == "proxmox" and not self.proxmox
+
+    @property
+    def advertised_host(self) -> str:
+        """The name that clients use."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+
+    def url(self, port: int) -> str:
+        """Return the base URL of a port, as clients use it."""
+        host = self.advertised_host
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare the options that `micronova up` writes for itself."""
+    conf.register_opts(OPTIONS, group="embedded")
+
+
+def write_configuration(
+    settings: Settings,
+    base_url: str,
+    credentials: Mapping[str, str],
+    driver: Sections,
+    *,
+    hosts: int,
+) -> Path:
+    """Write the configuration file, readable by its owner alone, and return its path."""
+    path = settings.state_dir / "micronova.conf"
+    write_private(path, render(sections(settings, base_url, credentials, driver, hosts)))
+    return path
+
+
+def sections(
+    settings: Settings,
+    base_url: str,
+    credentials: Mapping[str, str],
+    driver: Sections,
+    hosts: int,
+) -> Sections:
+    """Return the configuration as {section: {option: value}}.
+
+    `credentials` are keystoneauth1's login options of the services' user, `driver` is what the
+    driver needs, `hosts` how many hosts must be up before the cloud is ready.
+    """
+    state = settings.state_dir
+    database = f"sqlite:///{state}/cloud.sqlite"
+    made: Sections = {
+        "DEFAULT": {"transport_url": "micronova-local://embedded"},
+        "embedded": {"base_url": base_url, "hosts": str(hosts)},
+        "database": {"connection": database, "reader_connection": database},
+        "placement_database": {"connection": f"sqlite:///{state}/placement.sqlite"},
+        "keystone_authtoken": {
+            **credentials,
+            "www_authenticate_uri": credentials["auth_url"],
+            "service_token_roles": "service",
+            "service_token_roles_required": "true",
+        },
+        "placement": {**credentials, "endpoint_override": f"{base_url}/placement"},
+        "conductor": {"name": "embedded"},
+        "scheduler": {"name": "embedded"},
+        "compute": {"worker": "embedded", "driver": settings.driver},
+        "seed": {"flavors": ",".join(FLAVORS)},
+    }
+    if settings.simulated or settings.driver == "null":
+        made["networks"] = {"subnets": ",".join(SUBNETS)}
+    for section, values in driver.items():
+        made.setdefault(section, {}).update(values)
+    return made
+
+
+def render(made: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the text of a configuration file with these sections."""
+    lines = ["# Written by `micronova up` at every start; changes here are lost."]
+    for section, values in made.items():
+        lines += ["", f"[{section}]"]
+        # oslo.config would take "$" in a value for a reference.
+        lines += [f"{name} = {value.replace('$', '$$')}" for name, value in values.items()]
+    return "\n".join(lines) + "\n"

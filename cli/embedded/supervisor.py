@@ -1,0 +1,201 @@
+"""The embedded cloud's process tree: started step by step, watched, stopped in order.
+
+    micronova up ── simulator            simulated Proxmox clusters, unless a real one is used
+                 ├─ Keystone             gunicorn and its worker
+                 └─ cloud                gunicorn and its worker: every API, every service
+
+Children run in sessions of their own, so that Ctrl-C reaches this process alone, and die with it,
+however it ends. One that dies by itself ends the whole: whoever started `micronova up` starts it
+again. (A worker of gunicorn that dies is replaced by its master and ends nothing.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import signal
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cli.embedded.child import Child, ChildFailed, python
+from cli.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
+from cli.embedded.progress import Progress
+from cli.embedded.settings import Sections, Settings, write_configuration
+from common.errors import ConfigurationError
+from identity.clouds import service_credentials, write_client_files
+from identity.keystone import Keystone
+from identity.layout import catalog
+from identity.passwords import load_passwords
+
+SIMULATOR_SECONDS = 60
+PREPARATION_SECONDS = 120
+KEYSTONE_SECONDS = 60
+CLOUD_SECONDS = 120
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal asked for the end."""
+
+    def __init__(self, number: int, *, was_up: bool = False) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+        self.was_up = was_up
+
+
+class Supervisor:
+    """Starts and stops what the settings ask for; one use."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self._settings = settings
+        self._progress = progress
+        self._stack = contextlib.ExitStack()
+        self._watched: list[Child] = []
+        self._keystone: Keystone | None = None
+        self.base_url = ""
+        self.auth_url = ""
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def start(self) -> None:
+        """Start everything and return when it is ready.
+
+        Raises ConfigurationError or Unavailable, one line, for what is in the way.
+        """
+        settings, step = self._settings, self._progress.step
+        step(f"taking the ports, state in {settings.state_dir}")
+        listener = self._listen()
+        keystone = self._listen_identity(listener)
+        passwords = load_passwords(settings.state_dir)
+        credentials = service_credentials(keystone.auth_url, passwords)
+        driver = self._driver_sections()
+        write = functools.partial(
+            write_configuration, settings, self.base_url, credentials, driver
+        )
+        config_file = write(hosts=1)
+        preparation = self._child("preparation", "cli.embedded.prepare", str(config_file))
+        self._start_child(preparation)
+        if not settings.proxmox:
+            self._start_identity(keystone, passwords)
+        hosts = self._follow(preparation, PREPARATION_SECONDS)["hosts"]
+        if settings.proxmox:  # what people give may be wrong: seen before anything takes long
+            self._start_identity(keystone, passwords)
+        write(hosts=hosts)
+        self._start_cloud(config_file, listener)
+        write_client_files(settings.state_dir, keystone.auth_url, passwords)
+        self._progress.end()
+
+    def watch(self) -> None:
+        """Never return: raise Interrupted at a signal, ChildFailed when a child ended."""
+        # Blocked, a signal between a look and the wait isn't lost; and none disturbs the end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
+        while True:
+            for child in self._watched:
+                if child.pid is None:
+                    raise ChildFailed(
+                        f"The {child.name} ended ({child.exit_text()}); see {child.log_path}.",
+                        child=child.name,
+                    )
+            if self._keystone is not None and self._keystone.pid is None:
+                raise ChildFailed(f"Keystone ended; see {self._keystone.log_path}.")
+            number = signal.sigwaitinfo((*SIGNALS, signal.SIGCHLD)).si_signo
+            if number in SIGNALS:
+                raise Interrupted(number, was_up=True)
+
+    # --- parts
+
+    def _listen(self) -> socket.socket:
+        host, port = self._settings.host, self._settings.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            taken = socket.create_server((host, port), family=family, backlog=512)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise ConfigurationError(
+                    f"Port {port} on {host} is in use by another process; choose one with --port."
+                ) from error
+            reason = error.strerror or str(error)
+            raise ConfigurationError(f"Can't listen on {host} port {port}: {reason}.") from error
+        self._stack.callback(taken.close)
+        self.base_url = self._settings.url(int(taken.getsockname()[1]))
+        return taken
+
+    def _listen_identity(self, listener: socket.socket) -> Keystone:
+        settings = self._settings
+        port = int(listener.getsockname()[1]) + 1 if settings.port else 0
+        keystone = Keystone(
+            settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
+        )
+        keystone.listen()
+        self._stack.callback(keystone.stop)
+        self.auth_url = keystone.auth_url
+        return keystone
+
+    def _start_identity(self, keystone: Keystone, passwords: Mapping[str, str]) -> None:
+        def tell(text: str) -> None:
+            self._progress.step(f"Keystone: {text}")
+
+        keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, tell)
+        tell("starting")
+        keystone.start()
+        keystone.wait_ready(KEYSTONE_SECONDS)
+        self._keystone = keystone
+
+    def _driver_sections(self) -> Sections:
+        """Return what the driver needs to know, after the simulator runs if it is to."""
+        settings = self._settings
+        if settings.driver == "null":
+            return {"null": {"hosts": str(settings.nodes * settings.clusters)}}
+        if settings.proxmox:
+            return real_clusters(settings)
+        folder = settings.state_dir / "simulator"
+        child = self._child("simulator", "simulator", *simulator_arguments(settings, folder))
+        self._progress.step(f"simulating {settings.clusters} × {settings.nodes} Proxmox VE nodes")
+        self._start_child(child)
+        endpoints = self._follow(child, SIMULATOR_SECONDS)["endpoints"]
+        self._watched.append(child)
+        return simulated_clusters(folder, endpoints)
+
+    def _start_cloud(self, config_file: Path, listener: socket.socket) -> None:
+        number = listener.fileno()
+        child = self._child(
+            "cloud", "cli.embedded.cloud", str(config_file), str(number), pass_fds=(number,)
+        )
+        self._start_child(child)
+        self._follow(child, CLOUD_SECONDS)
+        self._watched.append(child)
+
+    def _child(
+        self, name: str, module: str, *arguments: str, pass_fds: tuple[int, ...] = ()
+    ) -> Child:
+        log = self._settings.state_dir / "log" / f"{name}.log"
+        return Child(name, python(module, *arguments), log, pass_fds=pass_fds)
+
+    def _start_child(self, child: Child) -> None:
+        """Start it; it will be stopped before all that was started earlier."""
+        child.start()
+        self._stack.callback(child.stop)
+
+    def _follow(self, child: Child, seconds: float) -> dict[str, Any]:
+        """Show the child's steps until it is ready; return what it then says."""
+        message: dict[str, Any] = {}
+        for message in child.messages(seconds):
+            if "step" in message:
+                self._progress.step(message["step"])
+        return message
+
+
+def interrupt(number: int, _frame: FrameType | None) -> None:
+    """Handle a signal during the start: end it."""
+    for each in SIGNALS:  # the end has begun; it isn't to be interrupted
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(number)

@@ -1,0 +1,64 @@
+"""The configuration of every service: which modules declare options, read once, passed down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+
+from common import auth, config, log, quotas, rpc
+from common.errors import ConfigurationError
+
+VARIABLE = "MICRONOVA_CONFIG"
+"""Names the configuration files of WSGI processes, separated by colons."""
+
+DEFAULT_FILE = "/etc/micronova/micronova.conf"
+
+CLIENT_GROUPS: tuple[str, ...] = ("placement",)
+"""Groups in which services log in to another one."""
+
+
+def registers() -> Iterable[config.Register]:
+    """Return what declares the options of all services."""
+    import api.config
+    import api.policy
+    import compute.config
+    import conductor.config
+    import db.engine
+    import identity.keystone
+    import placement.config
+    import scheduler.config
+
+    return (
+        log.register,
+        rpc.register,
+        auth.register,
+        *(lambda conf, group=group: auth.register_client(conf, group) for group in CLIENT_GROUPS),
+        db.engine.register,
+        quotas.register,
+        api.policy.register,
+        api.config.register,
+        conductor.config.register,
+        scheduler.config.register,
+        compute.config.register,
+        placement.config.register,
+        identity.keystone.register,
+    )
+
+
+def load(files: Sequence[str]) -> cfg.ConfigOpts:
+    """Return the configuration that these files hold, options of every service declared.
+
+    Raises ConfigurationError, one line, for a missing file or a value that isn't allowed.
+    """
+    missing = [name for name in files if not Path(name).is_file()]
+    if missing:
+        raise ConfigurationError(f"There is no configuration file {missing[0]}.")
+    return config.load(registers(), files=files)
+
+
+def files_of_environment() -> list[str]:
+    """Return the files that `MICRONOVA_CONFIG` names, or the default one."""
+    return [name for name in os.environ.get(VARIABLE, DEFAULT_FILE).split(":") if name]

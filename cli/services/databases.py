@@ -1,0 +1,75 @@
+"""Both databases: brought up to date, compared with this release, and the API's own role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from sqlalchemy.engine import make_url
+
+from common.errors import ConfigurationError
+
+
+def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
+    """Return {database: URL with write access}, those that are configured."""
+    found = {
+        "cloud": conf.database.connection,
+        "placement": conf.placement_database.connection,
+    }
+    return {name: url for name, url in found.items() if url}
+
+
+def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")) -> list[str]:
+    """Bring the named databases up to date; return those that were. It may run at any time.
+
+    Raises ConfigurationError when none is configured.
+    """
+    import db.migrate
+    import placement.db.migrate
+
+    upgrades: Mapping[str, Callable[[str], object]] = {
+        "cloud": db.migrate.upgrade,
+        "placement": placement.db.migrate.upgrade,
+    }
+    found = {name: url for name, url in urls(conf).items() if name in names}
+    if not found:
+        raise ConfigurationError("The configuration names no database to upgrade.")
+    for name, url in found.items():
+        upgrades[name](url)
+    return list(found)
+
+
+def check(
+    conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")
+) -> dict[str, str | None]:
+    """Return {database: what is wrong with it, or None} for those that are configured."""
+    import db.migrate
+    import placement.db.migrate
+
+    checks: Mapping[str, Callable[[str], str | None]] = {
+        "cloud": db.migrate.check,
+        "placement": placement.db.migrate.check,
+    }
+    return {name: checks[name](url) for name, url in urls(conf).items() if name in names}
+
+
+def grant_reader(url: str, role: str) -> None:
+    """Let the role read the cloud database at `url`, and nothing else (PostgreSQL).
+
+    Raises ConfigurationError for another kind of database, where this isn't how it is done.
+    """
+    if make_url(url).get_backend_name() != "postgresql":
+        raise ConfigurationError("A reader role is a matter of PostgreSQL.")
+    engine = sa.create_engine(url)
+    quoted = engine.dialect.identifier_preparer.quote_identifier(role)
+    try:
+        with engine.begin() as connection:
+            for statement in (
+                f"GRANT USAGE ON SCHEMA public TO {quoted}",
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {quoted}",
+                f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {quoted}",
+            ):
+                connection.exec_driver_sql(statement)
+    finally:
+        engine.dispose()

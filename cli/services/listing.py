@@ -1,0 +1,87 @@
+"""A configuration as text, options and values, without its secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from oslo_config import cfg
+
+MASK = "***"
+
+_SECRET_WORDS = ("password", "secret", "private_key", "auth_token")
+
+
+def groups(conf: cfg.ConfigOpts) -> dict[str, dict[str, cfg.Opt]]:
+    """Return every option that is declared on `conf`: {group: {name: option}}, sorted."""
+    found = {"DEFAULT": {name: info["opt"] for name, info in conf._opts.items()}}
+    for group in conf._groups.values():
+        found[group.name] = {name: info["opt"] for name, info in group._opts.items()}
+    return {
+        group: dict(sorted(found[group].items()))
+        for group in sorted(found, key=lambda name: (name != "DEFAULT", name))
+    }
+
+
+def lines(conf: cfg.ConfigOpts, *, defaults: bool) -> Iterator[str]:
+    """Yield the lines of a configuration file with the values that hold, secrets masked."""
+    first = True
+    for group, options in groups(conf).items():
+        section = conf if group == "DEFAULT" else conf[group]
+        shown = [
+            (name, option)
+            for name, option in options.items()
+            if (defaults or is_set(conf, group, name))
+            and not isinstance(option, cfg.SubCommandOpt)
+        ]
+        if not shown:
+            continue
+        if not first:
+            yield ""
+        first = False
+        yield f"[{group}]"
+        for name, option in shown:
+            yield f"{name} = {text(option, section[name])}"
+
+
+def is_set(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    """Return whether a file, or whoever started the process, gave the option a value."""
+    where = conf.get_location(name, None if group == "DEFAULT" else group)
+    return where is not None and where.location is not cfg.Locations.opt_default
+
+
+def text(option: cfg.Opt, value: Any) -> str:
+    """Return a value as it is written in a file; a secret one masked."""
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ",".join(text(option, one) for one in value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{text(option, one)}" for key, one in value.items())
+    plain = str(value)
+    if "://" in plain:
+        return without_password(plain)
+    if option.secret or any(word in option.dest for word in _SECRET_WORDS):
+        return MASK
+    return plain
+
+
+def without_password(url: str) -> str:
+    """Return a URL with its passwords masked; it may name several hosts, as a transport's does.
+
+    >>> without_password("rabbit://u:p@h1:1,u:q@h2:2/v")
+    'rabbit://u:***@h1:1,u:***@h2:2/v'
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    hosts = [_masked_host(host) for host in parts.netloc.split(",")]
+    return urlunsplit(parts._replace(netloc=",".join(hosts)))
+
+
+def _masked_host(host: str) -> str:
+    login, at, name = host.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{user}{colon}{MASK}{at}{name}" if colon else host

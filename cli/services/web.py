@@ -1,0 +1,24 @@
+"""The WSGI applications of this process, made from the configuration that it was given."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from cli.services import configuration, wiring
+from cli.services.mount import Mount
+from common import log
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+
+@functools.cache
+def application(name: str) -> WSGIApplication:
+    """Return one API, or with ``all`` every one below its name; each is made once."""
+    conf = configuration.load(configuration.files_of_environment())
+    log.setup(conf, name)
+    process = wiring.Wiring(conf)
+    if name == "all":
+        return Mount({path: make(process) for path, make in wiring.APIS.items()})
+    return wiring.APIS[name](process)

@@ -1,0 +1,143 @@
+"""What each service is wired to. The embedded cloud and separate processes use the same."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from oslo_config import cfg
+
+from common import auth, rpc
+from common.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+    import oslo_messaging
+    import sqlalchemy as sa
+    from keystoneauth1.session import Session
+
+    from conductor.client import ConductorClient
+    from placement.client import PlacementClient
+
+
+class Service(Protocol):
+    """A service that answers messages."""
+
+    def start(self) -> None:
+        """Begin; return at once."""
+
+    def stop(self) -> None:
+        """Take no more work, end what is taken."""
+
+
+class Wiring:
+    """The collaborators of one process, each made once, when first needed."""
+
+    def __init__(self, conf: cfg.ConfigOpts, placement_session: Session | None = None) -> None:
+        """`placement_session` replaces the session that `[placement]` describes."""
+        self.conf = conf
+        self._placement_session = placement_session
+
+    @functools.cached_property
+    def transport(self) -> oslo_messaging.Transport:
+        """The message bus."""
+        return rpc.transport(self.conf)
+
+    @functools.cached_property
+    def placement(self) -> PlacementClient:
+        """The client of placement."""
+        from placement.client import PlacementClient
+
+        return PlacementClient(auth.adapter(self.conf, "placement", self._placement_session))
+
+    @functools.cached_property
+    def conductor_client(self) -> ConductorClient:
+        """The client of the conductor."""
+        from conductor.client import ConductorClient
+
+        return ConductorClient(self.transport)
+
+    @functools.cached_property
+    def reader(self) -> sa.Engine:
+        """The cloud database, read-only. Raises ConfigurationError when it isn't named."""
+        from db import engine
+
+        options = self.conf.database
+        if not options.reader_connection:
+            raise ConfigurationError("[database] reader_connection is not set.")
+        return engine.reader(options.reader_connection, options.pool_size)
+
+
+def conductor(wiring: Wiring) -> Service:
+    """Make a conductor."""
+    from conductor.service import ConductorService
+
+    return ConductorService(wiring.conf, wiring.transport, wiring.placement)
+
+
+def scheduler(wiring: Wiring) -> Service:
+    """Make a scheduler."""
+    from scheduler.service import SchedulerService
+
+    return SchedulerService(wiring.conf, wiring.transport, wiring.placement)
+
+
+def compute(wiring: Wiring) -> Service:
+    """Make a worker with the agents of the configured hosts."""
+    from compute.drivers import hypervisors
+    from compute.service import ComputeService
+
+    return ComputeService(
+        wiring.conf, wiring.transport, hypervisors(wiring.conf), wiring.placement
+    )
+
+
+SERVICES: Mapping[str, Callable[[Wiring], Service]] = {
+    "conductor": conductor,
+    "scheduler": scheduler,
+    "compute": compute,
+}
+
+
+def compute_api(wiring: Wiring) -> WSGIApplication:
+    """Make the compute API."""
+    from api.compute.app import make_app
+
+    return _wsgi(make_app(wiring.conf, wiring.conductor_client, wiring.reader))
+
+
+def image_api(wiring: Wiring) -> WSGIApplication:
+    """Make the image API."""
+    from api.image.app import make_app
+
+    return _wsgi(make_app(wiring.conf, wiring.reader))
+
+
+def network_api(wiring: Wiring) -> WSGIApplication:
+    """Make the network API."""
+    from api.network.app import make_app
+
+    return _wsgi(make_app(wiring.conf, wiring.reader))
+
+
+def placement_api(wiring: Wiring) -> WSGIApplication:
+    """Make placement."""
+    from placement.app import make_app
+
+    return _wsgi(make_app(wiring.conf))
+
+
+APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
+    "compute": compute_api,
+    "placement": placement_api,
+    "image": image_api,
+    "network": network_api,
+}
+"""{name, which is also the path in the embedded cloud: what makes the application}."""
+
+
+def _wsgi(app: Any) -> WSGIApplication:
+    made: WSGIApplication = app
+    return made

@@ -23,6 +23,11 @@ class ConductorClient:
     def __init__(self, transport: oslo_messaging.Transport) -> None:
         self._rpc = rpc.Client(transport, CONDUCTOR_TOPIC)
 
+    def ping(self, ctxt: RequestContext) -> str:
+        """Return the name of the conductor that answers. Raises Unavailable when none does."""
+        name: str = self._rpc.call(ctxt, "ping")
+        return name
+
     # --- servers
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:

@@ -93,7 +93,8 @@ SEED_OPTIONS = [
     cfg.ListOpt(
         "flavors",
         default=[],
-        help="Flavors that are made when there is none at all: NAME:VCPUS:MEMORY_MIB:DISK_GIB.",
+        help="Flavors that are made when there is none at all: [ID:]NAME:VCPUS:"
+        "MEMORY_MIB:DISK_GIB.",
     ),
 ]
 

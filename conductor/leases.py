@@ -54,9 +54,25 @@ def due(
         )
     )
     rows = connection.execute(
-        sa.select(*ledger._FIELDS).where(columns.id.in_(ids)).order_by(columns.id)
+        sa.select(*ledger.FIELDS).where(columns.id.in_(ids)).order_by(columns.id)
     )
-    return [ledger.from_row(row) for row in rows]
+    return [ledger.from_row(row._mapping) for row in rows]
+
+
+def confirm(
+    connection: sa.Connection, operation: Operation, owner: str, lease_seconds: float
+) -> bool:
+    """Renew our own lease; False when somebody else has taken it meanwhile."""
+    renewed = connection.execute(
+        operations.update()
+        .where(
+            operations.c.id == operation.id,
+            operations.c.lease_owner == owner,
+            operations.c.attempt == operation.attempt,
+        )
+        .values(lease_expires_at=clock.after(lease_seconds))
+    )
+    return renewed.rowcount == 1
 
 
 def hand_over(

@@ -28,6 +28,6 @@ class SchedulerClient:
             Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
         )
 
-    def note_build(self, ctxt: RequestContext, host: str, *, ok: bool) -> None:
-        """Tell every scheduler how a build on a host ended."""
-        self._rpc.cast(ctxt, "note_build", fanout=True, host=host, ok=ok)
+    def note_failure(self, ctxt: RequestContext, host: str) -> None:
+        """Tell every scheduler that a build failed on a host."""
+        self._rpc.cast(ctxt, "note_failure", fanout=True, host=host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from common.messages import Heartbeat, HostFacts
@@ -64,16 +64,6 @@ class HostTable:
         """A build failed there."""
         with self._lock:
             self._failures[host] = _Failures(self._decayed(host, now) + 1.0, now)
-
-    def note_success(self, host: str) -> None:
-        """A build succeeded there: what failed before no longer counts."""
-        with self._lock:
-            self._failures.pop(host, None)
-
-    def missing(self, uuids: Iterable[str]) -> bool:
-        """Whether nothing is known of one of these providers."""
-        with self._lock:
-            return any(uuid not in self._facts for uuid in uuids)
 
     def all(self, now: datetime.datetime) -> dict[str, Host]:
         """Every known host by provider UUID, without what placement knows."""

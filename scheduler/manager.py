@@ -29,12 +29,9 @@ class SchedulerManager:
             tuple(wire.load(Alternate, item) for item in alternates),
         )
 
-    def note_build(self, ctxt: RequestContext, host: str, ok: bool) -> None:
-        """A build on a host ended."""
-        if ok:
-            self._table.note_success(host)
-        else:
-            self._table.note_failure(host, clock.utcnow())
+    def note_failure(self, ctxt: RequestContext, host: str) -> None:
+        """A build failed on a host."""
+        self._table.note_failure(host, clock.utcnow())
 
 
 class HostFactsManager:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import oslo_messaging
 import stevedore
@@ -69,7 +70,7 @@ def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
     }
 
 
-def _load(group: str, name: str) -> Filter | Weigher:  # type: ignore[type-var]
+def _load(group: str, name: str) -> Any:
     try:
         return stevedore.DriverManager(group, name, warn_on_missing_entrypoint=False).driver
     except stevedore.exception.NoMatches as error:

@@ -183,6 +183,12 @@ def create_ports(
     return made
 
 
+def check_address(connection: sa.Connection, network_id: str, fixed_ip: str) -> None:
+    """Raises Conflict when the address is in use, Invalid when it is in none of the subnets."""
+    rows = connection.execute(sa.select(subnets).where(subnets.c.network_id == network_id)).all()
+    _fixed(connection, rows, fixed_ip)
+
+
 def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
     """Give the server's ports and addresses back."""
     connection.execute(ports.delete().where(ports.c.server_uuid == server_uuid))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,8 +65,10 @@ class Operation:
         return RequestContext.from_wire({**self.context, "server_uuid": self.server_uuid})
 
 
-_FIELDS = [operations.c[item.name] for item in dataclasses.fields(Operation)]
+#: the columns of an Operation
+FIELDS = [operations.c[item.name] for item in dataclasses.fields(Operation)]
 _PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
+_NAMES = [item.name for item in dataclasses.fields(Operation)]
 _TUPLES = ("alternates", "failed_hosts", "nics")
 
 
@@ -76,9 +78,9 @@ def _plan(data: Mapping[str, Any]) -> Plan:
     return Plan(**known)
 
 
-def from_row(row: sa.Row[Any]) -> Operation:
-    """An operation from its row."""
-    values = dict(row._mapping)
+def from_row(row: Mapping[Any, Any]) -> Operation:
+    """An operation from the mapping of its row, which may have more columns."""
+    values = {name: row[name] for name in _NAMES}
     values["plan"] = _plan(values["plan"])
     return Operation(**values)
 
@@ -97,38 +99,51 @@ class NewOperation:
     plan: Plan = field(default_factory=Plan)
 
 
-def insert(connection: sa.Connection, ctxt: RequestContext, new: NewOperation) -> int:
-    """Write the intent; the inserting conductor holds the first lease. Returns its id."""
+def insert(
+    connection: sa.Connection, ctxt: RequestContext, new: Sequence[NewOperation]
+) -> list[Operation]:
+    """Write the intents, in one statement; the inserting conductor holds the first lease."""
     now = clock.utcnow()
-    result = connection.execute(
-        operations.insert(),
-        {
-            "server_uuid": new.server_uuid,
-            "project_id": new.project_id,
-            "user_id": ctxt.user_id or "",
-            "request_id": ctxt.request_id,
-            "global_request_id": ctxt.global_request_id,
-            "action": new.action,
-            "state": OperationState.RUNNING,
-            "attempt": 1,
-            "lease_owner": new.owner,
-            "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
-            "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
-            "context": ctxt.to_wire(),
-            "params": dict(new.params),
-            "plan": dataclasses.asdict(new.plan),
-            "started_at": now,
-            "updated_at": now,
-        },
-    )
-    key: Any = result.inserted_primary_key
-    return int(key[0])
+    rows = [_row(ctxt, item, now) for item in new]
+    keys = connection.execute(
+        operations.insert().returning(operations.c.id, sort_by_parameter_order=True), rows
+    ).scalars()
+    return [
+        Operation(
+            id=key,
+            **{name: row[name] for name in _NAMES if name not in {"id", "plan"}},
+            plan=item.plan,
+        )
+        for key, row, item in zip(keys, rows, new, strict=True)
+    ]
+
+
+def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dict[str, Any]:
+    return {
+        "server_uuid": new.server_uuid,
+        "project_id": new.project_id,
+        "user_id": ctxt.user_id or "",
+        "request_id": ctxt.request_id,
+        "global_request_id": ctxt.global_request_id,
+        "action": new.action,
+        "state": OperationState.RUNNING,
+        "attempt": 1,
+        "lease_owner": new.owner,
+        "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
+        "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
+        "context": ctxt.to_wire(),
+        "params": dict(new.params),
+        "plan": dataclasses.asdict(new.plan),
+        "message": None,
+        "started_at": now,
+        "updated_at": now,
+    }
 
 
 def get(connection: sa.Connection, operation_id: int) -> Operation | None:
     """An operation by its id."""
-    row = connection.execute(sa.select(*_FIELDS).where(operations.c.id == operation_id)).first()
-    return None if row is None else from_row(row)
+    row = connection.execute(sa.select(*FIELDS).where(operations.c.id == operation_id)).first()
+    return None if row is None else from_row(row._mapping)
 
 
 def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:

@@ -80,3 +80,12 @@ def alive(
     if foreign or server.deleted_at is not None:
         raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
     return server
+
+
+def change(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> None:
+    """Change what is no state (name, metadata, tags …); states are moved by ``lifecycle``."""
+    connection.execute(
+        servers.update()
+        .where(servers.c.id == server.id)
+        .values({servers.c[key]: value for key, value in values.items()})
+    )

@@ -1,0 +1,97 @@
+"""What every flow of the conductor works with, and how it ends or postpones an operation."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from common import failures
+from common.errors import StaleTransition
+from common.messages import Failure, Outcome, Placed
+from common.states import OperationState
+from compute.client import ComputeClient
+from conductor import leases
+from conductor.store import operations as ledger
+from conductor.store import registry
+from conductor.store.operations import Operation
+from conductor.store.transactions import Store
+from db.schema import operations
+from placement.client import PlacementClient
+from scheduler.client import SchedulerClient
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The collaborators of one conductor."""
+
+    conf: cfg.ConfigOpts
+    name: str
+    store: Store
+    scheduler: SchedulerClient
+    compute: ComputeClient
+    placement: PlacementClient
+    quota: Mapping[str, int]
+    """Default limits."""
+    wake: Callable[[], None]
+    """Have operations looked for that are due now."""
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease lasts without a sign of life."""
+        return float(self.conf.conductor.lease_seconds)
+
+    def worker_of(self, connection: sa.Connection, host: str) -> str | None:
+        """The worker that carries the host's agent now; None while it is down."""
+        down = registry.silent(connection, registry.COMPUTE, self.conf.conductor.host_down_seconds)
+        return None if host in down else registry.workers(connection, [host]).get(host)
+
+    def wait(self, operation: Operation, seconds: float) -> None:
+        """Nobody's for about that long (with jitter, so that many don't come back at once)."""
+        pause = seconds * random.uniform(0.8, 1.2)  # noqa: S311
+        self.store.run(lambda c: leases.postpone(c, operation.id, pause))
+
+
+def placed(operation: Operation) -> Placed | None:
+    """Where the plan puts the VM, once a VMID is reserved."""
+    plan = operation.plan
+    if plan.host is None or plan.vmid is None:
+        return None
+    return Placed(plan.host, plan.cluster or "", plan.node or "", plan.vmid)
+
+
+def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
+    """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
+
+    What an agent still reports of the old attempt no longer counts.
+    """
+    changed = connection.execute(
+        operations.update()
+        .where(operations.c.id == operation.id, operations.c.attempt == operation.attempt)
+        .values(attempt=operation.attempt + 1)
+    )
+    if changed.rowcount != 1:
+        raise StaleTransition(operation_id=operation.id)
+    return dataclasses.replace(operation, attempt=operation.attempt + 1)
+
+
+def backoff(count: int) -> float:
+    """Seconds to pause before the try after the ``count``-th."""
+    return float(failures.backoff_seconds(count))
+
+
+def failure_of(outcome: Outcome) -> Failure:
+    """The failure of an outcome that wasn't ok."""
+    if outcome.failure is None:
+        raise ValueError("an outcome that is not ok must carry its failure")
+    return outcome.failure
+
+
+def unwind_later(connection: sa.Connection, operation: Operation, message: str) -> None:
+    """What the operation made is still there, or may be: it stays open until it is seen gone."""
+    ledger.save(connection, operation.id, state=OperationState.UNWINDING, message=message)
+    leases.postpone(connection, operation.id, backoff(1))

@@ -1,0 +1,130 @@
+"""A delete: destroy the VM, see it gone, then give everything back.
+
+It may begin in any state and takes the server over from whatever was being done. A delete that
+can't be finished in time shows as ERROR with its fault, and goes on in the background.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common import clock
+from common.messages import Category, Destroy, Failure, Outcome, Placed
+from common.states import OperationState, VmState
+from conductor import leases, lifecycle
+from conductor.cloud import Cloud, backoff, failure_of, next_attempt
+from conductor.store import networks, servers, vmids
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.unwind import Unwinding
+
+
+class Delete:
+    """The flow of the action ``delete``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._unwinding = Unwinding(cloud)
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Send the command, or finish at once where no VM was ever asked for."""
+        server = self._mine(operation)
+        if server is None:
+            return
+        if server.host is None or server.vmid is None:
+            self._finish(operation, server)
+            return
+        worker = self._unwinding.take_to(operation, server.host)
+        if worker is None:
+            text = f"The agent of host {server.host} does not answer."
+            self._failed(operation, server, Failure(Category.NODE_UNHEALTHY, text))
+            return
+        timeout = self._cloud.conf.conductor.action_timeout_seconds
+        where = Placed(server.host, server.cluster or "", server.node or "", server.vmid)
+        self._cloud.compute.destroy(
+            operation.ctxt,
+            worker,
+            Destroy(operation.id, operation.attempt, server.uuid, where, clock.after(timeout)),
+        )
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """The agent has seen it gone, or could not."""
+        server = self._mine(operation)
+        if server is None:
+            return
+        if outcome.gone:
+            self._finish(operation, server)
+        else:
+            self._failed(operation, server, failure_of(outcome))
+
+    def overtaken(self, operation: Operation) -> None:
+        """Another delete has the server now."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if server.operation_id != operation.id:
+            self._close(operation)
+
+    def _close(self, operation: Operation) -> None:
+        self._cloud.store.run(
+            lambda c: ledger.close(c, operation.id, OperationState.FAILED, "Overtaken.")
+        )
+
+    def _mine(self, operation: Operation) -> Server | None:
+        """The server, unless this delete is over or another one has it."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if operation.state in {OperationState.DONE, OperationState.FAILED}:
+            return None
+        if server.operation_id != operation.id or server.deleted_at is not None:
+            self._close(operation)
+            return None
+        return server
+
+    def _finish(self, operation: Operation, server: Server) -> None:
+        self._cloud.placement.release(operation.ctxt, server.uuid)
+
+        def work(connection: sa.Connection) -> None:
+            now = clock.utcnow()
+            if server.vmid is not None and server.cluster is not None:
+                vmids.free(connection, server.cluster, server.vmid)
+            networks.delete_ports(connection, server.uuid)
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState.DELETED,
+                task_state=None,
+                power_state=0,
+                addresses=[],
+                deleted_at=now,
+                terminated_at=now,
+            )
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+
+    def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
+        """Try again later; once it takes too long, say so."""
+        late = operation.deadline is not None and operation.deadline < clock.utcnow()
+
+        def work(connection: sa.Connection) -> None:
+            ledger.record_failure(connection, operation, failure)
+            following = next_attempt(connection, operation)
+            if late and server.vm_state != VmState.ERROR:
+                lifecycle.move(
+                    connection,
+                    server,
+                    operation_id=operation.id,
+                    vm_state=VmState.ERROR,
+                    task_state=None,
+                )
+                ledger.save(
+                    connection,
+                    operation.id,
+                    state=OperationState.UNWINDING,
+                    message=failure.message,
+                )
+            leases.postpone(connection, following.id, backoff(operation.attempt))
+
+        self._cloud.store.run(work)

@@ -1,0 +1,101 @@
+"""What the guest finds on its config drive, in OpenStack's formats. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.messages import ConfigDrive, Nic
+from conductor.store.servers import Server
+
+
+def config_drive(server: Server, nics: Sequence[Nic], admin_password: str | None) -> ConfigDrive:
+    """Metadata, network data and user data of one server."""
+    return ConfigDrive(
+        meta_data=_meta_data(server, admin_password),
+        network_data=network_data(nics),
+        vendor_data={},
+        user_data=server.user_data,
+    )
+
+
+def _meta_data(server: Server, admin_password: str | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "uuid": server.uuid,
+        "name": server.name,
+        "hostname": server.hostname,
+        "launch_index": server.launch_index,
+        "availability_zone": server.availability_zone,
+        "project_id": server.project_id,
+        "meta": dict(server.meta),
+        "devices": [],
+    }
+    if server.public_key:
+        name = server.key_name or "key"
+        data["public_keys"] = {name: server.public_key}
+        data["keys"] = [{"name": name, "type": "ssh", "data": server.public_key}]
+    if admin_password:
+        data["admin_pass"] = admin_password
+    return data
+
+
+def network_data(nics: Sequence[Nic]) -> dict[str, Any]:
+    """OpenStack's ``network_data.json``: one link an interface, its address, the name servers."""
+    services = [{"type": "dns", "address": address} for nic in nics for address in nic.dns]
+    return {
+        "links": [
+            {
+                "id": f"interface{position}",
+                "type": "phy",
+                "ethernet_mac_address": nic.mac,
+                "mtu": nic.mtu,
+                "vif_id": nic.port_id,
+            }
+            for position, nic in enumerate(nics)
+        ],
+        "networks": [_network(position, nic) for position, nic in enumerate(nics)],
+        "services": [item for index, item in enumerate(services) if item not in services[:index]],
+    }
+
+
+def _network(position: int, nic: Nic) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "id": f"network{position}",
+        "link": f"interface{position}",
+        "network_id": nic.network_id,
+    }
+    if nic.ip is None or nic.cidr is None:
+        return {**data, "type": "ipv4_dhcp"}
+    network = ipaddress.ip_network(nic.cidr)
+    any_network, any_mask = ("0.0.0.0", "0.0.0.0") if network.version == 4 else ("::", "::")
+    routes = (
+        [{"network": any_network, "netmask": any_mask, "gateway": nic.gateway}]
+        # Only the first interface has the default route, as two would be a race in the guest.
+        if nic.gateway and position == 0
+        else []
+    )
+    return {
+        **data,
+        "type": f"ipv{network.version}",
+        "ip_address": nic.ip,
+        "netmask": str(network.netmask),
+        "routes": routes,
+        "services": [{"type": "dns", "address": address} for address in nic.dns],
+    }
+
+
+def addresses(nics: Sequence[Nic]) -> list[Mapping[str, Any]]:
+    """What the server's record keeps of its addresses, in the order of the interfaces."""
+    return [
+        {
+            "network": nic.network_name,
+            "network_id": nic.network_id,
+            "port_id": nic.port_id,
+            "ip": nic.ip,
+            "mac": nic.mac,
+            "version": ipaddress.ip_address(nic.ip).version,
+        }
+        for nic in nics
+        if nic.ip is not None
+    ]

@@ -1,0 +1,92 @@
+"""A conductor process: RPC server, runner, and what is put in order at its start."""
+
+from __future__ import annotations
+
+import oslo_messaging
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from common import auth, liveness, quotas, rpc
+from common.errors import ConfigurationError
+from common.messages import CONDUCTOR_TOPIC
+from compute.client import ComputeClient
+from conductor.cloud import Cloud
+from conductor.create import Create
+from conductor.delete import Delete
+from conductor.manager import CatalogDoors, ServerDoors, ServiceDoors
+from conductor.messages import NewFlavor
+from conductor.power import COMMANDS, PowerFlow
+from conductor.reports import Reports
+from conductor.runner import Flow, Runner
+from conductor.store import catalog, networks
+from conductor.store.transactions import Store
+from db import engine
+from placement.client import PlacementClient
+from scheduler.client import SchedulerClient
+
+
+class ConductorService:
+    """Starts and stops one conductor."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        placement: PlacementClient | None = None,
+    ) -> None:
+        if not conf.database.connection:
+            raise ConfigurationError("[database] connection is not set.")
+        name = conf.conductor.name or liveness.process_name()
+        url, pool = conf.database.connection, conf.database.pool_size
+        self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
+        self._conf = conf
+        flows: dict[str, Flow] = {}
+        self.runner = Runner(conf, self.store, name, flows)
+        cloud = Cloud(
+            conf=conf,
+            name=name,
+            store=self.store,
+            scheduler=SchedulerClient(transport),
+            compute=ComputeClient(transport),
+            placement=placement or PlacementClient(auth.adapter(conf, "placement")),
+            quota=quotas.defaults(conf),
+            wake=self.runner.wake,
+        )
+        flows |= {"create": Create(cloud), "delete": Delete(cloud)}
+        flows |= dict.fromkeys(COMMANDS, PowerFlow(cloud))
+        doors = [
+            ServerDoors(cloud, self.runner),
+            CatalogDoors(cloud),
+            ServiceDoors(cloud, Reports(cloud, self.runner)),
+        ]
+        self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
+        self._beat = liveness.Beat(transport, "nova-conductor", name)
+
+    def start(self) -> None:
+        """Put configured subnets and flavors in place, then listen and work."""
+        self.store.run(self._seed)
+        self._server.start()
+        self.runner.start()
+        self._beat.start()
+
+    def stop(self) -> None:
+        """Take no more requests, finish what is being done; the rest stays in the ledger."""
+        self._beat.stop()
+        self._server.stop()
+        self.runner.stop()
+
+    def _seed(self, connection: sa.Connection) -> None:
+        for text in self._conf.networks.subnets:
+            networks.ensure_subnet(connection, networks.parse_subnet(text))
+        catalog.seed_flavors(connection, [_flavor(text) for text in self._conf.seed.flavors])
+
+
+def _flavor(text: str) -> NewFlavor:
+    """``[ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB``. Raises ConfigurationError."""
+    parts = text.split(":")
+    try:
+        vcpus, memory, disk = (int(part) for part in parts[-3:])
+        *flavorid, name = parts[:-3]
+    except ValueError as error:
+        raise ConfigurationError(f"[seed] flavors: {text}: {error}") from error
+    return NewFlavor(name, vcpus, memory, disk, flavorid[0] if flavorid else None)

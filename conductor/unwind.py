@@ -1,0 +1,260 @@
+"""How a build ends that did not succeed: another attempt, or ERROR with nothing left behind.
+
+An operation whose VM, or a part of it, may still be there stays open (``unwinding``) until an
+agent has seen it gone; only then allocation, VMID and addresses are given back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import StaleTransition
+from common.failures import RULES, Verdict
+from common.log import logger
+from common.messages import Category, Destroy, Failure, Outcome
+from common.states import OperationState, TaskState, VmState
+from conductor import leases, lifecycle
+from conductor.cloud import (
+    Cloud,
+    backoff,
+    failure_of,
+    next_attempt,
+    placed,
+    unwind_later,
+)
+from conductor.store import networks, vmids
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation, Plan
+from conductor.store.servers import Server
+
+LOG = logger(__name__)
+
+
+class Unwinding:
+    """The end of builds that failed, were given up or were overtaken."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def take_to(self, operation: Operation, host: str) -> str | None:
+        """Hand the lease to the worker that carries the host now; None while it is down."""
+
+        def work(connection: sa.Connection) -> str | None:
+            worker = self._cloud.worker_of(connection, host)
+            if worker is not None:
+                leases.hand_over(connection, operation.id, worker, self._cloud.lease_seconds)
+            return worker
+
+        return self._cloud.store.run(work)
+
+    # --- an attempt failed
+
+    def failed(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+        """The agent says that the build failed: again here, elsewhere, or the end."""
+        failure = failure_of(outcome)
+        if server.task_state != TaskState.SPAWNING:
+            return
+        verdict = RULES[failure.category].verdict
+        if verdict != Verdict.WAIT and operation.plan.host:
+            self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
+        if not outcome.gone:
+            self.fail(operation, server, failure)
+        elif (
+            verdict == Verdict.WAIT and operation.plan.waits < self._cloud.conf.conductor.max_waits
+        ):
+            self._again_here(operation, failure)
+        elif verdict != Verdict.FATAL and self._may_go_on(operation):
+            self._elsewhere(operation, server, failure, verdict)
+        else:
+            self.fail(operation, server, failure, gone=True)
+
+    def _may_go_on(self, operation: Operation) -> bool:
+        tried = operation.attempt - operation.plan.waits
+        return tried < int(self._cloud.conf.conductor.max_attempts)
+
+    def _again_here(self, operation: Operation, failure: Failure) -> None:
+        waits = operation.plan.waits + 1
+
+        def work(connection: sa.Connection) -> None:
+            ledger.record_failure(connection, operation, failure)
+            following = next_attempt(connection, operation)
+            plan = dataclasses.replace(operation.plan, waits=waits)
+            ledger.save(connection, following.id, plan=plan)
+            leases.postpone(connection, following.id, backoff(waits))
+
+        self._cloud.store.run(work)
+
+    def _elsewhere(
+        self, operation: Operation, server: Server, failure: Failure, verdict: Verdict
+    ) -> None:
+        """Give this host's reservation back and schedule anew, without it.
+
+        A VMID that was in doubt is quarantined; then the same host may be tried again with
+        another one.
+        """
+        plan = operation.plan
+        failed = () if verdict == Verdict.QUARANTINE else (str(plan.host),)
+        self._cloud.placement.release(operation.ctxt, server.uuid)
+
+        def work(connection: sa.Connection) -> None:
+            ledger.record_failure(connection, operation, failure)
+            following = next_attempt(connection, operation)
+            self._give_vmid_back(connection, plan, failure)
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState.BUILDING,
+                task_state=TaskState.SCHEDULING,
+                host=None,
+                node=None,
+                cluster=None,
+                vmid=None,
+                availability_zone=None,
+            )
+            fresh = Plan(
+                alternates=plan.alternates,
+                failed_hosts=(*plan.failed_hosts, *failed),
+                waits=plan.waits,
+                nics=plan.nics,
+            )
+            ledger.save(connection, following.id, plan=fresh)
+            leases.postpone(connection, following.id, 0)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+        LOG.info("Build failed on %s (%s): scheduling anew.", plan.host, verdict)
+
+    @staticmethod
+    def _give_vmid_back(connection: sa.Connection, plan: Plan, failure: Failure) -> None:
+        if plan.vmid is None or plan.cluster is None:
+            return
+        doubtful = RULES[failure.category].verdict == Verdict.QUARANTINE or failure.left
+        if doubtful:
+            vmids.quarantine(connection, plan.cluster, plan.vmid, failure.message)
+        else:
+            vmids.free(connection, plan.cluster, plan.vmid)
+
+    # --- the end
+
+    def fail(
+        self, operation: Operation, server: Server, failure: Failure, *, gone: bool = False
+    ) -> None:
+        """ERROR. With ``gone``, or before anything was asked of an agent, nothing is left."""
+        nothing_made = gone or server.task_state != TaskState.SPAWNING
+        if nothing_made:
+            self._cloud.placement.release(operation.ctxt, server.uuid)
+
+        def work(connection: sa.Connection) -> None:
+            values: dict[str, Any] = {}
+            if nothing_made:
+                self._give_vmid_back(connection, operation.plan, failure)
+                networks.delete_ports(connection, server.uuid)
+                values = {"addresses": [], "vmid": None}
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState.ERROR,
+                task_state=None,
+                **values,
+            )
+            ledger.record_failure(connection, operation, failure)
+            if nothing_made:
+                ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+            else:
+                unwind_later(connection, next_attempt(connection, operation), failure.message)
+
+        self._cloud.store.run(work)
+
+    # --- what may be left is removed
+
+    def resume(self, operation: Operation, server: Server) -> None:
+        """The operation lost its server, or failed with something left: see it gone, close it."""
+        where = placed(operation)
+        if where is None:
+            # Nothing was ever asked of an agent; but a claim may have been made.
+            self._cloud.placement.release(operation.ctxt, server.uuid)
+            self._close(operation)
+            return
+        mine = server.operation_id == operation.id
+        if not mine and server.deleted_at is None:
+            # Whoever took the server knows its VMID and removes, or keeps, what is there.
+            self._close(operation)
+            return
+        worker = self.take_to(operation, where.host)
+        if worker is None:
+            self._cloud.wait(operation, backoff(operation.attempt))
+            return
+        self._cloud.compute.destroy(
+            operation.ctxt,
+            worker,
+            Destroy(
+                operation.id,
+                operation.attempt,
+                server.uuid,
+                where,
+                clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+            ),
+        )
+
+    def finished(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+        """The agent's word on an operation that is unwinding or lost its server."""
+        if operation.state in {OperationState.DONE, OperationState.FAILED}:
+            if outcome.ok and not outcome.gone and server.deleted_at is not None:
+                # A build that came through after the delete: it must go.
+                self._cloud.store.run(
+                    lambda c: ledger.save(c, operation.id, state=OperationState.UNWINDING)
+                )
+                self._cloud.wake()
+            return
+        if not outcome.gone:
+            self._not_gone(operation, outcome)
+            return
+        mine = server.operation_id == operation.id
+        if mine or server.deleted_at is not None:
+            self._cloud.placement.release(operation.ctxt, server.uuid)
+
+        def work(connection: sa.Connection) -> None:
+            if mine:
+                plan = operation.plan
+                self._give_vmid_back(
+                    connection, plan, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")
+                )
+                networks.delete_ports(connection, server.uuid)
+                lifecycle.move(
+                    connection,
+                    server,
+                    operation_id=operation.id,
+                    vm_state=VmState(server.vm_state),
+                    task_state=None,
+                    addresses=[],
+                    vmid=None,
+                )
+            ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+        self._cloud.store.run(work)
+
+    def _not_gone(self, operation: Operation, outcome: Outcome) -> None:
+        def work(connection: sa.Connection) -> None:
+            if outcome.failure is not None:
+                ledger.record_failure(connection, operation, outcome.failure)
+            following = next_attempt(connection, operation)
+            ledger.save(connection, operation.id, state=OperationState.UNWINDING)
+            leases.postpone(connection, following.id, backoff(operation.attempt))
+
+        try:
+            self._cloud.store.run(work)
+        except StaleTransition:
+            LOG.debug("Operation %s was reported on twice.", operation.id)
+
+    def _close(self, operation: Operation) -> None:
+        self._cloud.store.run(
+            lambda c: ledger.close(
+                c, operation.id, OperationState.FAILED, operation.message or "Overtaken."
+            )
+        )

@@ -1,0 +1,306 @@
+"""The door to placement for the other services: its REST API, through keystoneauth1.
+
+Works against this service and against OpenStack Placement (Ussuri or newer) alike. Every method
+tells how many HTTP requests it makes. All raise Unavailable when placement, or Keystone on the
+way to it, doesn't answer; Forbidden when the service's own credentials don't suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from keystoneauth1 import adapter as ksa_adapter
+
+from common.errors import Conflict, GenerationConflict, Invalid, NotFound
+from placement import messages
+from placement.messages import Allocations, Candidates, Provider, Resources
+from placement.transport import Transport
+
+T = TypeVar("T")
+#: how often a read-decide-write is begun again when somebody else wrote in between
+ATTEMPTS = 5
+
+
+class PlacementClient:
+    """Placement, through an adapter of `common.auth.adapter(conf, "placement")`.
+
+    Threads may share it; connections are kept open. The request ID of the thread's current
+    context goes along as the global request ID.
+    """
+
+    def __init__(self, adapter: ksa_adapter.Adapter) -> None:
+        self._call = Transport(adapter).call
+
+    # --- providers ---
+
+    def providers(self, name: str | None = None) -> list[Provider]:
+        """Return all providers, or the one of that name. 1 request."""
+        query = f"?{urlencode({'name': name})}" if name else ""
+        found = self._call("GET", f"/resource_providers{query}")
+        return [messages.provider(one) for one in found["resource_providers"]]
+
+    def ensure_provider(self, uuid: str, name: str) -> Provider:
+        """Return the provider, made or renamed where needed. 1 request, 2 when it changes.
+
+        Raises Conflict when another provider has that name.
+        """
+        try:
+            found = messages.provider(self._call("GET", f"/resource_providers/{uuid}"))
+        except NotFound:
+            body = {"uuid": uuid, "name": name}
+            return messages.provider(self._call("POST", "/resource_providers", body))
+        if found.name == name:
+            return found
+        return messages.provider(self._call("PUT", f"/resource_providers/{uuid}", {"name": name}))
+
+    def delete_provider(self, uuid: str) -> None:
+        """Delete a provider; one that doesn't exist is fine. 1 request.
+
+        Raises Conflict while it has allocations.
+        """
+        self._absent_is_fine("DELETE", f"/resource_providers/{uuid}")
+
+    def ensure_resource_class(self, name: str) -> None:
+        """Make sure that a custom resource class exists. 1 request."""
+        self._call("PUT", f"/resource_classes/{name}")
+
+    def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Make these the provider's inventories; return whether that changed anything.
+
+        `inventories` is {resource class: {"total": …, "reserved": …, "allocation_ratio": …,
+        "min_unit": …, "max_unit": …, "step_size": …}}; what isn't named gets placement's
+        default. 1 request when nothing changes, 2 otherwise. Raises NotFound; Conflict when an
+        inventory that would go has allocations.
+        """
+        path = f"/resource_providers/{uuid}/inventories"
+
+        def attempt() -> bool:
+            now = self._call("GET", path)
+            if _same_inventories(now["inventories"], inventories):
+                return False
+            generation = now["resource_provider_generation"]
+            self._call(
+                "PUT",
+                path,
+                {"inventories": inventories, "resource_provider_generation": generation},
+            )
+            return True
+
+        return _until_undisturbed(attempt)
+
+    def set_traits(self, uuid: str, traits: Iterable[str]) -> bool:
+        """Make these the provider's traits; return whether that changed anything.
+
+        1 request when nothing changes, 2 otherwise; 1 more for each custom trait that is not
+        known yet, and another try. Raises NotFound, Invalid (no such trait).
+        """
+        wanted = set(traits)
+        return self._change_traits(uuid, lambda there: wanted)
+
+    def add_trait(self, uuid: str, trait: str) -> bool:
+        """Add one trait to a provider; requests and errors as `set_traits`."""
+        return self._change_traits(uuid, lambda there: there | {trait})
+
+    def remove_trait(self, uuid: str, trait: str) -> bool:
+        """Take one trait from a provider; requests and errors as `set_traits`."""
+        return self._change_traits(uuid, lambda there: there - {trait})
+
+    def traits(self, uuid: str) -> frozenset[str]:
+        """Return a provider's traits. 1 request. Raises NotFound."""
+        return frozenset(self._call("GET", f"/resource_providers/{uuid}/traits")["traits"])
+
+    def set_aggregates(self, uuid: str, aggregates: Iterable[str]) -> bool:
+        """Make these the provider's aggregates; return whether that changed anything.
+
+        1 request when nothing changes, 2 otherwise. Raises NotFound.
+        """
+        path = f"/resource_providers/{uuid}/aggregates"
+        wanted = sorted(set(aggregates))
+
+        def attempt() -> bool:
+            now = self._call("GET", path)
+            if sorted(now["aggregates"]) == wanted:
+                return False
+            generation = now["resource_provider_generation"]
+            self._call(
+                "PUT", path, {"aggregates": wanted, "resource_provider_generation": generation}
+            )
+            return True
+
+        return _until_undisturbed(attempt)
+
+    def provider_usages(self, uuid: str) -> dict[str, int]:
+        """Return {resource class: allocated} of a provider. 1 request. Raises NotFound."""
+        found: dict[str, int] = self._call("GET", f"/resource_providers/{uuid}/usages")["usages"]
+        return found
+
+    # --- choosing ---
+
+    def candidates(
+        self,
+        resources: Resources,
+        required: Collection[str] = (),
+        forbidden: Collection[str] = (),
+        member_of: Iterable[str | Collection[str]] = (),
+        in_tree: str | None = None,
+        limit: int | None = 1000,
+    ) -> Candidates:
+        """Return the ways to serve a request. 1 request.
+
+        All of `required` and none of `forbidden` are traits of the provider. Each entry of
+        `member_of` is an aggregate's UUID, or several of which any will do. `in_tree` is a
+        provider in whose tree it must be. Raises Invalid for an unknown class or trait.
+        """
+        query: list[tuple[str, str]] = [
+            ("resources", ",".join(f"{name}:{n}" for name, n in resources.items()))
+        ]
+        traits = [*sorted(required), *(f"!{name}" for name in sorted(forbidden))]
+        if traits:
+            query.append(("required", ",".join(traits)))
+        for entry in member_of:
+            uuids = entry if isinstance(entry, str) else "in:" + ",".join(sorted(entry))
+            query.append(("member_of", uuids))
+        if in_tree is not None:
+            query.append(("in_tree", in_tree))
+        if limit is not None:
+            query.append(("limit", str(limit)))
+        return messages.candidates(self._call("GET", f"/allocation_candidates?{urlencode(query)}"))
+
+    # --- claiming ---
+
+    def claim(
+        self,
+        consumer_uuid: str,
+        provider_uuid: str,
+        resources: Resources,
+        project_id: str,
+        user_id: str,
+    ) -> bool:
+        """Give a consumer that has nothing these resources of one provider.
+
+        Returns whether they were free. May be repeated: a consumer that has just this already
+        is a success. 1 request for a new consumer, 2 for a repeated one. Raises
+        GenerationConflict when the consumer has something else.
+        """
+        wanted = {provider_uuid: dict(resources)}
+        for _ in range(ATTEMPTS):
+            try:
+                return self.replace(consumer_uuid, wanted, project_id, user_id, None)
+            except GenerationConflict:
+                there = self.allocations_of(consumer_uuid)
+                if there.by_provider == wanted:
+                    return True
+                if there.generation is not None:
+                    raise
+        raise GenerationConflict("The provider is written to by too many at a time.")
+
+    def replace(
+        self,
+        consumer_uuid: str,
+        by_provider: Mapping[str, Resources],
+        project_id: str,
+        user_id: str,
+        generation: int | None,
+    ) -> bool:
+        """Give a consumer these allocations instead of all it has; return whether they fit.
+
+        `generation` is the one that `allocations_of` told (None: there is no such consumer).
+        1 request. Raises GenerationConflict when it isn't the current one any more, Invalid for
+        an unknown provider or resource class.
+        """
+        body = {
+            "allocations": {
+                uuid: {"resources": dict(resources)} for uuid, resources in by_provider.items()
+            },
+            "project_id": project_id,
+            "user_id": user_id,
+            "consumer_generation": generation,
+        }
+        try:
+            self._call("PUT", f"/allocations/{consumer_uuid}", body)
+        except GenerationConflict:
+            raise
+        except Conflict:
+            return False
+        return True
+
+    def release(self, consumer_uuid: str) -> None:
+        """Take everything from a consumer; one that has nothing is fine. 1 request."""
+        self._absent_is_fine("DELETE", f"/allocations/{consumer_uuid}")
+
+    def allocations_of(self, consumer_uuid: str) -> Allocations:
+        """Return what a consumer has. 1 request."""
+        found = self._call("GET", f"/allocations/{consumer_uuid}")
+        return Allocations(
+            by_provider={u: one["resources"] for u, one in found["allocations"].items()},
+            project_id=found.get("project_id"),
+            user_id=found.get("user_id"),
+            generation=found.get("consumer_generation"),
+        )
+
+    def provider_allocations(self, uuid: str) -> dict[str, Resources]:
+        """Return {consumer UUID: {resource class: amount}} of a provider. 1 request.
+
+        Raises NotFound.
+        """
+        found = self._call("GET", f"/resource_providers/{uuid}/allocations")
+        return {consumer: one["resources"] for consumer, one in found["allocations"].items()}
+
+    def usages(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
+        """Return {resource class: allocated} of a project, or of one user in it. 1 request."""
+        query = {"project_id": project_id} | ({"user_id": user_id} if user_id else {})
+        found: dict[str, int] = self._call("GET", f"/usages?{urlencode(query)}")["usages"]
+        return found
+
+    def _change_traits(self, uuid: str, change: Callable[[set[str]], set[str]]) -> bool:
+        path = f"/resource_providers/{uuid}/traits"
+
+        def attempt() -> bool:
+            now = self._call("GET", path)
+            there = set(now["traits"])
+            wanted = change(there)
+            if wanted == there:
+                return False
+            body = {
+                "traits": sorted(wanted),
+                "resource_provider_generation": now["resource_provider_generation"],
+            }
+            try:
+                self._call("PUT", path, body)
+            except Invalid:
+                custom = [name for name in wanted - there if name.startswith("CUSTOM_")]
+                if not custom:
+                    raise
+                for name in sorted(custom):
+                    self._call("PUT", f"/traits/{name}")
+                self._call("PUT", path, body)
+            return True
+
+        return _until_undisturbed(attempt)
+
+    def _absent_is_fine(self, method: str, path: str) -> None:
+        try:
+            self._call(method, path)
+        except NotFound:
+            return
+
+
+def _until_undisturbed(attempt: Callable[[], T]) -> T:
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except GenerationConflict:
+            continue
+    return attempt()
+
+
+def _same_inventories(
+    there: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
+) -> bool:
+    return there.keys() == wanted.keys() and all(
+        there[name].get(key) == value
+        for name, values in wanted.items()
+        for key, value in values.items()
+    )

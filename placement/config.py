@@ -1,0 +1,78 @@
+"""The options of the placement service."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+
+DATABASE_GROUP = "placement_database"
+GROUP = "placement"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+DATABASE_OPTIONS = (
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        help="SQLAlchemy URL of the placement database: sqlite:////path/to/file, "
+        "postgresql+psycopg://user:password@host/name. Without it the service doesn't start.",
+    ),
+    cfg.IntOpt(
+        "connections",
+        default=16,
+        min=1,
+        max=1000,
+        help="Connections a process keeps to the database for reads, and as many for writes "
+        "(SQLite: one). As many as the process has threads is enough; with fewer, requests wait.",
+    ),
+)
+OPTIONS = (
+    cfg.BoolOpt(
+        "randomize_allocation_candidates",
+        default=False,
+        help="Give allocation candidates in random order, and a random choice of them when the "
+        "request has a limit. Otherwise the oldest providers come first.",
+    ),
+    cfg.IntOpt(
+        "max_allocation_candidates",
+        default=-1,
+        min=-1,
+        help="The most allocation candidates that are computed for one request; -1 for no "
+        "bound. Trees with many alike children can be combined in very many ways.",
+    ),
+    cfg.IntOpt(
+        "allocation_conflict_retry_count",
+        default=10,
+        min=1,
+        max=1000,
+        help="How often a claim is tried again, inside the service, when the database took it "
+        "back for another one's sake.",
+    ),
+    cfg.IntOpt(
+        "max_request_body_size",
+        default=16 * 1024 * 1024,
+        min=1024,
+        help="Bytes of the largest request body; a larger one is answered 413.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_project_id",
+        default=NOBODY,
+        help="The project of consumers that clients older than microversion 1.8 make.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_user_id",
+        default=NOBODY,
+        help="The user of consumers that clients older than microversion 1.8 make.",
+    ),
+)
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare the options on `conf`, those of oslo.policy included."""
+    conf.register_opts(DATABASE_OPTIONS, group=DATABASE_GROUP)
+    conf.register_opts(OPTIONS, group=GROUP)
+    policy_opts.set_defaults(conf)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample configuration."""
+    return [(DATABASE_GROUP, list(DATABASE_OPTIONS)), (GROUP, list(OPTIONS))]

@@ -1,0 +1,1 @@
+"""The placement database: schema, migrations, connections and queries."""

@@ -1,0 +1,133 @@
+"""Connections to the placement database: short reads in autocommit, short write transactions.
+
+SQLite: write-ahead log, `BEGIN IMMEDIATE`, and one lock per process, so that the writers of a
+process queue instead of polling a busy file. PostgreSQL: READ COMMITTED with row locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.engine import Connection, Engine
+
+from common.errors import Unavailable
+from common.log import logger
+
+LOG = logger(__name__)
+T = TypeVar("T")
+
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
+#: SQLSTATEs of a transaction that lost against another and may simply be run again
+_LOST = frozenset({"40001", "40P01"})
+_BUSY = "database is locked"
+
+
+class Database:
+    """Both ways into the placement database; threads may share it.
+
+    No connection is made before the first use. Raises Unavailable wherever the database doesn't
+    answer; IntegrityError passes through to whoever knows what it means.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 16,
+        busy_timeout_seconds: float = 10.0,
+        attempts: int = 10,
+    ) -> None:
+        self._attempts = attempts
+        shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
+        self.reader = sa.create_engine(url, isolation_level="AUTOCOMMIT", **shape)
+        self.is_sqlite = self.reader.dialect.name == "sqlite"
+        if self.is_sqlite:
+            shape["pool_size"] = 1
+        self.writer = sa.create_engine(url, **shape)
+        self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.is_sqlite:
+            self._gate = threading.Lock()
+            for engine in (self.reader, self.writer):
+                _prepare_sqlite(engine, busy_timeout_seconds)
+            event.listen(self.writer, "begin", _begin_immediate)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on a connection in autocommit: each statement sees the latest commit."""
+
+        def once() -> T:
+            with self.reader.connect() as connection:
+                return work(connection)
+
+        return self._until_settled(once)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in a transaction and commit it.
+
+        `work` is run again, a bounded number of times, when the database took the transaction
+        back for another's sake (deadlock, busy file) or the connection was stale.
+        """
+
+        def once() -> T:
+            with self._gate, self.writer.begin() as connection:
+                return work(connection)
+
+        return self._until_settled(once)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.reader.dispose()
+        self.writer.dispose()
+
+    def _until_settled(self, once: Callable[[], T]) -> T:
+        stale = False
+        for _ in range(self._attempts):
+            try:
+                return once()
+            except exc.IntegrityError:
+                raise
+            except exc.DBAPIError as error:
+                if error.connection_invalidated and not stale:
+                    stale = True
+                elif not _lost(error):
+                    raise _unavailable(error) from error
+            except exc.TimeoutError as error:
+                raise _unavailable(error) from error
+        raise Unavailable("The placement database is too busy, try again.")
+
+
+def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
+    def connected(connection: Any, record: Any) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
+        for pragma in _PRAGMAS:
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    event.listen(engine, "connect", connected)
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _lost(error: exc.DBAPIError) -> bool:
+    return getattr(error.orig, "sqlstate", None) in _LOST
+
+
+def _unavailable(error: exc.SQLAlchemyError) -> Exception:
+    if isinstance(error, exc.DBAPIError) and not isinstance(
+        error, exc.OperationalError | exc.InterfaceError | exc.InternalError
+    ):
+        return error
+    busy = _BUSY in str(error)
+    LOG.error("The placement database doesn't answer: %s", error.__class__.__name__)
+    return Unavailable(
+        "The placement database is too busy, try again."
+        if busy
+        else "The placement database doesn't answer."
+    )

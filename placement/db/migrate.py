@@ -1,0 +1,61 @@
+"""Bring a placement database up to date: tables by alembic, then the standard names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import os_resource_classes
+import os_traits
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.engine import Connection
+
+from placement.db import schema, sequence
+from placement.db.engine import Database
+
+#: the key of the lock that upgrades of one PostgreSQL server take turns by
+_LOCK = 0x706C6163
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Create or upgrade the tables at `url` and add the standard traits and classes.
+
+    May run at every start, and from several processes: it changes nothing that is up to date.
+    Raises Unavailable when the database doesn't answer.
+    """
+    database = Database(url, connections=1)
+    try:
+        database.write(lambda connection: _migrate(connection, revision))
+    finally:
+        database.close()
+
+
+def _migrate(connection: Connection, revision: str) -> None:
+    if connection.dialect.name == "postgresql":
+        # Two processes that start together must not both create the tables.
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    config = Config()
+    config.set_main_option(
+        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+    )
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+    add_standard_names(connection)
+
+
+def add_standard_names(connection: Connection) -> None:
+    """Add the traits and resource classes of os-traits and os-resource-classes not there yet."""
+    now = sequence.seconds()
+    added = False
+    for table, names in (
+        (schema.resource_classes, os_resource_classes.STANDARDS),
+        (schema.traits, sorted(os_traits.get_traits())),
+    ):
+        there = set(connection.scalars(sa.select(table.c.name)))
+        missing = [{"name": name, "created_at": now} for name in names if name not in there]
+        if missing:
+            connection.execute(sa.insert(table), missing)
+            added = True
+    if added:
+        sequence.names_changed(connection)

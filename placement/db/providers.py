@@ -1,0 +1,291 @@
+"""Resource providers: reading, creating, moving and removing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from common.errors import Invalid, NotFound
+from placement.db import schema, sequence
+from placement.errors import (
+    ConcurrentUpdate,
+    DuplicateName,
+    ProviderHasChildren,
+    ProviderInUse,
+)
+
+_P = schema.providers.c
+_ROOT = schema.providers.alias("root")
+_PARENT = schema.providers.alias("parent")
+_SELECT = sa.select(
+    _P.id,
+    _P.uuid,
+    _P.name,
+    _P.generation,
+    _ROOT.c.uuid.label("root_uuid"),
+    _PARENT.c.uuid.label("parent_uuid"),
+    _P.updated_at,
+    _P.root_id,
+    _P.parent_id,
+).select_from(
+    schema.providers.join(_ROOT, _ROOT.c.id == _P.root_id).outerjoin(
+        _PARENT, _PARENT.c.id == _P.parent_id
+    )
+)
+_ONE = _SELECT.where(_P.uuid == sa.bindparam("wanted"))
+_LOCK = (
+    sa.select(_P.id, _P.uuid, _P.generation, _P.root_id, _P.parent_id)
+    .where(_P.uuid == sa.bindparam("wanted"))
+    .with_for_update()
+)
+_DEPENDENTS = (schema.inventories, schema.provider_aggregates, schema.provider_traits)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    """A provider as the API tells it; times in seconds since the epoch."""
+
+    id: int
+    uuid: str
+    name: str
+    generation: int
+    root_uuid: str
+    parent_uuid: str | None
+    updated_at: int
+    root_id: int
+    parent_id: int | None
+
+
+def find(connection: Connection, uuid: str) -> ProviderRow:
+    """Return the provider; one statement. Raises NotFound."""
+    row = connection.execute(_ONE, {"wanted": uuid}).one_or_none()
+    if row is None:
+        raise _missing(uuid)
+    return ProviderRow(*row)
+
+
+def listed(
+    connection: Connection,
+    *,
+    name: str | None = None,
+    uuid: str | None = None,
+    ids: Sequence[int] | None = None,
+) -> list[ProviderRow]:
+    """Return providers by name, UUID and internal ID (None: any), oldest first."""
+    query = _SELECT.order_by(_P.id)
+    if name is not None:
+        query = query.where(_P.name == name)
+    if uuid is not None:
+        query = query.where(_P.uuid == uuid)
+    if ids is not None:
+        query = query.where(_P.id.in_(ids))
+    return [ProviderRow(*row) for row in connection.execute(query)]
+
+
+def lock(connection: Connection, uuid: str, generation: int | None = None) -> int:
+    """Lock the provider for the transaction and return its internal ID.
+
+    Raises NotFound; ConcurrentUpdate when `generation` is given and not the current one.
+    """
+    row = connection.execute(_LOCK, {"wanted": uuid}).one_or_none()
+    if row is None:
+        raise _missing(uuid)
+    if generation is not None and row.generation != generation:
+        raise ConcurrentUpdate
+    found: int = row.id
+    return found
+
+
+def stamp(connection: Connection, provider_id: int, *, bump: bool = True) -> None:
+    """Record that a locked provider changed in this transaction; `bump` moves its generation.
+
+    Takes the next value of the change sequence: call it last.
+    """
+    sequence.structure_changed(connection)
+    values: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
+    if bump:
+        values["generation"] = _P.generation + 1
+    connection.execute(sa.update(schema.providers).where(_P.id == provider_id).values(values))
+
+
+def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None) -> ProviderRow:
+    """Insert a provider and return it.
+
+    Raises DuplicateName, and Invalid for a parent that doesn't exist or is the provider itself.
+    """
+    if parent_uuid == uuid:
+        raise _cannot(
+            "create",
+            "parent provider UUID cannot be same as UUID. Please set parent provider UUID to "
+            "None if there is no parent.",
+        )
+    parent = _parent(connection, parent_uuid)
+    now = sequence.seconds()
+    values = {
+        "uuid": uuid,
+        "name": name,
+        "generation": 0,
+        "parent_id": parent.id if parent else None,
+        "root_id": parent.root_id if parent else None,
+        "created_at": now,
+        "updated_at": now,
+    }
+    try:
+        with connection.begin_nested():
+            result = connection.execute(
+                sa.insert(schema.providers).values({**values, "changed": 0})
+            )
+    except exc.IntegrityError as error:
+        raise _duplicate(connection, uuid, name) from error
+    (provider_id,) = result.inserted_primary_key or (0,)
+    sequence.structure_changed(connection)
+    root = parent.root_id if parent else provider_id
+    connection.execute(
+        sa.update(schema.providers)
+        .where(_P.id == provider_id)
+        .values(root_id=root, changed=sequence.NOW)
+    )
+    return find(connection, uuid)
+
+
+def update(
+    connection: Connection,
+    uuid: str,
+    name: str,
+    parent_uuid: str | None,
+    *,
+    keep_parent: bool,
+    may_move: bool,
+) -> ProviderRow:
+    """Rename a provider and set its parent (unless `keep_parent`); return it.
+
+    Without `may_move` a parent can only be set where there is none. Raises NotFound,
+    DuplicateName, and Invalid for a parent that isn't possible.
+    """
+    provider_id = lock(connection, uuid)
+    before = find(connection, uuid)
+    values: dict[str, Any] = {"name": name}
+    moved: list[int] = []
+    if not keep_parent and parent_uuid != before.parent_uuid:
+        moved = _subtree(connection, before)
+        values["parent_id"], root_id = _new_place(
+            connection, before, parent_uuid, moved, may_move=may_move
+        )
+    try:
+        with connection.begin_nested():
+            connection.execute(
+                sa.update(schema.providers).where(_P.id == provider_id).values(values)
+            )
+    except exc.IntegrityError as error:
+        raise DuplicateName(f"Conflicting resource provider {name} already exists.") from error
+    sequence.structure_changed(connection)
+    stamped: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
+    if moved:
+        stamped["root_id"] = root_id
+    connection.execute(
+        sa.update(schema.providers).where(_P.id.in_(moved or [provider_id])).values(stamped)
+    )
+    return find(connection, uuid)
+
+
+def remove(connection: Connection, uuid: str) -> None:
+    """Delete a provider with its inventories, traits and aggregates.
+
+    Raises NotFound, ProviderHasChildren, ProviderInUse (it has allocations).
+    """
+    try:
+        provider_id = lock(connection, uuid)
+    except NotFound as error:
+        raise NotFound(f"No resource provider with uuid {uuid} found for delete") from error
+    children = sa.select(_P.id).where(_P.parent_id == provider_id).limit(1)
+    if connection.execute(children).first():
+        raise ProviderHasChildren(
+            f"Unable to delete parent resource provider {uuid}: It has child resource providers."
+        )
+    users = sa.select(schema.allocations.c.used).where(
+        schema.allocations.c.provider_id == provider_id
+    )
+    if connection.execute(users.limit(1)).first():
+        raise ProviderInUse(
+            f"Unable to delete resource provider {uuid}: Resource provider has allocations."
+        )
+    for table in _DEPENDENTS:
+        connection.execute(sa.delete(table).where(table.c.provider_id == provider_id))
+    connection.execute(
+        sa.update(schema.providers).where(_P.id == provider_id).values(root_id=None)
+    )
+    connection.execute(sa.delete(schema.providers).where(_P.id == provider_id))
+    sequence.structure_changed(connection)
+    connection.execute(
+        sa.insert(schema.removed_providers).values(provider_id=provider_id, changed=sequence.NOW)
+    )
+
+
+def _parent(connection: Connection, uuid: str | None) -> Any:
+    """Return the locked row of a parent to be, None for none."""
+    if uuid is None:
+        return None
+    row = connection.execute(_LOCK, {"wanted": uuid}).one_or_none()
+    if row is None:
+        raise _cannot("create", "parent provider UUID does not exist.")
+    return row
+
+
+def _new_place(
+    connection: Connection,
+    before: ProviderRow,
+    parent_uuid: str | None,
+    moved: Sequence[int],
+    *,
+    may_move: bool,
+) -> tuple[int | None, int]:
+    """Return the internal IDs of the new parent and the new root."""
+    parent = _parent(connection, parent_uuid)
+    if before.parent_id is not None and not may_move:
+        verb = "un-parenting" if parent is None else "re-parenting"
+        raise _cannot("update", f"{verb} a provider is not currently allowed.")
+    if parent is None:
+        return None, before.id
+    if parent.id in moved:
+        raise _cannot("update", "creating loop in the provider tree is not allowed.")
+    return parent.id, parent.root_id
+
+
+def _subtree(connection: Connection, top: ProviderRow) -> list[int]:
+    """Return the internal IDs of a provider and everything below it; locks the tree."""
+    rows = connection.execute(
+        sa.select(_P.id, _P.parent_id)
+        .where(_P.root_id == top.root_id)
+        .order_by(_P.id)
+        .with_for_update()
+    ).all()
+    below = {top.id}
+    grown = True
+    while grown:
+        more = {row.id for row in rows if row.parent_id in below} - below
+        below |= more
+        grown = bool(more)
+    return sorted(below)
+
+
+def _missing(uuid: str) -> NotFound:
+    return NotFound(f"No resource provider with uuid {uuid} found")
+
+
+def _cannot(action: str, reason: str) -> Invalid:
+    return Invalid(f"Object action {action} failed because: {reason}")
+
+
+def _duplicate(connection: Connection, uuid: str, name: str) -> DuplicateName:
+    taken = []
+    for column, value in ((_P.name, name), (_P.uuid, uuid)):
+        if connection.execute(sa.select(_P.id).where(column == value)).first():
+            taken.append(f"{column.name}: {value}")
+    return DuplicateName(
+        f"Conflicting resource provider {', '.join(taken) or name} already exists."
+    )

@@ -1,0 +1,300 @@
+"""Claims: who gets how much of what, decided in the database in one short transaction.
+
+The order of locks is the same everywhere: consumers by UUID, providers and their inventories by
+ID, the change sequence last. So no two claims wait for each other in a circle, what is read under
+the locks is what is decided on, and two claims that both fit both succeed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.engine import Connection
+
+from common.errors import Invalid, NotFound
+from placement.db import claims as sql
+from placement.db import schema, sequence
+from placement.db.engine import Database
+from placement.errors import ConcurrentUpdate, InventoryRefused
+from placement.snapshot import Stock
+
+#: (provider UUID, resource class)
+Line = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a consumer shall have from now on, instead of what it has; nothing means: release.
+
+    `allocations` is {provider UUID: {resource class: amount}}. With `checked`, `generation` must
+    be the consumer's current one, None for a consumer that doesn't exist.
+    """
+
+    consumer_uuid: str
+    allocations: Mapping[str, Mapping[str, int]]
+    project_id: str
+    user_id: str
+    consumer_type: str | None = None
+    generation: int | None = None
+    checked: bool = True
+
+
+class Held(NamedTuple):
+    """A provider's stock, under lock, and what of it the consumers at hand have."""
+
+    provider_id: int
+    stock: Stock
+    freed: int
+
+
+class Ledger:
+    """The book of allocations of one database; threads share it."""
+
+    def __init__(self, database: Database, *, attempts: int = 10) -> None:
+        self._database = database
+        self._attempts = attempts
+
+    def write(self, claims: Sequence[Claim]) -> None:
+        """Make all claims true, or none.
+
+        A claim of a new consumer is seven statements, a replacement eight. Raises
+        ConcurrentUpdate for a generation that is not the current one, InventoryRefused where
+        capacity or units don't allow it, Invalid for an unknown provider or resource class.
+        """
+        for _ in range(self._attempts):
+            try:
+                return self._database.write(lambda connection: write(connection, claims))
+            except exc.IntegrityError:
+                # Another claim has just created the same consumer: look again.
+                continue
+        raise ConcurrentUpdate(
+            "Inventory and/or allocations changed while attempting to allocate: "
+            f"{ConcurrentUpdate.sentence}"
+        )
+
+    def release(self, consumer_uuid: str) -> None:
+        """Remove a consumer and all it has; five statements.
+
+        Raises NotFound when it has nothing.
+        """
+        self._database.write(lambda connection: release(connection, consumer_uuid))
+
+
+def write(connection: Connection, claims: Sequence[Claim]) -> None:
+    """Make all claims true in the transaction of `connection`; see Ledger.write."""
+    known = _lock_consumers(connection, [claim.consumer_uuid for claim in claims])
+    for claim in claims:
+        _check_generation(claim, known.get(claim.consumer_uuid))
+    held = _lock_stocks(connection, claims, sorted(known))
+    wanted = _wanted(claims)
+    _require_known(connection, wanted, held)
+    check(wanted, held)
+    _rewrite(connection, claims, known, {line: held[line].provider_id for line in held})
+    _stamp(connection, wanted, held, claims)
+
+
+def release(connection: Connection, consumer_uuid: str) -> None:
+    """Remove a consumer in the transaction of `connection`; see Ledger.release."""
+    known = _lock_consumers(connection, [consumer_uuid])
+    held = (
+        _held(connection.execute(sql.LOCK_HELD, {"consumers": [consumer_uuid]})) if known else {}
+    )
+    if not held:
+        raise NotFound(f"No allocations for consumer '{consumer_uuid}'")
+    connection.execute(sql.DELETE_CONSUMERS, {"consumers": [consumer_uuid]})
+    _change_used(connection, {}, held)
+
+
+def check(wanted: Mapping[Line, Sequence[int]], held: Mapping[Line, Held]) -> None:
+    """Raise InventoryRefused unless all amounts fit; what the consumers have now counts as free.
+
+    `wanted` has the amounts of every consumer. What is over capacity already may stay, or
+    shrink, but not grow. Every line of `wanted` must be in `held`, or has no inventory.
+    """
+    missing = sorted({uuid for uuid, _ in wanted} - {uuid for uuid, _ in held})
+    if missing:
+        names = ", ".join(sorted({name for _, name in wanted}))
+        raise _refused(
+            f"Inventory for '{names}' on resource provider '{', '.join(missing)}' invalid.",
+            [(missing[0], names)],
+        )
+    for line, amounts in wanted.items():
+        uuid, name = line
+        if line not in held:
+            raise _refused(
+                f"Inventory for '{name}' on resource provider '{uuid}' invalid.", [line]
+            )
+        where = f"Unable to create allocation for '{name}' on resource provider '{uuid}'."
+        stock, freed = held[line].stock, held[line].freed
+        if any(
+            amount < stock.min_unit or amount > stock.max_unit or amount % stock.step_size
+            for amount in amounts
+        ):
+            raise _refused(
+                f"{where} The requested amount would violate inventory constraints.", [line]
+            )
+        after = stock.used - freed + sum(amounts)
+        if after > stock.capacity and after > stock.used:
+            raise _refused(f"{where} The requested amount would exceed the capacity.", [line])
+
+
+def _refused(text: str, lines: Sequence[Line]) -> InventoryRefused:
+    uuid, name = lines[0]
+    return InventoryRefused(
+        f"Unable to allocate inventory: {text}", resource_provider=uuid, resource_class=name
+    )
+
+
+def _wanted(claims: Iterable[Claim]) -> dict[Line, list[int]]:
+    wanted: dict[Line, list[int]] = defaultdict(list)
+    for claim in claims:
+        for uuid, resources in claim.allocations.items():
+            for name, amount in resources.items():
+                wanted[uuid, name].append(amount)
+    return wanted
+
+
+def _check_generation(claim: Claim, current: int | None) -> None:
+    if not claim.checked or claim.generation == current:
+        return
+    expected = "null" if current is None else current
+    got = "None" if claim.generation is None else claim.generation
+    raise ConcurrentUpdate(f"consumer generation conflict - expected {expected} but got {got}")
+
+
+def _require_known(
+    connection: Connection, wanted: Mapping[Line, Any], held: Mapping[Line, Held]
+) -> None:
+    """Raise Invalid for a provider or a resource class that doesn't exist.
+
+    Asks the database only when something wanted has no inventory.
+    """
+    if all(line in held for line in wanted):
+        return
+    for column, names, sentence in (
+        (
+            schema.providers.c.uuid,
+            {uuid for uuid, _ in wanted},
+            "Allocation for resource provider '{}' that does not exist.",
+        ),
+        (
+            schema.resource_classes.c.name,
+            {name for _, name in wanted},
+            "Unable to allocate inventory: No such resource class {}.",
+        ),
+    ):
+        there = set(connection.scalars(sa.select(column).where(column.in_(names))))
+        for name in sorted(names - there):
+            raise Invalid(sentence.format(name))
+
+
+def _lock_consumers(connection: Connection, uuids: Sequence[str]) -> dict[str, int]:
+    """Lock those of the consumers that exist; return their generations."""
+    rows = connection.execute(sql.LOCK_CONSUMERS, {"consumers": list(uuids)})
+    return {row.uuid: row.generation for row in rows}
+
+
+def _lock_stocks(
+    connection: Connection, claims: Iterable[Claim], known: Sequence[str]
+) -> dict[Line, Held]:
+    uuids = list({uuid for claim in claims for uuid in claim.allocations})
+    if known:
+        rows = connection.execute(sql.LOCK_BOTH, {"providers": uuids, "consumers": list(known)})
+    elif uuids:
+        rows = connection.execute(sql.LOCK_STOCKS, {"providers": uuids})
+    else:
+        return {}
+    return _held(rows)
+
+
+def _held(rows: Iterable[Any]) -> dict[Line, Held]:
+    held: dict[Line, Held] = {}
+    for provider_id, uuid, name, freed, *stock in rows:
+        before = held.get((uuid, name))
+        held[uuid, name] = Held(
+            provider_id, Stock(*stock), (freed or 0) + (before.freed if before else 0)
+        )
+    return held
+
+
+def _rewrite(
+    connection: Connection,
+    claims: Sequence[Claim],
+    known: Mapping[str, int],
+    provider_ids: Mapping[Line, int],
+) -> None:
+    """Replace the rows of consumers and allocations; a consumer that has nothing goes."""
+    now = sequence.seconds()
+    staying = [claim for claim in claims if claim.allocations]
+    gone = [c.consumer_uuid for c in claims if not c.allocations and c.consumer_uuid in known]
+    if gone:
+        connection.execute(sql.DELETE_CONSUMERS, {"consumers": gone})
+    kept = [claim for claim in staying if claim.consumer_uuid in known]
+    if kept:
+        uuids = [claim.consumer_uuid for claim in kept]
+        connection.execute(sql.DELETE_ALLOCATIONS, {"consumers": uuids})
+        connection.execute(sql.UPDATE_CONSUMER, [_consumer_row(claim, now) for claim in kept])
+    new = [claim for claim in staying if claim.consumer_uuid not in known]
+    if new:
+        connection.execute(sql.INSERT_CONSUMER, [_consumer_row(claim, now) for claim in new])
+    rows = [
+        {
+            "consumer_uuid": claim.consumer_uuid,
+            "provider_id": provider_ids[uuid, name],
+            "resource_class": name,
+            "used": amount,
+            "created_at": now,
+        }
+        for claim in staying
+        for uuid, resources in claim.allocations.items()
+        for name, amount in resources.items()
+    ]
+    if rows:
+        connection.execute(sql.INSERT_ALLOCATION, rows)
+
+
+def _consumer_row(claim: Claim, now: int) -> dict[str, Any]:
+    return {
+        "of": claim.consumer_uuid,
+        "project": claim.project_id,
+        "user": claim.user_id,
+        "type": claim.consumer_type,
+        "now": now,
+    }
+
+
+def _stamp(
+    connection: Connection,
+    wanted: Mapping[Line, Sequence[int]],
+    held: Mapping[Line, Held],
+    claims: Sequence[Claim],
+) -> None:
+    """Take the next change, write `used`, and move the generation of the providers named."""
+    if not held:
+        return
+    _change_used(connection, wanted, held)
+    named = {held[line].provider_id for line in wanted}
+    if any(not claim.allocations for claim in claims):
+        named |= {one.provider_id for one in held.values() if one.freed}
+    connection.execute(sql.BUMP_PROVIDERS, {"ids": sorted(named), "now": sequence.seconds()})
+
+
+def _change_used(
+    connection: Connection, wanted: Mapping[Line, Sequence[int]], held: Mapping[Line, Held]
+) -> None:
+    rows = [
+        {
+            "provider": one.provider_id,
+            "name": line[1],
+            "more": sum(wanted.get(line, ())) - one.freed,
+        }
+        for line, one in held.items()
+        if line in wanted or one.freed
+    ]
+    sequence.usage_changed(connection)
+    connection.execute(sql.CHANGE_USED, rows)

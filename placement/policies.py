@@ -1,0 +1,104 @@
+"""Who may do what: the Placement API's rules, their names and defaults, and where they are asked.
+
+Operators override them in the policy file, as with OpenStack Placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from oslo_config import cfg
+from oslo_policy import policy
+
+from common.context import RequestContext
+from common.errors import Forbidden
+
+ADMIN_OR_SERVICE = "rule:admin_or_service_api"
+SERVICE = "rule:service_api"
+READER = "rule:admin_or_project_reader_or_service_api"
+
+_BASE: Mapping[str, str] = {
+    "admin_api": "role:admin",
+    "service_api": "role:service",
+    "admin_or_service_api": "role:admin or role:service",
+    "project_reader_api": "role:reader and project_id:%(project_id)s",
+    "admin_or_project_reader_or_service_api": (
+        "role:admin or rule:project_reader_api or role:service"
+    ),
+}
+_P = "/resource_providers/{uuid}"
+#: rule (after "placement:") → default, method and path
+RULES: Mapping[str, tuple[str, str, str]] = {
+    "resource_providers:list": (ADMIN_OR_SERVICE, "GET", "/resource_providers"),
+    "resource_providers:create": (ADMIN_OR_SERVICE, "POST", "/resource_providers"),
+    "resource_providers:show": (ADMIN_OR_SERVICE, "GET", _P),
+    "resource_providers:update": (ADMIN_OR_SERVICE, "PUT", _P),
+    "resource_providers:delete": (ADMIN_OR_SERVICE, "DELETE", _P),
+    "resource_classes:list": (ADMIN_OR_SERVICE, "GET", "/resource_classes"),
+    "resource_classes:create": (ADMIN_OR_SERVICE, "POST", "/resource_classes"),
+    "resource_classes:show": (ADMIN_OR_SERVICE, "GET", "/resource_classes/{name}"),
+    "resource_classes:update": (ADMIN_OR_SERVICE, "PUT", "/resource_classes/{name}"),
+    "resource_classes:delete": (ADMIN_OR_SERVICE, "DELETE", "/resource_classes/{name}"),
+    "resource_providers:inventories:list": (ADMIN_OR_SERVICE, "GET", f"{_P}/inventories"),
+    "resource_providers:inventories:create": (ADMIN_OR_SERVICE, "POST", f"{_P}/inventories"),
+    "resource_providers:inventories:show": (
+        ADMIN_OR_SERVICE,
+        "GET",
+        f"{_P}/inventories/{{resource_class}}",
+    ),
+    "resource_providers:inventories:update": (ADMIN_OR_SERVICE, "PUT", f"{_P}/inventories"),
+    "resource_providers:inventories:delete": (ADMIN_OR_SERVICE, "DELETE", f"{_P}/inventories"),
+    "resource_providers:aggregates:list": (ADMIN_OR_SERVICE, "GET", f"{_P}/aggregates"),
+    "resource_providers:aggregates:update": (ADMIN_OR_SERVICE, "PUT", f"{_P}/aggregates"),
+    "resource_providers:usages": (ADMIN_OR_SERVICE, "GET", f"{_P}/usages"),
+    "usages": (READER, "GET", "/usages"),
+    "traits:list": (ADMIN_OR_SERVICE, "GET", "/traits"),
+    "traits:show": (ADMIN_OR_SERVICE, "GET", "/traits/{name}"),
+    "traits:update": (ADMIN_OR_SERVICE, "PUT", "/traits/{name}"),
+    "traits:delete": (ADMIN_OR_SERVICE, "DELETE", "/traits/{name}"),
+    "resource_providers:traits:list": (ADMIN_OR_SERVICE, "GET", f"{_P}/traits"),
+    "resource_providers:traits:update": (ADMIN_OR_SERVICE, "PUT", f"{_P}/traits"),
+    "resource_providers:traits:delete": (ADMIN_OR_SERVICE, "DELETE", f"{_P}/traits"),
+    "allocations:manage": (ADMIN_OR_SERVICE, "POST", "/allocations"),
+    "allocations:list": (ADMIN_OR_SERVICE, "GET", "/allocations/{consumer_uuid}"),
+    "allocations:update": (ADMIN_OR_SERVICE, "PUT", "/allocations/{consumer_uuid}"),
+    "allocations:delete": (ADMIN_OR_SERVICE, "DELETE", "/allocations/{consumer_uuid}"),
+    "resource_providers:allocations:list": (ADMIN_OR_SERVICE, "GET", f"{_P}/allocations"),
+    "allocation_candidates:list": (ADMIN_OR_SERVICE, "GET", "/allocation_candidates"),
+    "reshaper:reshape": (SERVICE, "POST", "/reshaper"),
+}
+
+
+def list_rules() -> Iterator[policy.RuleDefault]:
+    """Yield the rules with their defaults, for the enforcer and the sample policy file."""
+    for name, check in _BASE.items():
+        yield policy.RuleDefault(name, check, description="A rule that the others name.")
+    for name, (check, method, path) in RULES.items():
+        yield policy.DocumentedRuleDefault(
+            f"placement:{name}",
+            check,
+            f"{method} {path}",
+            [{"method": method, "path": path}],
+            scope_types=["project"],
+        )
+
+
+class Policy:
+    """The one place where rules are asked."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._enforcer = policy.Enforcer(conf)
+        self._enforcer.suppress_default_change_warnings = True
+        self._enforcer.register_defaults(list(list_rules()))
+
+    def require(self, context: RequestContext, rule: str, project_id: str | None = None) -> None:
+        """Raise Forbidden unless who asks may do `rule` (to `project_id`, where it has one)."""
+        refusal = Forbidden(f"Policy does not allow placement:{rule} to be performed.")
+        try:
+            allowed = self._enforcer.authorize(
+                f"placement:{rule}", {"project_id": project_id}, context
+            )
+        except policy.InvalidScope as error:
+            raise refusal from error
+        if not allowed:
+            raise refusal

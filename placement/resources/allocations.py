@@ -1,0 +1,118 @@
+"""Allocations: who has how much of what."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from common.errors import Invalid, NotFound
+from common.ids import is_uuid
+from placement.db import providers, usages
+from placement.ledger import Claim
+from placement.operation import DONE, Answer, Call, Services, operation
+from placement.schemas import allocations as schemas
+
+
+def _newest(rows: Iterable[Any]) -> int | None:
+    return max((row.created_at for row in rows), default=None)
+
+
+class Allocations:
+    """`/allocations`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("allocations:manage", since=(1, 13), body=schemas.POST)
+    def on_post(self, call: Call) -> Answer:
+        """Set the allocations of several consumers, all or none."""
+        claims = [_claim(call, uuid, given) for uuid, given in call.body().items()]
+        self.services.ledger.write(claims)
+        return DONE
+
+
+class ConsumerAllocations:
+    """`/allocations/{consumer_uuid}`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("allocations:list", accept=True)
+    def on_get(self, call: Call, consumer_uuid: str) -> Answer:
+        """Tell what a consumer has; nothing for one that isn't known."""
+        rows = self.services.database.read(lambda c: usages.of_consumer(c, consumer_uuid))
+        held: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            one = held.setdefault(row.uuid, {"resources": {}, "generation": row.generation})
+            one["resources"][row.resource_class] = row.used
+        told: dict[str, Any] = {"allocations": held}
+        if rows and call.at_least(1, 12):
+            told |= {"project_id": rows[0].project_id, "user_id": rows[0].user_id}
+        if rows and call.at_least(1, 28):
+            told["consumer_generation"] = rows[0].consumer_generation
+        if rows and call.at_least(1, 38):
+            told["consumer_type"] = rows[0].consumer_type or "unknown"
+        return Answer(told, modified=_newest(rows))
+
+    @operation("allocations:update", body=schemas.PUT)
+    def on_put(self, call: Call, consumer_uuid: str) -> Answer:
+        """Set what a consumer has, instead of what it had."""
+        if not is_uuid(consumer_uuid):
+            raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
+        given = call.body()
+        if not call.at_least(1, 8):
+            placement = self.services.conf.placement
+            given |= {
+                "project_id": placement.incomplete_consumer_project_id,
+                "user_id": placement.incomplete_consumer_user_id,
+            }
+        self.services.ledger.write([_claim(call, str(uuids.UUID(consumer_uuid)), given)])
+        return DONE
+
+    @operation("allocations:delete")
+    def on_delete(self, call: Call, consumer_uuid: str) -> Answer:
+        """Take everything from a consumer."""
+        self.services.ledger.release(consumer_uuid)
+        return DONE
+
+
+def _claim(call: Call, consumer_uuid: str, given: Mapping[str, Any]) -> Claim:
+    asked = given["allocations"]
+    if isinstance(asked, list):
+        asked = {one["resource_provider"]["uuid"]: one for one in asked}
+    return Claim(
+        consumer_uuid=consumer_uuid,
+        allocations={uuid: one["resources"] for uuid, one in asked.items()},
+        project_id=given["project_id"],
+        user_id=given["user_id"],
+        consumer_type=given.get("consumer_type"),
+        generation=given.get("consumer_generation"),
+        checked=call.at_least(1, 28),
+    )
+
+
+class ProviderAllocations:
+    """`/resource_providers/{uuid}/allocations`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:allocations:list", accept=True)
+    def on_get(self, call: Call, uuid: str) -> Answer:
+        """Tell who has what of a provider."""
+        try:
+            provider = self.services.database.read(lambda c: providers.find(c, uuid))
+        except NotFound as error:
+            raise NotFound(f"Resource provider '{uuid}' not found: {error.message}") from error
+        rows = self.services.database.read(lambda c: usages.of_provider(c, provider.id))
+        held: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            one = held.setdefault(row.consumer_uuid, {"resources": {}})
+            one["resources"][row.resource_class] = row.used
+            if call.at_least(1, 28):
+                one["consumer_generation"] = row.consumer_generation
+        return Answer(
+            {"allocations": held, "resource_provider_generation": provider.generation},
+            modified=_newest(rows),
+        )

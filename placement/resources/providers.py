@@ -1,0 +1,138 @@
+"""Resource providers."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from typing import Any
+
+from common import ids
+from common.errors import Invalid
+from placement import matching, queries
+from placement.db import providers
+from placement.db.providers import ProviderRow
+from placement.operation import DONE, Answer, Call, Services, operation
+from placement.request import Query
+from placement.schemas import providers as schemas
+
+_LINKS = (
+    ((1, 0), "inventories"),
+    ((1, 0), "usages"),
+    ((1, 1), "aggregates"),
+    ((1, 6), "traits"),
+    ((1, 11), "allocations"),
+)
+
+
+def url(call: Call, uuid: str) -> str:
+    """Return the path of a provider as the client sees it."""
+    return f"{call.script_name}/resource_providers/{uuid}"
+
+
+def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
+    """Return a provider as JSON."""
+    here = url(call, provider.uuid)
+    links = [{"rel": "self", "href": here}]
+    links += [
+        {"rel": rel, "href": f"{here}/{rel}"} for since, rel in _LINKS if call.version >= since
+    ]
+    told: dict[str, Any] = {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "links": links,
+    }
+    if call.at_least(1, 14):
+        told["parent_provider_uuid"] = provider.parent_uuid
+        told["root_provider_uuid"] = provider.root_uuid
+    return told
+
+
+class ResourceProviders:
+    """`/resource_providers`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:list", query=schemas.LIST, accept=True)
+    def on_get(self, call: Call) -> Answer:
+        """List the providers that meet the conditions of the query."""
+        group = queries.provider_filter(call)
+        chosen: list[int] | None = None
+        if group is not None:
+            snapshot = self.services.follower.current()
+            matching.check_names(
+                snapshot, Query((group,)), 'Invalid trait(s) in "required" parameter: '
+            )
+            chosen = [snapshot.at(slot).id for slot in matching.matching(snapshot, group)]
+        # An empty value doesn't filter, as with the original.
+        found = self.services.database.read(
+            lambda connection: providers.listed(
+                connection,
+                name=call.last("name") or None,
+                uuid=call.last("uuid") or None,
+                ids=chosen,
+            )
+        )
+        modified = max((one.updated_at for one in found), default=None)
+        return Answer(
+            {"resource_providers": [view(call, one) for one in found]}, modified=modified
+        )
+
+    @operation("resource_providers:create", body=schemas.CREATE)
+    def on_post(self, call: Call) -> Answer:
+        """Create a provider."""
+        body = call.body()
+        uuid = str(uuids.UUID(body["uuid"])) if body.get("uuid") else ids.new_uuid()
+        name, parent = body["name"], body.get("parent_provider_uuid")
+        try:
+            if not name:
+                raise Invalid("Object action create failed because: name is required")
+            made = self.services.database.write(
+                lambda connection: providers.create(connection, uuid, name, parent)
+            )
+        except Invalid as error:
+            raise Invalid(
+                f'Unable to create resource provider "{name}", {uuid}: {error.message}'
+            ) from error
+        if not call.at_least(1, 20):
+            return Answer(status=201, location=url(call, uuid), dated=False)
+        return Answer(view(call, made), location=url(call, uuid), modified=made.updated_at)
+
+
+class ResourceProvider:
+    """`/resource_providers/{uuid}`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:show", accept=True)
+    def on_get(self, call: Call, uuid: str) -> Answer:
+        """Show a provider."""
+        found = self.services.database.read(lambda c: providers.find(c, uuid))
+        return Answer(view(call, found), modified=found.updated_at)
+
+    @operation("resource_providers:update", body=schemas.UPDATE)
+    def on_put(self, call: Call, uuid: str) -> Answer:
+        """Rename a provider, give it a parent."""
+        self.services.database.read(lambda c: providers.find(c, uuid))
+        body = call.body()
+        try:
+            changed = self.services.database.write(
+                lambda connection: providers.update(
+                    connection,
+                    uuid,
+                    body["name"],
+                    body.get("parent_provider_uuid"),
+                    keep_parent="parent_provider_uuid" not in body,
+                    may_move=call.at_least(1, 37),
+                )
+            )
+        except Invalid as error:
+            raise Invalid(f"Unable to save resource provider {uuid}: {error.message}") from error
+        return Answer(view(call, changed), modified=changed.updated_at)
+
+    @operation("resource_providers:delete")
+    def on_delete(self, call: Call, uuid: str) -> Answer:
+        """Delete a provider that nobody has anything of."""
+        self.services.database.write(lambda connection: providers.remove(connection, uuid))
+        return DONE

@@ -1,0 +1,69 @@
+"""Usages: sums of allocations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from placement.db import providers, usages
+from placement.operation import Answer, Call, Services, operation
+from placement.schemas import allocations as schemas
+
+_ALL, _UNKNOWN = "all", "unknown"
+
+
+class ProviderUsages:
+    """`/resource_providers/{uuid}/usages`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:usages", accept=True)
+    def on_get(self, call: Call, uuid: str) -> Answer:
+        """Tell how much of each inventory is allocated."""
+        row = self.services.database.read(lambda c: providers.find(c, uuid))
+        used = self.services.database.read(lambda c: usages.used(c, row.id))
+        return Answer({"resource_provider_generation": row.generation, "usages": used})
+
+
+class Usages:
+    """`/usages`: what a project has in all."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation(None, since=(1, 9), query=schemas.USAGES, accept=True)
+    def on_get(self, call: Call) -> Answer:
+        """Sum up a project's allocations, from 1.38 on by type of consumer."""
+        project_id, user_id = call.last("project_id"), call.last("user_id")
+        self.services.policy.require(call.context, "usages", project_id)
+        sums, counts = self.services.database.read(
+            lambda c: usages.by_type(c, project_id or "", user_id)
+        )
+        if call.at_least(1, 38):
+            return Answer({"usages": _by_type(sums, counts, call.last("consumer_type"))})
+        return Answer({"usages": _together(sums)})
+
+
+def _together(sums: list[usages.TypeUsage]) -> dict[str, int]:
+    told: dict[str, int] = defaultdict(int)
+    for one in sums:
+        told[one.resource_class] += one.used
+    return told
+
+
+def _by_type(
+    sums: list[usages.TypeUsage], counts: dict[str | None, int], wanted: str | None
+) -> dict[str, dict[str, Any]]:
+    if wanted == _ALL:
+        if not sums:
+            return {}
+        return {_ALL: {**_together(sums), "consumer_count": sum(counts.values())}}
+    told: dict[str, dict[str, Any]] = {}
+    for one in sums:
+        name = one.consumer_type or _UNKNOWN
+        if wanted is not None and wanted != name:
+            continue
+        of = told.setdefault(name, {"consumer_count": counts[one.consumer_type]})
+        of[one.resource_class] = one.used
+    return told

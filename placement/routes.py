@@ -1,0 +1,41 @@
+"""The whole API as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from placement.operation import Services
+from placement.resources.allocations import (
+    Allocations,
+    ConsumerAllocations,
+    ProviderAllocations,
+)
+from placement.resources.candidates import AllocationCandidates
+from placement.resources.inventories import Inventories, Inventory
+from placement.resources.memberships import ProviderAggregates, ProviderTraits
+from placement.resources.names import ResourceClass, ResourceClasses, Trait, Traits
+from placement.resources.providers import ResourceProvider, ResourceProviders
+from placement.resources.root import Root
+from placement.resources.usages import ProviderUsages, Usages
+
+_PROVIDER = "/resource_providers/{uuid}"
+
+ROUTES: Mapping[str, Callable[[Services], object]] = {
+    "/": Root,
+    "/resource_classes": ResourceClasses,
+    "/resource_classes/{name}": ResourceClass,
+    "/resource_providers": ResourceProviders,
+    _PROVIDER: ResourceProvider,
+    f"{_PROVIDER}/inventories": Inventories,
+    f"{_PROVIDER}/inventories/{{resource_class}}": Inventory,
+    f"{_PROVIDER}/usages": ProviderUsages,
+    f"{_PROVIDER}/aggregates": ProviderAggregates,
+    f"{_PROVIDER}/allocations": ProviderAllocations,
+    f"{_PROVIDER}/traits": ProviderTraits,
+    "/allocations": Allocations,
+    "/allocations/{consumer_uuid}": ConsumerAllocations,
+    "/allocation_candidates": AllocationCandidates,
+    "/traits": Traits,
+    "/traits/{name}": Trait,
+    "/usages": Usages,
+}

@@ -1,0 +1,1 @@
+"""What the API accepts, as JSON schemas: one noun, one file."""

@@ -1,0 +1,28 @@
+"""Traits and aggregates of providers, and the lists of traits and resource classes."""
+
+from __future__ import annotations
+
+from placement.schemas.common import CUSTOM_NAME, Schema, Versioned, closed, text, uuid
+
+_GENERATION: Schema = {"resource_provider_generation": {"type": "integer"}}
+_UUIDS: Schema = {"type": "array", "items": uuid(), "uniqueItems": True}
+_CUSTOM: Schema = {"type": "string", "pattern": CUSTOM_NAME, "maxLength": 255}
+
+AGGREGATES: Versioned = {
+    (1, 1): _UUIDS,
+    (1, 19): closed(
+        {"aggregates": _UUIDS} | _GENERATION, "aggregates", "resource_provider_generation"
+    ),
+}
+TRAITS: Versioned = {
+    (1, 6): closed(
+        {"traits": {"type": "array", "items": text()}} | _GENERATION,
+        "traits",
+        "resource_provider_generation",
+    )
+}
+TRAIT_LIST: Versioned = {
+    (1, 6): closed({"name": {"type": "string"}, "associated": {"type": "string"}})
+}
+CUSTOM_TRAIT: Schema = _CUSTOM
+RESOURCE_CLASS: Versioned = {(1, 2): closed({"name": _CUSTOM}, "name")}

@@ -1,0 +1,75 @@
+"""One request to placement: headers, and answers that are errors as this project's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from keystoneauth1 import adapter as ksa_adapter
+from keystoneauth1 import exceptions as ksa
+from oslo_context import context as oslo_context
+
+from common.errors import (
+    Conflict,
+    Forbidden,
+    GenerationConflict,
+    Invalid,
+    MicronovaError,
+    NotFound,
+    Unavailable,
+)
+
+SERVICE_TYPE = "placement"
+#: candidates from trees, generations of consumers, mappings: what the client needs
+MICROVERSION = "1.36"
+_CONCURRENT = "placement.concurrent_update"
+_ERRORS: Mapping[int, type[MicronovaError]] = {
+    400: Invalid,
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+}
+
+
+class Transport:
+    """Placement's REST API through a keystoneauth1 adapter; threads may share it."""
+
+    def __init__(self, adapter: ksa_adapter.Adapter) -> None:
+        self._adapter = adapter
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Make one request and return the JSON value of the answer, None for none."""
+        headers = {"OpenStack-API-Version": f"{SERVICE_TYPE} {MICROVERSION}"}
+        now = oslo_context.get_current()
+        if now is not None and now.global_id:
+            headers["X-OpenStack-Request-ID"] = now.global_id
+        more = {} if body is None else {"json": body}
+        try:
+            answer = self._adapter.request(
+                path,
+                method,
+                headers=headers,
+                raise_exc=False,
+                endpoint_filter={"service_type": SERVICE_TYPE},
+                **more,
+            )
+        except ksa.ClientException as error:
+            raise Unavailable(f"Placement can't be reached: {type(error).__name__}") from error
+        if answer.status_code >= HTTPStatus.BAD_REQUEST:
+            raise _error(answer, f"{method} {path.partition('?')[0]}")
+        return answer.json() if answer.content else None
+
+
+def _error(answer: Any, what: str) -> MicronovaError:
+    """Return the error that an answer tells, in the words of placement."""
+    status = answer.status_code
+    try:
+        told = answer.json()["errors"][0]
+    except (ValueError, LookupError, TypeError):
+        told = {}
+    text = str(told.get("detail") or f"{status} from placement").strip()
+    if told.get("code") == _CONCURRENT:
+        return GenerationConflict(text)
+    return _ERRORS.get(status, Unavailable)(f"{what}: {text}", status=status)

@@ -85,7 +85,7 @@ class Readiness:
 
     def _published(self) -> bool:
         known = self._get("/placement/resource_providers")["resource_providers"]
-        return len(known) >= self._hosts
+        return bool(len(known) >= self._hosts)
 
     def _servers(self) -> bool:
         """Return whether there are servers: a host that is full isn't offered."""

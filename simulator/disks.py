@@ -1,6 +1,6 @@
-"""Work on volumes: allocate, copy, clone, free. Each holds the storage's lock as the real one does.
+"""Work on volumes: allocate, copy, clone, free, under the storage's lock as the real one.
 
-Allocation and cloning of one storage happen one after the other; copying data doesn't hold the lock.
+Allocation and cloning on one storage happen one after the other; copying data doesn't hold it.
 """
 
 from __future__ import annotations

@@ -41,6 +41,10 @@ class Interrupted(PveError):
         super().__init__("received interrupt")
 
 
+class WorkerKilled(Exception):
+    """The worker dies here and cleans nothing up, as SIGKILL makes it."""
+
+
 class Dropped(Exception):
     """The connection is cut without an answer."""
 

@@ -1,4 +1,4 @@
-"""Failures that can be ordered: on the n-th call of a path, at a leak path, or of the machinery."""
+"""Failures that can be ordered: on the n-th call of a path, at a leak, or of the machinery."""
 
 from __future__ import annotations
 

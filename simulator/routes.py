@@ -77,7 +77,6 @@ _CONFIGURE = {
     "revert": _TEXT,
     "force": _BOOL,
     "digest": Param(checks.text(40)),
-    "import-working-storage": Param(storage_id),
 }
 _CREATE = {
     "pool": _TEXT,
@@ -518,8 +517,8 @@ _ROWS: tuple[Row, ...] = (
         _CONFIG,
         {
             **_CONFIGURE,
+            "import-working-storage": Param(storage_id),
             "background_delay": Param(integer(1, 30), kind="integer"),
-            "skip_cloud_init": _BOOL,
         },
     ),
     ("GET", f"{_VM}/pending", "n", status.pending, _AUDIT, {}),

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 
 from simulator.access import Identity
 from simulator.engine import Engine, Process, Work
-from simulator.errors import PveError, bad_parameters
+from simulator.errors import PveError, WorkerKilled, bad_parameters
 from simulator.model import Node, Task
 
 KEPT_PER_NODE = 5000
@@ -85,7 +85,7 @@ class TaskBook:
         error = process.error
         task.endtime = int(time.time())
         self.running.pop(task.upid, None)
-        if process.killed:
+        if process.killed or isinstance(error, WorkerKilled):
             task.exitstatus = "unexpected status"
         elif error is not None:
             text = error.text if isinstance(error, PveError) else f"{error!r}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from simulator import disks
 from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, parameter_errors
+from simulator.errors import PveError, WorkerKilled, parameter_errors
 from simulator.model import ConfigMap, Vm, Volume
 from simulator.propstring import join, split
 from simulator.qemu import network, permits
@@ -170,6 +170,8 @@ def _clone(call: Call, job: Job, vm: Vm, plan: Plan, builder: Builder) -> Work:
     for drive in plan.drives:
         config[drive.name] = yield from _clone_drive(call, job, vm.vmid, drive, plan, builder)
         cluster.edit(vm).config = dict(config)
+        if cluster.faults.leak("L4", call.node, vm.vmid, call.vmid):
+            raise WorkerKilled
     del config["lock"]
     if source.pending:
         names = ",".join(sorted(source.pending))

@@ -27,7 +27,6 @@ NOT_OPTIONS = (
     "skiplock",
     "force",
     "background_delay",
-    "skip_cloud_init",
     "import-working-storage",
 )
 # Take effect at once even while the VM runs; so do disks and network cards (hotplug).
@@ -60,7 +59,7 @@ class Change:
         self.line = " ".join(
             f"-{name} {'<hidden>' if name == 'cipassword' else shown[name]}"
             for name in sorted(shown)
-            if name not in ("background_delay", "skip_cloud_init")
+            if name != "background_delay"
         )
         if not self.set and not self.delete and not self.revert:
             raise PveError("no options specified")

@@ -8,7 +8,7 @@ import uuid
 from simulator import disks
 from simulator.call import Call
 from simulator.engine import Release, Work
-from simulator.errors import PveError
+from simulator.errors import PveError, WorkerKilled
 from simulator.model import ConfigMap, Vm
 from simulator.qemu import drives, network, permits, power
 from simulator.qemu.drives import Builder, parse_drive
@@ -108,6 +108,8 @@ def _create(call: Call, job: Job, vm: Vm, config: ConfigMap, pool: str | None) -
             if is_drive(name):
                 permits.drive(cluster, call.who, vm.vmid, pool, parse_drive(name, config[name]))
         built = yield from builder.build(config)
+        if cluster.faults.leak("L4", call.node, vm.vmid):
+            raise WorkerKilled
         if cluster.faults.leak("L3", call.node, vm.vmid):
             builder.made.clear()
             raise PveError("error during disk creation: storage went away")

@@ -1,0 +1,82 @@
+"""The simulator's table of routes against the real server's own API schema."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from simulator.params import Schema
+from simulator.routes import ROUTES, Route
+from simulator.vmschema import option
+from tests.fixtures.pve_captures import CAPTURES
+
+SCHEMA = CAPTURES.parent / "apischema.json"
+pytestmark = pytest.mark.skipif(not SCHEMA.is_file(), reason="no schema beside the repository")
+
+
+@cache
+def _real() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    waiting = json.loads(SCHEMA.read_text())
+    while waiting:
+        entry = waiting.pop()
+        found[entry["path"]] = entry.get("info", {})
+        waiting += entry.get("children") or []
+    return found
+
+
+def _real_method(route: Route) -> dict[str, Any]:
+    method = _real().get(route.path, {}).get(route.method)
+    assert method is not None, f"{route.method} {route.path} is not in the schema"
+    return dict(method)
+
+
+def _required(schema: Schema) -> set[str]:
+    return {name for name, param in schema.params.items() if param.required}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_route_is_that_of_the_real_server(route: Route) -> None:
+    real = _real_method(route)
+    properties = real.get("parameters", {}).get("properties", {})
+    assert route.protected == bool(real.get("protected"))
+    assert route.proxied == bool(real.get("proxyto"))
+    assert route.token == (real.get("allowtoken", 1) != 0)
+    # The volume may carry its storage, so the real schema doesn't insist on the path part.
+    real_required = {name for name, one in properties.items() if not one.get("optional")}
+    assert _required(route.schema) - {"storage"} == real_required - {"storage"}
+    assert set(route.schema.params) <= set(properties)
+
+
+@pytest.mark.parametrize(
+    "route",
+    [one for one in ROUTES if one.schema.vm_options],
+    ids=lambda route: f"{route.method} {route.path}",
+)
+def test_options_of_machines_are_those_of_the_real_server(route: Route) -> None:
+    properties = _real_method(route)["parameters"]["properties"]
+    missing = {
+        name
+        for name in properties
+        if "[n]" not in name and name not in route.schema.params and option(name) is None
+    }
+    assert missing <= NOT_SIMULATED
+
+
+NOT_SIMULATED = {
+    "amd-sev",
+    "intel-tdx",
+    "ivshmem",
+    "rng0",
+    "spice_enhancements",
+    "vmstate",
+    "hugepages",
+    "keephugepages",
+    "smp",
+    "running-nets-host-mtu",
+    "runningcpu",
+    "runningmachine",
+}

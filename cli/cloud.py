@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from cli.errors import CommandFailed
+from cli.errors import NO_CLOUD, CommandFailed
 
 
 class Cloud:
@@ -105,6 +105,10 @@ def connect(options: argparse.Namespace, version: str) -> Any:
     config = openstack.config.OpenStackConfig(
         pw_func=_ask_password, app_name="micronova", app_version=version
     )
+    named = config.get_one(argparse=options, validate=False).config
+    named = {**named, **(named.get("auth") or {})}
+    if not named.get("auth_url") and not named.get("endpoint"):
+        raise CommandFailed(NO_CLOUD)  # rather than to ask for a password that nobody would check
     region = config.get_one(argparse=options)
     return openstack.connection.Connection(config=region)
 

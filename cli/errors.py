@@ -12,9 +12,9 @@ class CommandFailed(Exception):
 #: where keystoneauth's sentence ends and the text of the libraries below it begins
 _LIBRARY_NOISE = re.compile(r": (HTTPS?Connection(Pool)?\(|\('Connection aborted).*", re.DOTALL)
 
-_NO_CLOUD = (
+NO_CLOUD = (
     "No cloud to talk to: name one of clouds.yaml with --os-cloud or OS_CLOUD, "
-    "or give --os-auth-url and the rest, or their OS_* variables (missing: {})"
+    "or give --os-auth-url and the rest, or their OS_* variables"
 )
 
 
@@ -26,7 +26,8 @@ def sentence(error: BaseException) -> str:
     """
     missing = getattr(error, "options", None)
     if type(error).__name__ == "MissingRequiredOptions" and missing:
-        return _NO_CLOUD.format(", ".join(str(getattr(o, "dest", o)) for o in missing))
+        names = ", ".join(str(getattr(option, "dest", option)) for option in missing)
+        return f"The cloud's credentials lack {names}"
     status = getattr(error, "status_code", None) or getattr(error, "http_status", None)
     if isinstance(status, int) and status >= 400:
         text = _one_line(

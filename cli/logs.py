@@ -44,6 +44,9 @@ def configure(stream: TextIO, level: int, log_file: str | None) -> None:
     console.setFormatter(Masking(_CONSOLE_ALL if level <= logging.DEBUG else _CONSOLE))
     root.addHandler(console)
     root.setLevel(level)
+    # it warns of each failure that it then raises, which is told once
+    quiet = logging.ERROR if level == logging.WARNING else logging.NOTSET
+    logging.getLogger("keystoneauth").setLevel(quiet)
     if log_file:
         file = logging.FileHandler(log_file)
         file.setFormatter(Masking(_FILE))

@@ -17,6 +17,8 @@ from cli.commands import CommandTable
 
 DESCRIPTION = "OpenStack-compatible compute for Proxmox VE: run it, use it, ask it why."
 
+_USAGE = "micronova [options] <command> [its options]   (micronova help <command>)"
+
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
 
@@ -65,7 +67,9 @@ class Program(cliff.app.App):
     ) -> argparse.ArgumentParser:
         """Return the parser of the global options."""
         parser = super().build_option_parser(
-            description, version, {"prog": self.NAME, **(argparse_kwargs or {})}
+            description,
+            version,
+            {"prog": self.NAME, "usage": _USAGE, **(argparse_kwargs or {})},
         )
         cloud_options.add_to(parser)
         return parser

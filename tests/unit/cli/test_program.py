@@ -1,0 +1,148 @@
+"""The program itself: its table, its help, its exit codes, what it says of an error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import cliff.command
+import pytest
+from openstack import exceptions
+
+from cli import options
+from cli.commands import COMMANDS, CommandTable
+from cli.errors import CommandFailed, sentence
+from cli.help import summary
+from cli.logs import masked
+from cli.main import Program
+from tests.fixtures.sdk import FakeConnection, FakeProxy, run
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _root_logger_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_loads_and_says_what_it_does(name: str) -> None:
+    command = CommandTable().commands[name].load()
+    assert issubclass(command, cliff.command.Command)
+    assert summary(command)
+    program = Program()
+    parser = command(program, None).get_parser(f"micronova {name}")
+    assert parser.format_help()
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'openstack','sqlalchemy','rich','keystoneauth1','oslo_config','requests'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+def test_without_a_command_it_prints_the_help() -> None:
+    with pytest.raises(SystemExit) as end:
+        Program().run([])
+    assert end.value.code == 0
+
+
+def test_help_of_a_command() -> None:
+    ran = run(FakeConnection(), "help", "server", "create")
+    assert ran.code == 0
+    assert "--flavor" in ran.out
+
+
+def test_unknown_command_is_wrong_usage() -> None:
+    assert run(FakeConnection(), "serwer", "lst").code == 2
+
+
+def test_missing_option_is_wrong_usage() -> None:
+    assert run(FakeConnection(), "server", "create", "x").code == 2
+
+
+def test_completion_knows_the_commands() -> None:
+    ran = run(FakeConnection(), "complete")
+    assert ran.code == 0
+    assert "cmds_server_event='list show'" in ran.out
+
+
+def test_an_error_is_one_line_without_traceback() -> None:
+    response = SimpleNamespace(
+        status_code=404, headers={"x-openstack-request-id": "req-1"}, request=None
+    )
+    error = exceptions.NotFoundException("No", response=response, details="Instance x is\n gone.")
+    ran = run(FakeConnection(FakeProxy(servers=error)), "server", "list")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "Instance x is gone. (HTTP 404) (Request-ID: req-1)\n"
+
+
+def test_debug_shows_the_traceback() -> None:
+    ran = run(FakeConnection(FakeProxy(servers=ValueError("odd"))), "--debug", "server", "list")
+    assert ran.code == 1
+    assert "Traceback" in ran.err
+
+
+def test_the_connection_is_closed() -> None:
+    connection = FakeConnection(FakeProxy(servers=[]))
+    assert run(connection, "server", "list").code == 0
+    assert connection.closed
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (CommandFailed("plain"), "plain"),
+        (
+            RuntimeError("Unable to establish connection to http://a/: HTTPConnectionPool(host"),
+            "Unable to establish connection to http://a/",
+        ),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_sentences(error: Exception, line: str) -> None:
+    assert sentence(error) == line
+
+
+def test_missing_credentials_are_named() -> None:
+    from keystoneauth1.exceptions import MissingRequiredOptions
+
+    lacking = MissingRequiredOptions([SimpleNamespace(dest="username", name="username")])
+    assert sentence(lacking) == "The cloud's credentials lack username"
+
+
+def test_secrets_are_masked_in_logs() -> None:
+    text = masked(json.dumps({"adminPass": "s3", "x": {"private_key": "s3"}, "name": "web"}))
+    assert "s3" not in text
+    assert "web" in text
+
+
+def test_only_given_options_reach_the_cloud_configuration() -> None:
+    program = Program()
+    argv = ["--os-cloud", "c", "--insecure", "--os-compute-api-version", "2.79"]
+    given = options.given(program.parser.parse_args(argv))
+    assert vars(given) == {"cloud": "c", "insecure": True, "os_compute_api_version": "2.79"}
+
+
+def test_no_two_global_options_share_a_name() -> None:
+    assert len(set(options.NAMES)) == len(options.NAMES)
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in options.NAMES)

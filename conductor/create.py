@@ -64,7 +64,7 @@ class Create:
             return
         if not fresh and operation.plan.host is None:
             # A claim may have been made that was never written down.
-            self._cloud.placement.release(operation.ctxt, server.uuid)
+            self._cloud.placement.release(server.uuid)
         self._walk(operation, server)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:

@@ -82,7 +82,7 @@ class Delete:
         return server
 
     def _finish(self, operation: Operation, server: Server) -> None:
-        self._cloud.placement.release(operation.ctxt, server.uuid)
+        self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             now = clock.utcnow()

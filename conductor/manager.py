@@ -205,7 +205,7 @@ class ServiceDoors:
                 if now_disabled
                 else self._cloud.placement.remove_trait
             )
-            change(ctxt, facts.uuid, DISABLED_TRAIT)
+            change(facts.uuid, DISABLED_TRAIT)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """See ``ConductorClient.delete_service``."""

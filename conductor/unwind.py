@@ -98,7 +98,7 @@ class Unwinding:
         """
         plan = operation.plan
         failed = () if verdict == Verdict.QUARANTINE else (str(plan.host),)
-        self._cloud.placement.release(operation.ctxt, server.uuid)
+        self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             ledger.record_failure(connection, operation, failure)
@@ -147,7 +147,7 @@ class Unwinding:
         """ERROR. With ``gone``, or before anything was asked of an agent, nothing is left."""
         nothing_made = gone or server.task_state != TaskState.SPAWNING
         if nothing_made:
-            self._cloud.placement.release(operation.ctxt, server.uuid)
+            self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             values: dict[str, Any] = {}
@@ -178,7 +178,7 @@ class Unwinding:
         where = placed(operation)
         if where is None:
             # Nothing was ever asked of an agent; but a claim may have been made.
-            self._cloud.placement.release(operation.ctxt, server.uuid)
+            self._cloud.placement.release(server.uuid)
             self._close(operation)
             return
         mine = server.operation_id == operation.id
@@ -204,20 +204,17 @@ class Unwinding:
 
     def finished(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         """The agent's word on an operation that is unwinding or lost its server."""
+        if outcome.ok and not outcome.gone:
+            self._came_through(operation, server)
+            return
         if operation.state in {OperationState.DONE, OperationState.FAILED}:
-            if outcome.ok and not outcome.gone and server.deleted_at is not None:
-                # A build that came through after the delete: it must go.
-                self._cloud.store.run(
-                    lambda c: ledger.save(c, operation.id, state=OperationState.UNWINDING)
-                )
-                self._cloud.wake()
             return
         if not outcome.gone:
             self._not_gone(operation, outcome)
             return
         mine = server.operation_id == operation.id
         if mine or server.deleted_at is not None:
-            self._cloud.placement.release(operation.ctxt, server.uuid)
+            self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             if mine:
@@ -238,6 +235,23 @@ class Unwinding:
             ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
 
         self._cloud.store.run(work)
+
+    def _came_through(self, operation: Operation, server: Server) -> None:
+        """A build succeeded whose server has another operation now.
+
+        That one knows the VM and what shall become of it, unless the server was deleted before
+        the VM was made: then it must go again.
+        """
+        if server.deleted_at is None:
+            self._close(operation)
+            return
+
+        def work(connection: sa.Connection) -> None:
+            ledger.save(connection, operation.id, state=OperationState.UNWINDING)
+            leases.postpone(connection, operation.id, 0)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
 
     def _not_gone(self, operation: Operation, outcome: Outcome) -> None:
         def work(connection: sa.Connection) -> None:

@@ -11,10 +11,10 @@ from typing import Protocol
 from oslo_config import cfg
 
 from common import clock
-from common.context import RequestContext
 from common.errors import GenerationConflict
 from common.messages import Alternate, Decision, Requested
-from placement.client import Candidates, PlacementClient
+from placement.client import PlacementClient
+from placement.messages import Candidates
 from scheduler import explain
 from scheduler.choose import Choice, Filter, Weigher, choose
 from scheduler.filters.resources import wanted
@@ -46,25 +46,22 @@ class Decider:
         self._weighers = weighers
         self._timer = timer
 
-    def decide(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...]
-    ) -> Decision:
+    def decide(self, request: Requested, alternates: tuple[Alternate, ...]) -> Decision:
         """Choose and claim: first the alternates, then anew, then anew once more."""
         begun = self._timer()
         claims: list[dict[str, str]] = []
-        decision = self._claim_alternate(ctxt, request, alternates, claims)
+        decision = self._claim_alternate(request, alternates, claims)
         if decision is None:
-            decision = self._claim_best(ctxt, request, claims)
+            decision = self._claim_best(request, claims)
         if decision.host is None and claims and claims[-1]["result"] != "claimed":
             # Every choice was taken by somebody else meanwhile: look again, once.
-            decision = self._claim_best(ctxt, request, claims)
+            decision = self._claim_best(request, claims)
         return dataclasses.replace(
             decision, claims=tuple(claims), seconds=round(self._timer() - begun, 6)
         )
 
     def _claim_alternate(
         self,
-        ctxt: RequestContext,
         request: Requested,
         alternates: tuple[Alternate, ...],
         claims: list[dict[str, str]],
@@ -74,7 +71,7 @@ class Decider:
             host = known.get(alternate.uuid)
             if host is None or not choose([host], request, self._live_filters(), {}).ranked:
                 continue
-            if self._claim(ctxt, request, host, claims):
+            if self._claim(request, host, claims):
                 rest = alternates[position + 1 :]
                 return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
         return None
@@ -83,33 +80,29 @@ class Decider:
         """All but the count of resources, which the claim itself checks."""
         return {name: f for name, f in self._filters.items() if name != "resources"}
 
-    def _claim_best(
-        self, ctxt: RequestContext, request: Requested, claims: list[dict[str, str]]
-    ) -> Decision:
-        hosts = self._candidates(ctxt, request)
+    def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision:
+        hosts = self._candidates(request)
         choice = choose(hosts, request, self._filters, self._weighers)
         attempts = self._options.claim_attempts
         for position, weighed in enumerate(itertools.islice(choice.ranked, attempts)):
-            if self._claim(ctxt, request, weighed.host, claims):
+            if self._claim(request, weighed.host, claims):
                 return self._won(request, choice, position, len(hosts))
         if not choice.ranked:
-            hosts, choice = self._all_refused(ctxt, request)
+            hosts, choice = self._all_refused(request)
         return self._nowhere(request, choice, len(hosts))
 
-    def _candidates(self, ctxt: RequestContext, request: Requested) -> list[Host]:
-        found = self._placement.candidates(ctxt, wanted(request), limit=self._options.candidates)
+    def _candidates(self, request: Requested) -> list[Host]:
+        found = self._placement.candidates(wanted(request), limit=self._options.candidates)
         return self._join(found)
 
-    def _all_refused(self, ctxt: RequestContext, request: Requested) -> tuple[list[Host], Choice]:
+    def _all_refused(self, request: Requested) -> tuple[list[Host], Choice]:
         """Every host with what placement knows of it, to say why not: one query a class.
 
         Only when there is no host; hosts without room are no candidates and have no numbers yet.
         """
         merged: dict[str, Host] = {}
         for resource_class in wanted(request):
-            found = self._placement.candidates(
-                ctxt, {resource_class: 1}, limit=self._options.candidates
-            )
+            found = self._placement.candidates({resource_class: 1}, limit=self._options.candidates)
             merged.update({host.facts.uuid: host for host in self._join(found)})
         for uuid, host in self._table.all(clock.utcnow()).items():
             merged.setdefault(uuid, host)
@@ -121,20 +114,17 @@ class Decider:
         return [
             dataclasses.replace(
                 known[provider.uuid],
-                capacity=provider.capacity,
-                used=provider.used,
+                capacity={name: one.capacity for name, one in provider.resources.items()},
+                used={name: one.used for name, one in provider.resources.items()},
                 traits=provider.traits,
             )
-            for provider in found.providers
+            for provider in found.providers.values()
             if provider.uuid in known
         ]
 
-    def _claim(
-        self, ctxt: RequestContext, request: Requested, host: Host, claims: list[dict[str, str]]
-    ) -> bool:
+    def _claim(self, request: Requested, host: Host, claims: list[dict[str, str]]) -> bool:
         try:
             won = self._placement.claim(
-                ctxt,
                 request.server_uuid,
                 host.facts.uuid,
                 wanted(request),

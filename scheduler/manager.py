@@ -24,7 +24,6 @@ class SchedulerManager:
         """Choose and claim a host for one server."""
         ctxt.server_uuid = request["server_uuid"]
         return self._decider.decide(
-            ctxt,
             wire.load(Requested, request),
             tuple(wire.load(Alternate, item) for item in alternates),
         )

@@ -40,7 +40,7 @@ def limits(
             quota_limits.c.project_id == project_id
         )
     )
-    return {**defaults, **dict(own.tuples().all())}
+    return {**defaults, **dict(own.all())}
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:

@@ -197,7 +197,7 @@ def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     rows = connection.execute(
         sa.select(hosts.c.host, hosts.c.worker).where(hosts.c.host.in_(list(names)))
     )
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def image_location(connection: sa.Connection, image_id: str, cluster: str) -> Any | None:

@@ -1,0 +1,278 @@
+"""A conductor on a real SQLite database, with recorded neighbours that the test drives."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, config, ids, log, quotas, rpc
+from common.context import RequestContext
+from common.errors import Unavailable
+from common.messages import (
+    Alternate,
+    ClusterFacts,
+    Command,
+    Decision,
+    Failure,
+    Heartbeat,
+    HostFacts,
+    ImageFacts,
+    Outcome,
+    Report,
+    Requested,
+    StorageFacts,
+)
+from conductor import config as conductor_config
+from conductor.accept import Accept
+from conductor.cloud import Cloud
+from conductor.create import Create
+from conductor.delete import Delete
+from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.power import COMMANDS, PowerFlow
+from conductor.reports import Reports
+from conductor.runner import Flow, Runner
+from conductor.store.transactions import Store
+from db import engine, schema
+
+IMAGE = ids.named("image", "debian-12")
+
+
+class Scheduler:
+    """Answers with hosts in order; remembers what it was asked."""
+
+    def __init__(self, placement: Placement, hosts: list[str]) -> None:
+        self.hosts = hosts
+        self.asked: list[Requested] = []
+        self.failures: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.placement = placement
+        self.down = False
+
+    def select(
+        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+    ) -> Decision:
+        if self.down:
+            raise Unavailable("The service behind select did not answer.")
+        self.asked.append(request)
+        left = [host for host in self.hosts if host not in request.ignore_hosts]
+        if not left:
+            return Decision(
+                request.server_uuid, None, reason="No valid host was found: none left."
+            )
+        self.placement.claims[request.server_uuid] = left[0]
+        self.gate.wait(10)
+        others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
+        return Decision(request.server_uuid, left[0], f"uuid-{left[0]}", others, len(left))
+
+    def note_failure(self, ctxt: RequestContext, host: str) -> None:
+        self.failures.append(host)
+
+
+class Compute:
+    """Keeps the commands; the test answers them."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Command]] = []
+        self._news = threading.Condition()
+
+    def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
+        with self._news:
+            self.sent.append((worker, command))
+            self._news.notify_all()
+
+    build = destroy = power = _keep
+
+    def wait_for(self, count: int) -> Command:
+        """The count-th command sent, waiting for it."""
+        with self._news:
+            assert self._news.wait_for(lambda: len(self.sent) >= count, 10), self.sent
+            return self.sent[count - 1][1]
+
+
+class Placement:
+    """Claims by consumer."""
+
+    def __init__(self) -> None:
+        self.claims: dict[str, str] = {}
+        self.traits: set[tuple[str, str]] = set()
+
+    def release(self, consumer_uuid: str) -> None:
+        self.claims.pop(consumer_uuid, None)
+
+    def add_trait(self, uuid: str, trait: str) -> None:
+        self.traits.add((uuid, trait))
+
+    def remove_trait(self, uuid: str, trait: str) -> None:
+        self.traits.discard((uuid, trait))
+
+
+class Conductor:
+    """One conductor; several may share a database (``url``) and neighbours."""
+
+    def __init__(
+        self,
+        url: str,
+        scheduler: Scheduler,
+        compute: Compute,
+        placement: Placement,
+        name: str,
+        **options: Any,
+    ) -> None:
+        conf = config.load(
+            [
+                conductor_config.register,
+                engine.register,
+                quotas.register,
+                rpc.register,
+                log.register,
+            ]
+        )
+        for key, value in {"scan_seconds": 0.1, **options}.items():
+            conf.set_override(key, value, group="conductor")
+        self.store = Store(engine.writer(url), engine.reader(url))
+        flows: dict[str, Flow] = {}
+        self.runner = Runner(conf, self.store, name, flows)
+        self.cloud = Cloud(
+            conf,
+            name,
+            self.store,
+            scheduler,
+            compute,
+            placement,  # type: ignore[arg-type]
+            {**quotas.defaults(conf), "instances": 10, "cores": 20},
+            self.runner.wake,
+        )
+        flows |= {"create": Create(self.cloud), "delete": Delete(self.cloud)}
+        flows |= dict.fromkeys(COMMANDS, PowerFlow(self.cloud))
+        self.accept = Accept(self.cloud)
+        self.reports = Reports(self.cloud, self.runner)
+
+
+class World:
+    """A database with two hosts and an image, one conductor, and a user."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.url = f"sqlite:///{folder}/cloud.sqlite"
+        schema.metadata.create_all(engine.writer(self.url))
+        self.placement = Placement()
+        self.scheduler = Scheduler(self.placement, ["pve1", "pve2"])
+        self.compute = Compute()
+        self.options = options
+        self.conductors: list[Conductor] = []
+        self.conductor = self.add_conductor("c1")
+        self.ctxt = RequestContext(user_id="u", project_id="p", roles=["member"])
+        self.beat()
+
+    def add_conductor(self, name: str) -> Conductor:
+        made = Conductor(
+            self.url, self.scheduler, self.compute, self.placement, name, **self.options
+        )
+        self.conductors.append(made)
+        return made
+
+    def close(self) -> None:
+        self.scheduler.gate.set()
+        for conductor in self.conductors:
+            if conductor.runner._scanner.is_alive():
+                conductor.runner.stop()
+
+    def beat(self) -> None:
+        """Both agents are alive and tell what they have."""
+        now = clock.utcnow()
+        facts = tuple(
+            HostFacts(
+                host=name,
+                cluster="sim1",
+                node=name,
+                uuid=f"uuid-{name}",
+                worker="w1",
+                availability_zone="nova",
+                observed_at=now,
+                vm_storage="local",
+                bridges=("vmbr0", "vmbr1"),
+                images=(IMAGE,),
+                capabilities={"linked_clone": True},
+                storages=(StorageFacts("local", "dir", False, True, 1000, 900),),
+            )
+            for name in ("pve1", "pve2")
+        )
+        image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
+        cluster = ClusterFacts("sim1", "9.2", True, (image,), 100_000, 100_009)
+        self.conductor.reports.heartbeat(Heartbeat("w1", now, ("pve1", "pve2"), facts, (cluster,)))
+
+    def create(self, **changes: Any) -> list[str]:
+        """Ask for servers and let their operations begin."""
+        flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+        request = dataclasses.replace(CreateServers("web", flavor, IMAGE, networks=()), **changes)
+        created, operations = self.conductor.accept.create(self.ctxt, request)
+        for operation in operations:
+            self.conductor.runner.submit(operation)
+        return list(created.uuids)
+
+    def act(self, uuid: str, action: str) -> None:
+        operation = self.conductor.accept.act(self.ctxt, uuid, action, {})
+        if operation is not None:
+            self.conductor.runner.submit(operation)
+
+    def answer(self, command: Command, **outcome: Any) -> None:
+        """The agent's last word on a command."""
+        failure = outcome.get("failure")
+        assert failure is None or isinstance(failure, Failure)
+        report = Report(
+            command.operation_id,
+            command.attempt,
+            command.server_uuid,
+            command.placed.host,
+            outcome=Outcome(**outcome),
+        )
+        self.conductor.reports.take([report])
+
+    def row(self, uuid: str) -> Any:
+        with self.conductor.store.read() as connection:
+            return connection.execute(
+                sa.select(schema.servers).where(schema.servers.c.uuid == uuid)
+            ).one()
+
+    def rows(self, table: sa.Table) -> list[Any]:
+        with self.conductor.store.read() as connection:
+            return list(connection.execute(sa.select(table)).all())
+
+    def until(self, uuid: str, vm_state: str, task_state: str | None = None) -> Any:
+        """Wait until the server is in that state; the runner's events drive it."""
+        deadline = clock.after(10)
+        tick = threading.Event()
+        while (row := self.row(uuid)).vm_state != vm_state or row.task_state != task_state:
+            assert clock.utcnow() < deadline, (row.vm_state, row.task_state)
+            tick.wait(0.01)
+        return row
+
+    def until_operation(self, *states: str) -> None:
+        """Wait until the operations, in the order of their ids, are in these states."""
+        deadline = clock.after(10)
+        tick = threading.Event()
+        while tuple(row.state for row in self.rows(schema.operations)) != states:
+            assert clock.utcnow() < deadline, self.rows(schema.operations)
+            tick.wait(0.01)
+
+    def make_due(self) -> None:
+        """Every lease has run out and every pause is over."""
+
+        def work(connection: sa.Connection) -> None:
+            past = clock.after(-1)
+            connection.execute(
+                schema.operations.update().values(lease_expires_at=past, not_before=past)
+            )
+
+        self.conductor.store.run(work)
+        self.conductor.runner.wake()
+
+    def silence(self) -> None:
+        """Nobody has heard of any agent for an hour."""
+        self.conductor.store.run(
+            lambda c: c.execute(schema.services.update().values(last_seen_at=clock.after(-3600)))
+        )

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.errors import Conflict, QuotaExceeded
+from common.messages import Build, Category, Destroy, Failure
+from conductor.messages import NetworkWish
+from conductor.store import networks
+from db import schema
+from tests.functional.conductor.harness import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+def network_id(world: World, bridge: str = "vmbr0") -> str:
+    return next(row.id for row in world.rows(schema.networks) if row.bridge == bridge)
+
+
+def test_a_build_walks_every_state_and_ends_active(world: World) -> None:
+    world.conductor.store.run(
+        lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))
+    )
+    (uuid,) = world.create(networks=(NetworkWish(network_id(world)),), public_key="ssh-rsa A")
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert command.placed.vmid == 100_000
+    assert command.template is not None
+    assert command.template.vmid == 100_001
+    assert [(nic.bridge, nic.ip) for nic in command.nics] == [("vmbr0", "10.0.0.2")]
+    assert command.config_drive is not None
+    assert command.config_drive.meta_data["public_keys"] == {"key": "ssh-rsa A"}
+    assert world.row(uuid).task_state == "spawning"
+    world.answer(command, ok=True, power_state=1)
+    row = world.until(uuid, "active")
+    assert (row.host, row.vmid, row.power_state) == ("pve1", 100_000, 1)
+    assert row.addresses[0]["ip"] == "10.0.0.2"
+    walked = [(t.from_task_state, t.to_task_state) for t in world.rows(schema.transitions)]
+    assert walked == [
+        (None, "scheduling"),
+        ("scheduling", "networking"),
+        ("networking", "block_device_mapping"),
+        ("block_device_mapping", "spawning"),
+        ("spawning", None),
+    ]
+    (operation,) = world.rows(schema.operations)
+    assert (operation.state, operation.params, operation.lease_owner) == ("done", {}, None)
+
+
+def test_a_batch_shares_one_transaction_and_numbers_its_names(world: World) -> None:
+    uuids = world.create(min_count=2, max_count=3)
+    assert sorted(world.row(uuid).name for uuid in uuids) == ["web-1", "web-2", "web-3"]
+    world.compute.wait_for(3)
+    assert len({command.placed.vmid for _, command in world.compute.sent}) == 3
+
+
+def test_quota_refuses_what_is_over_and_changes_nothing(world: World) -> None:
+    with pytest.raises(QuotaExceeded) as refused:
+        world.create(min_count=11, max_count=11)
+    assert "Requested 11, but already used 0 of 10 instances" in refused.value.message
+    assert world.rows(schema.servers) == []
+    assert len(world.create(min_count=1, max_count=50)) == 10
+
+
+def test_no_host_ends_in_error_with_the_reason(world: World) -> None:
+    world.scheduler.hosts = []
+    (uuid,) = world.create()
+    world.until(uuid, "error")
+    (fault,) = world.rows(schema.faults)
+    assert (fault.category, fault.request_id) == ("no_valid_host", world.ctxt.request_id)
+    assert world.placement.claims == {}
+    assert world.rows(schema.operations)[0].state == "failed"
+
+
+def test_a_clean_failure_goes_to_the_next_host(world: World) -> None:
+    (uuid,) = world.create()
+    first = world.compute.wait_for(1)
+    failure = Failure(Category.CREATION_FAILED, "boom", host="pve1", upid="UPID:x")
+    world.answer(first, ok=False, failure=failure, gone=True)
+    second = world.compute.wait_for(2)
+    assert (first.placed.host, second.placed.host) == ("pve1", "pve2")
+    assert second.attempt == 2
+    assert world.scheduler.failures == ["pve1"]
+    world.answer(second, ok=True, power_state=1)
+    world.until(uuid, "active")
+    assert [row.vmid for row in world.rows(schema.vmids) if row.server_uuid] == [
+        second.placed.vmid
+    ]
+    assert world.placement.claims == {uuid: "pve2"}
+
+
+def test_attempts_are_bounded_and_every_fault_is_kept(world: World) -> None:
+    (uuid,) = world.create()
+    for attempt in (1, 2):
+        command = world.compute.wait_for(attempt)
+        failure = Failure(Category.STORAGE_FULL, f"full {attempt}")
+        world.answer(command, ok=False, failure=failure, gone=True)
+    world.until(uuid, "error")
+    assert [row.category for row in world.rows(schema.faults)] == [
+        "storage_full",
+        "storage_full",
+        "no_valid_host",
+    ]
+    assert world.placement.claims == {}
+    assert [row for row in world.rows(schema.vmids) if row.server_uuid] == []
+
+
+def test_what_is_left_keeps_the_operation_open_until_it_is_gone(world: World) -> None:
+    (uuid,) = world.create()
+    command = world.compute.wait_for(1)
+    failure = Failure(Category.TASK_TIMEOUT, "slow", clean=False, left=("VM 100000",))
+    world.answer(command, ok=False, failure=failure, gone=False)
+    world.until(uuid, "error")
+    assert world.placement.claims == {uuid: "pve1"}
+    assert world.rows(schema.operations)[0].state == "unwinding"
+    world.make_due()
+    destroy = world.compute.wait_for(2)
+    assert isinstance(destroy, Destroy)
+    assert destroy.placed == command.placed
+    world.answer(destroy, ok=True, gone=True)
+    world.until_operation("failed")
+    assert world.placement.claims == {}
+    assert [row for row in world.rows(schema.vmids) if row.server_uuid] == []
+
+
+def test_two_networks_and_none_named_is_ambiguous(world: World) -> None:
+    with pytest.raises(Conflict, match="Multiple possible networks"):
+        world.create(auto_network=True)
+
+
+def test_a_fixed_address_in_use_is_refused(world: World) -> None:
+    world.conductor.store.run(
+        lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))
+    )
+    wish = NetworkWish(network_id(world), "10.0.0.9")
+    world.create(networks=(wish,))
+    world.compute.wait_for(1)
+    with pytest.raises(Conflict, match=r"10\.0\.0\.9"):
+        world.create(networks=(wish,))

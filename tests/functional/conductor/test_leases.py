@@ -1,0 +1,164 @@
+"""Conductors and agents die; the next one goes on from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.errors import ServerStateConflict
+from common.messages import Build, Destroy, Power, PowerAction
+from common.states import TaskState
+from db import schema
+from tests.functional.conductor.harness import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+class Killed(BaseException):
+    """The conductor is gone at this point: nothing of it runs any more."""
+
+
+@pytest.mark.parametrize("dies_in", [None, *list(TaskState)[:4]])
+def test_another_conductor_goes_on_from_every_task_state(
+    world: World, dies_in: TaskState | None
+) -> None:
+    flow = world.conductor.runner._flows["create"]
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    if dies_in == TaskState.SPAWNING:
+        flow._spawn = die  # type: ignore[attr-defined]
+    else:
+        flow._stages[dies_in] = die  # type: ignore[attr-defined]
+    (uuid,) = world.create()
+    world.until(uuid, "building", dies_in)
+    world.conductor.runner._pool.shutdown(wait=True)
+    if dies_in == TaskState.SCHEDULING:
+        world.placement.claims[uuid] = "a claim that was never written down"
+    second = world.add_conductor("c2")
+    world.conductor = second
+    world.make_due()
+    second.runner.start()
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    world.answer(command, ok=True, power_state=1)
+    world.until(uuid, "active")
+    assert world.placement.claims == {uuid: "pve1"}
+    assert len([row for row in world.rows(schema.vmids) if row.server_uuid]) == 1
+
+
+def test_a_lost_command_is_sent_again(world: World) -> None:
+    world.conductor.runner.start()
+    world.create()
+    first = world.compute.wait_for(1)
+    world.make_due()
+    assert world.compute.wait_for(2) == first
+
+
+def test_a_host_that_is_down_ends_the_build_and_keeps_its_allocation(world: World) -> None:
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    world.compute.wait_for(1)
+    world.silence()
+    world.make_due()
+    world.until(uuid, "error")
+    assert world.rows(schema.faults)[-1].category == "node_unhealthy"
+    assert world.placement.claims == {uuid: "pve1"}
+    world.beat()
+    world.make_due()
+    destroy = world.compute.wait_for(2)
+    assert isinstance(destroy, Destroy)
+    world.answer(destroy, ok=True, gone=True)
+    world.until_operation("failed")
+    assert world.placement.claims == {}
+
+
+def test_a_delete_overtakes_a_build_that_is_being_scheduled(world: World) -> None:
+    world.conductor.runner.start()
+    world.scheduler.gate.clear()
+    (uuid,) = world.create()
+    world.until(uuid, "building", "scheduling")
+    world.act(uuid, "delete")
+    world.until(uuid, "deleted")
+    world.scheduler.gate.set()
+    world.until_operation("failed", "done")
+    assert world.placement.claims == {}
+    assert world.compute.sent == []
+
+
+def test_a_delete_overtakes_a_build_that_an_agent_has(world: World) -> None:
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    build = world.compute.wait_for(1)
+    world.act(uuid, "delete")
+    destroy = world.compute.wait_for(2)
+    assert isinstance(destroy, Destroy)
+    world.answer(build, ok=True, power_state=1)
+    assert world.row(uuid).task_state == "deleting"
+    world.answer(destroy, ok=True, gone=True)
+    world.until(uuid, "deleted")
+    assert world.placement.claims == {}
+    assert world.rows(schema.ports) == []
+
+
+def test_a_build_that_came_through_after_the_delete_is_removed(world: World) -> None:
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    build = world.compute.wait_for(1)
+    world.act(uuid, "delete")
+    world.answer(world.compute.wait_for(2), ok=True, gone=True)
+    world.until(uuid, "deleted")
+    world.answer(build, ok=True, power_state=1)
+    again = world.compute.wait_for(3)
+    assert isinstance(again, Destroy)
+    assert again.operation_id == build.operation_id
+
+
+def test_power(world: World) -> None:
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    world.act(uuid, "stop")
+    command = world.compute.wait_for(2)
+    assert isinstance(command, Power)
+    assert command.action == PowerAction.STOP
+    assert world.row(uuid).task_state == "powering-off"
+    with pytest.raises(ServerStateConflict):
+        world.act(uuid, "reboot")
+    world.answer(command, ok=True, power_state=4)
+    assert world.until(uuid, "stopped").power_state == 4
+    with pytest.raises(ServerStateConflict, match="while it is in vm_state stopped"):
+        world.act(uuid, "stop")
+
+
+def test_an_agent_is_believed_only_about_its_own_servers(world: World) -> None:
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    command = world.compute.wait_for(1)
+    import dataclasses
+
+    stranger = dataclasses.replace(
+        command, placed=dataclasses.replace(command.placed, host="pve2")
+    )
+    world.answer(stranger, ok=True, power_state=1)
+    assert world.row(uuid).task_state == "spawning"
+
+
+def test_unavailable_neighbours_only_delay(world: World) -> None:
+    world.conductor.runner.start()
+    world.scheduler.down = True
+    (uuid,) = world.create()
+    world.until(uuid, "building", "scheduling")
+    world.scheduler.down = False
+    world.make_due()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")

@@ -17,10 +17,9 @@ def build(job: Job, machine: Machine, command: Build) -> Outcome:
     failure = carry_out(job, steps(machine, command))
     if failure is None:
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
-    # Nothing is left when all was seen absent, and when what is there was never ours.
+    # Nothing of ours is left when all was seen absent, and when what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
-    gone = clean and not machine.foreign
-    return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone)
+    return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone=clean)
 
 
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:

@@ -27,6 +27,9 @@ class Placement(Protocol):
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> Any:
         """Replace its inventories."""
 
+    def traits(self, uuid: str) -> frozenset[str]:
+        """Its traits."""
+
     def set_traits(self, uuid: str, traits: Iterable[str]) -> Any:
         """Replace its traits."""
 
@@ -88,5 +91,8 @@ class Publisher:
             return
         self._placement.ensure_provider(facts.uuid, facts.host)
         self._placement.set_inventory(facts.uuid, offer[1])
-        self._placement.set_traits(facts.uuid, offer[2])
+        present = self._placement.traits(facts.uuid)
+        wanted = inventory.with_kept(offer[2], present)
+        if wanted != present:
+            self._placement.set_traits(facts.uuid, wanted)
         self._told[facts.uuid] = offer

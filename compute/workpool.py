@@ -10,7 +10,7 @@ import concurrent.futures
 import threading
 from collections.abc import Callable
 
-from common.messages import Destroy, Working
+from common.messages import Command, Destroy, Working
 from compute.job import Job
 
 
@@ -34,7 +34,7 @@ class WorkPool:
         with self._lock:
             line = self._lines.setdefault(job.key, collections.deque())
             for other in line:
-                if other.command.operation_id == command.operation_id:
+                if _same(other.command, command):
                     other.repeated(command)
                     return False
             if isinstance(command, Destroy):
@@ -77,3 +77,8 @@ class WorkPool:
             else:
                 del self._lines[job.key]
                 self._idle.notify_all()
+
+
+def _same(one: Command, other: Command) -> bool:
+    """Whether it is the same command, sent again. A Destroy may bear a Build's operation."""
+    return type(one) is type(other) and one.operation_id == other.operation_id

@@ -16,7 +16,6 @@ from typing import Any
 import proxmoxer
 import requests
 import requests.adapters
-import urllib3.exceptions
 from proxmoxer import core
 
 from common.messages import Category
@@ -86,7 +85,7 @@ class _Endpoint:
             if _refused(error):
                 raise _NotSentError(f"{self.name}: no connection") from error
             raise _LostError(f"{self.name}: the connection broke") from error
-        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
+        except requests.exceptions.RequestException as error:
             raise _LostError(f"{self.name}: {type(error).__name__}") from error
         self._failures = 0
         self.open_until = 0.0
@@ -108,7 +107,7 @@ def _refused(error: requests.exceptions.ConnectionError) -> bool:
     """Whether the connection was not even made."""
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
-    return isinstance(reason, urllib3.exceptions.NewConnectionError)
+    return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
 
 
 class Client:

@@ -111,6 +111,7 @@ _NO_CONFIG = re.compile(
     r"Configuration file '.*' does not exist|unable to find configuration file for VM", re.I
 )
 _EXISTS = re.compile(r"VM \d+ already exists on node|config file already exists", re.I)
+_NO_VOLUME = re.compile(r"failed to stat '|volume_size_info on '.*' failed|no such volume", re.I)
 _NO_TASK = re.compile(r"no such task", re.I)
 
 #: said by an id's own lock while it is being created
@@ -139,6 +140,11 @@ class ApiError(HypervisorError):
     def id_taken(self) -> bool:
         """Whether the VMID was in use, or was just being taken."""
         return bool(_EXISTS.search(self.text) or _BEING_CREATED.search(self.text))
+
+    @property
+    def no_volume(self) -> bool:
+        """Whether it says that a volume isn't there."""
+        return self.status == 500 and _NO_VOLUME.search(self.text) is not None
 
     @property
     def no_task(self) -> bool:

@@ -78,7 +78,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
     try:
         vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
     except ApiError as error:
-        if error.status == 500 and error.category is Category.CREATION_FAILED:
+        if error.no_volume:
             return False
         raise
     return True

@@ -1,0 +1,160 @@
+"""Preflight: is every configured cluster reachable, trusted, and does the token suffice?
+
+What is missing is told in one line with the exact command that mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from common.errors import ConfigurationError
+from common.messages import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox import privileges, settings
+from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.disks import FILE_TYPES
+from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.survey import Surveyor, missing_privileges
+from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, and the commands that mend it (as root on a node)."""
+
+    cluster: str
+    problem: str
+    remedy: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        mend = (
+            f" Run as root on one of its nodes: {' && '.join(self.remedy)}" if self.remedy else ""
+        )
+        return f"Cluster {self.cluster}: {self.problem}{mend}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A cluster that passed."""
+
+    name: str
+    version: str
+    nodes: tuple[str, ...]
+    """Nodes that are online and whose agents this worker carries."""
+
+
+def check(conf: cfg.ConfigOpts) -> list[Checked]:
+    """All clusters. Raises ConfigurationError, one line, for the first thing that is wrong."""
+    passed = []
+    for cluster in settings.clusters(conf):
+        checked, found = examine(cluster)
+        if found:
+            raise ConfigurationError(str(found[0]))
+        passed.append(checked)
+    return passed
+
+
+def findings(conf: cfg.ConfigOpts) -> list[Finding]:
+    """Everything that is wrong with any cluster. Raises ConfigurationError as ``check`` does for
+    settings that can't be read."""
+    return [one for cluster in settings.clusters(conf) for one in examine(cluster)[1]]
+
+
+def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
+    """One cluster: what it has, and what is wrong with it."""
+    client = Client(cluster)
+    surveyor = Surveyor(client, 0, 0)
+    try:
+        client.get("version")
+        granted = missing_privileges(client, ())
+        if granted:
+            return _nothing(cluster), [_lacks(cluster, granted)]
+        snapshot = surveyor.survey()
+        lacking = missing_privileges(client, _ours(cluster, snapshot))
+    except HypervisorError as error:
+        return _nothing(cluster), [
+            Finding(cluster.name, _sentence(error), _remedy(cluster, error))
+        ]
+    finally:
+        surveyor.close()
+        client.close()
+    found = [_lacks(cluster, lacking)] if lacking else []
+    found += _problems(cluster, snapshot)
+    nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
+    return Checked(cluster.name, snapshot.version, nodes), found
+
+
+def _nothing(cluster: Cluster) -> Checked:
+    return Checked(cluster.name, "", ())
+
+
+def _ours(cluster: Cluster, snapshot: Snapshot) -> list[Node]:
+    nodes = snapshot.nodes.values()
+    return [node for node in nodes if not cluster.hosts or node.name in cluster.hosts]
+
+
+def _sentence(error: HypervisorError) -> str:
+    if error.category is Category.AUTHORIZATION:
+        return f"The token is refused. {error.message}"
+    return error.message
+
+
+def _remedy(cluster: Cluster, error: HypervisorError) -> tuple[str, ...]:
+    if error.category is not Category.AUTHORIZATION:
+        return ()
+    return tuple(privileges.all_lines(cluster.token))
+
+
+def _lacks(cluster: Cluster, missing: list[privileges.Need]) -> Finding:
+    return Finding(
+        cluster.name,
+        f"The token {cluster.token.id} lacks privileges ({privileges.sentence(missing)}).",
+        tuple(privileges.grant_lines(missing, cluster.token)),
+    )
+
+
+def _problems(cluster: Cluster, snapshot: Snapshot) -> Iterator[Finding]:
+    if not snapshot.quorate:
+        yield Finding(cluster.name, "It has no quorum.")
+    unknown = cluster.hosts - set(snapshot.nodes)
+    if unknown:
+        yield Finding(cluster.name, f"It has no node {', '.join(sorted(unknown))} (hosts).")
+    online = [node for node in _ours(cluster, snapshot) if node.online]
+    if not online:
+        yield Finding(cluster.name, "None of its nodes is online.")
+    for node in online:
+        yield from _storages(cluster, node)
+
+
+_CONTENTS: Mapping[str, str] = {"images": "root disks", "iso": "config drives", "import": "images"}
+
+
+def _storages(cluster: Cluster, node: Node) -> Iterator[Finding]:
+    """What a node lacks of storages, with the line that enables the content."""
+    configured = {"images": cluster.vm_storage, "iso": cluster.iso_storage}
+    for content, why in _CONTENTS.items():
+        storage = chosen(node, configured.get(content), content)
+        if storage is not None and storage.active and content in storage.content:
+            continue
+        name = configured.get(content)
+        target = node.storages.get(name) if name else _candidate(node)
+        remedy: tuple[str, ...] = ()
+        if target is not None:
+            contents = ",".join(sorted(target.content | {content}))
+            remedy = (f"pvesm set {target.name} --content {contents}",)
+        which = f"Storage {name}" if name else "No storage"
+        state = "isn't active there or doesn't take" if name else "takes"
+        yield Finding(
+            cluster.name,
+            f"Node {node.name}: {which} {state} content '{content}', for {why}.",
+            remedy,
+        )
+
+
+def _candidate(node: Node) -> Storage | None:
+    """A storage of files, where any content can be enabled."""
+    files = [one for one in node.storages.values() if one.active and one.type in FILE_TYPES]
+    return max(files, key=lambda one: one.available, default=None)

@@ -20,6 +20,8 @@ sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
 backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
 
 import oslo_messaging  # noqa: E402
+from oslo_messaging import opts as messaging_options  # noqa: E402
+from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
 
 from common import wire  # noqa: E402
@@ -45,21 +47,35 @@ OPTIONS = [
 #: modules whose exceptions are rebuilt on the caller's side
 REMOTE_ERRORS = ["common.errors"]
 
+#: None: the DEFAULT group, with transport_url
+_MESSAGING_GROUPS = (None, "oslo_messaging_rabbit")
+
 #: what the architecture asks of RabbitMQ: replicated queues and manual recovery never needed
 _RABBIT_DEFAULTS = {
     "rabbit_quorum_queue": True,
     "rabbit_transient_quorum_queue": True,
     "use_queue_manager": False,
-    "heartbeat_in_pthread": True,
     "rabbit_qos_prefetch_count": 64,
 }
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Declare this module's options; idempotent."""
+    """Declare this module's options and oslo.messaging's; idempotent."""
     conf.register_opts(OPTIONS, group="rpc")
+    for group, options in messaging_options.list_opts():
+        if group in _MESSAGING_GROUPS:
+            conf.register_opts(options, group=group)
+    for name, value in _RABBIT_DEFAULTS.items():
+        conf.set_default(name, value, group="oslo_messaging_rabbit")
     # oslo.messaging registers these on the global object only.
     conf.register_opts(tracing_options.oslo_messaging_tracing, group="oslo_messaging_tracing")
+    conf.register_opts(metrics_options.oslo_messaging_metrics, group="oslo_messaging_metrics")
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """Return the options for the sample configuration."""
+    theirs = [item for item in messaging_options.list_opts() if item[0] in _MESSAGING_GROUPS]
+    return [("rpc", list(OPTIONS)), *theirs]
 
 
 class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
@@ -80,12 +96,7 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     """The transport that ``transport_url`` names."""
-    made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
-    if "oslo_messaging_rabbit" in conf:
-        for name, value in _RABBIT_DEFAULTS.items():
-            if name in conf.oslo_messaging_rabbit:
-                conf.set_default(name, value, group="oslo_messaging_rabbit")
-    return made
+    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
 
 
 class Client:
@@ -148,7 +159,6 @@ class Server:
             bus,
             oslo_messaging.Target(topic=topic, server=name),
             list(endpoints),
-            executor="threading",
             serializer=_Serializer(),
             access_policy=oslo_messaging.DefaultRPCAccessPolicy,
         )

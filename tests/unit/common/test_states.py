@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from common import states
+from common.failures import BACKOFF_SECONDS, RULES, backoff_seconds
+from common.messages import Category
+from common.states import ACTIONS, TaskState, VmState
+
+
+def test_every_state_has_a_status() -> None:
+    for vm_state, task_state in itertools.product(VmState, [None, *TaskState]):
+        assert states.status(vm_state, task_state)
+    assert states.status("active", "rebooting_hard") == "HARD_REBOOT"
+
+
+@pytest.mark.parametrize("vm_state", list(VmState))
+def test_a_status_finds_its_states_again(vm_state: VmState) -> None:
+    assert vm_state in states.vm_states_of(states.status(vm_state, None).lower())
+
+
+def test_an_unknown_status_has_no_state() -> None:
+    assert states.vm_states_of("NONSENSE") == frozenset()
+
+
+@pytest.mark.parametrize("action", list(ACTIONS))
+def test_each_action_walks_and_ends(action: str) -> None:
+    rule = ACTIONS[action]
+    assert rule.walk
+    assert rule.done in VmState
+
+
+@pytest.mark.parametrize(
+    ("action", "vm_state", "task_state", "launched", "refused"),
+    [
+        ("stop", "active", None, True, None),
+        ("stop", "stopped", None, True, ("vm_state", "stopped")),
+        ("stop", "active", "rebooting", True, ("task_state", "rebooting")),
+        ("stop", "error", None, False, ("launched_at", "None")),
+        ("start", "stopped", None, True, None),
+        ("start", "active", None, True, ("vm_state", "active")),
+        ("reboot", "stopped", None, True, ("vm_state", "stopped")),
+        ("reboot-hard", "stopped", None, True, None),
+        ("reboot-hard", "active", "rebooting", True, None),
+        ("delete", "building", "spawning", False, None),
+        ("delete", "error", None, False, None),
+    ],
+)
+def test_refusals(
+    action: str,
+    vm_state: str,
+    task_state: str | None,
+    launched: bool,
+    refused: tuple[str, str] | None,
+) -> None:
+    assert states.refusal(action, vm_state, task_state, launched) == refused
+
+
+def test_every_category_has_a_rule_and_back_off_is_capped() -> None:
+    assert set(RULES) == set(Category)
+    assert [backoff_seconds(attempt) for attempt in (0, 1, 2, 5, 50)] == [30, 30, 60, 600, 600]
+    assert list(BACKOFF_SECONDS) == sorted(BACKOFF_SECONDS)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import datetime
+
+from common import wire
+from common.messages import (
+    Build,
+    Category,
+    ConfigDrive,
+    Failure,
+    Image,
+    Nic,
+    Outcome,
+    Placed,
+    Report,
+    Step,
+    Template,
+)
+
+NOW = datetime.datetime(2026, 1, 1, 12, 30, tzinfo=datetime.UTC)
+
+
+def test_a_command_comes_back_as_it_was() -> None:
+    command = Build(
+        1, 2, "s", Placed("h", "c", "n", 100), NOW,
+        image=Image("i", "debian", "shared:import/x.qcow2", properties={"a": "b"}),
+        template=Template(101, "n", "local"),
+        nics=(Nic("p", "n", "net", "vmbr0", "fa:16:3e:00:00:01", dns=("9.9.9.9",)),),
+        config_drive=ConfigDrive({"uuid": "s"}, {"links": []}, {}, "Zg=="),
+        tags=("a",),
+    )  # fmt: skip
+    assert wire.load(Build, wire.loads(wire.dumps(command))) == command
+
+
+def test_a_report_comes_back_as_it_was() -> None:
+    failure = Failure(Category.LOCK, "busy", log_tail=("a", "b"), left=("VM 1",))
+    steps = (Step("compute_create_vm", 0, NOW, None, None, "UPID:x", {"vmid": 1}),)
+    report = Report(1, 1, "s", "h", steps, Outcome(False, failure=failure))
+    assert wire.load(Report, wire.loads(wire.dumps(report))) == report
+
+
+def test_unknown_fields_are_ignored_and_missing_ones_default() -> None:
+    assert wire.load(Outcome, {"ok": True, "of_a_newer_release": 1}) == Outcome(True)

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.messages import HostFacts, Requested, StorageFacts
+from scheduler.choose import choose
+from scheduler.explain import sentence
+from scheduler.filters.image import image_properties, image_reach
+from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
+from scheduler.filters.resources import resources
+from scheduler.filters.service import node_healthy, service_enabled, service_up
+from scheduler.filters.storage import storage_room
+from scheduler.hosts import Host
+from scheduler.weighers.capacity import cpu, ram
+from scheduler.weighers.history import build_failure, image_cached
+
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def a_host(name: str = "pve1", *, free_mib: int = 4096, **changes: Any) -> Host:
+    facts: dict[str, Any] = {
+        "host": name,
+        "cluster": "sim1",
+        "node": name,
+        "uuid": f"uuid-{name}",
+        "worker": "w",
+        "availability_zone": "nova",
+        "observed_at": NOW,
+        "vm_storage": "local",
+        "storages": (StorageFacts("local", "dir", False, True, 100, 50),),
+        "bridges": ("vmbr0",),
+        "images": ("image",),
+    }
+    outside = {
+        key: changes.pop(key) for key in ("silent_seconds", "traits", "failures") if key in changes
+    }
+    return Host(
+        HostFacts(**{**facts, **changes}),
+        capacity={"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100},
+        used={"VCPU": 4, "MEMORY_MB": 8192 - free_mib, "DISK_GB": 10},
+        **outside,
+    )
+
+
+def a_request(**changes: Any) -> Requested:
+    values: dict[str, Any] = {
+        "server_uuid": "s",
+        "project_id": "p",
+        "user_id": "u",
+        "vcpus": 1,
+        "memory_mib": 2048,
+        "disk_gib": 20,
+        "image_id": "image",
+    }
+    return Requested(**{**values, **changes})
+
+
+def test_each_filter_accepts_a_host_that_fits() -> None:
+    for accept in (
+        service_up,
+        service_enabled,
+        node_healthy,
+        forced_host,
+        retry,
+        availability_zone,
+        resources,
+        image_properties,
+        image_reach,
+        network_reach,
+        storage_room,
+    ):
+        assert accept(a_host(), a_request()) is None, accept.__name__
+
+
+def test_reasons_carry_the_numbers() -> None:
+    request = a_request()
+    assert resources(a_host(free_mib=1024), request) == "1024 of 8192 MiB RAM free, 2048 asked"
+    assert service_up(a_host(silent_seconds=90.4), request) == (
+        "its agent is silent for 90 s, 60 s allowed"
+    )
+    assert service_up(a_host(silent_seconds=float("inf")), request) == (
+        "its agent has not reported since the scheduler started"
+    )
+    disabled = frozenset({"COMPUTE_STATUS_DISABLED"})
+    assert service_enabled(a_host(traits=disabled), request) == "disabled by an administrator"
+    assert node_healthy(a_host(healthy=False, health="node is offline"), request) == (
+        "node is offline"
+    )
+    assert availability_zone(a_host(), a_request(availability_zone="b")) == "in zone nova, b asked"
+    assert forced_host(a_host(), a_request(force_host="pve2")) == "host pve2 was asked for"
+    assert retry(a_host(), a_request(ignore_hosts=("pve1",))) == "an earlier attempt failed here"
+    assert network_reach(a_host(), a_request(networks=("vmbr0", "vmbr9"))) == (
+        "no bridge vmbr9 on the node"
+    )
+    assert image_reach(a_host(images=()), request) == "image image is on none of its storages"
+    assert image_properties(a_host(), a_request(image_properties={"architecture": "arm64"})) == (
+        "x86_64, the image needs arm64"
+    )
+    assert (
+        image_properties(a_host(), a_request(image_properties={"hw_architecture": "amd64"}))
+        is None
+    )
+
+
+def test_storage_is_looked_at_as_it_is() -> None:
+    small = (StorageFacts("local", "dir", False, True, 100, 19),)
+    assert storage_room(a_host(storages=small), a_request()) == (
+        "19 GiB free on local, 20 GiB asked"
+    )
+    assert storage_room(a_host(storages=small, disk_allocation_ratio=2.0), a_request()) is None
+    off = (StorageFacts("local", "dir", False, False, 100, 50),)
+    assert storage_room(a_host(storages=off), a_request()) == "storage local is not active"
+    assert storage_room(a_host(storages=()), a_request()) == "storage local is not on the node"
+
+
+def test_the_roomier_host_wins_and_scores_are_kept() -> None:
+    choice = choose(
+        [a_host("a", free_mib=2048), a_host("b", free_mib=6144)],
+        a_request(),
+        {"resources": resources},
+        {"ram": (ram, 1.0), "cpu": (cpu, 1.0)},
+    )
+    assert [item.host.name for item in choice.ranked] == ["b", "a"]
+    assert choice.ranked[0].scores == {"ram": 1.0, "cpu": 0.0}
+
+
+def test_failures_weigh_against_and_a_cached_image_for() -> None:
+    hosts = [a_host("a", failures=1.0), a_host("b"), a_host("c", cached_images=("image",))]
+    weighers = {"build_failure": (build_failure, 10.0), "image_cached": (image_cached, 1.0)}
+    choice = choose(hosts, a_request(), {}, weighers)
+    assert [item.host.name for item in choice.ranked] == ["c", "b", "a"]
+
+
+def test_the_first_filter_that_refuses_gives_the_reason() -> None:
+    filters = {"forced_host": forced_host, "resources": resources}
+    choice = choose([a_host(free_mib=0)], a_request(force_host="x"), filters, {})
+    assert choice.refused == {"forced_host": {"pve1": "host x was asked for"}}
+    assert choice.ranked == ()
+
+
+@given(st.lists(st.integers(0, 8192), min_size=1, max_size=8, unique=True), st.randoms())
+def test_the_order_of_the_hosts_changes_nothing(free: list[int], random: Any) -> None:
+    hosts = [a_host(f"h{mib}", free_mib=mib) for mib in free]
+    shuffled = list(hosts)
+    random.shuffle(shuffled)
+    weighers = {"ram": (ram, 1.0)}
+    first = choose(hosts, a_request(), {"resources": resources}, weighers)
+    second = choose(shuffled, a_request(), {"resources": resources}, weighers)
+    assert [item.host for item in first.ranked] == [item.host for item in second.ranked]
+    assert first.refused == second.refused
+
+
+def test_equal_hosts_share_many_requests_and_keep_one() -> None:
+    hosts = [a_host(f"h{number}") for number in range(8)]
+    winners = [
+        choose(hosts, a_request(server_uuid=f"s{number}"), {}, {"ram": (ram, 1.0)})
+        .ranked[0]
+        .host.name
+        for number in range(200)
+    ]
+    assert len(set(winners)) == 8
+    again = choose(hosts, a_request(server_uuid="s0"), {}, {}).ranked[0].host.name
+    assert again == winners[0]
+
+
+def test_the_sentence_counts_and_names_no_host() -> None:
+    refused = {"service_up": {"a": "silent"}, "resources": {"b": "1 free", "c": "2 free"}}
+    text = sentence(3, refused)
+    assert text == (
+        "No valid host was found: of 3 hosts, 2 by resources, 1 by service_up refused "
+        "(e.g. 1 free)."
+    )
+    assert sentence(0, {}) == "No valid host was found: there is no compute host."

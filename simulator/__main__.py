@@ -13,8 +13,10 @@ from pathlib import Path
 
 import orjson
 
-from simulator.server import Options, Simulator
+from simulator.server import Options, Simulator, WrongStateError
 from simulator.versions import VERSIONS
+
+LOG = logging.getLogger("simulator")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _signal, _frame: stopping.set())
     ready_fd = vars(given).pop("ready_fd")
-    with Simulator(Options(**vars(given))) as running:
+    try:
+        simulator = Simulator(Options(**vars(given)))
+    except WrongStateError as error:
+        LOG.error("%s", error)
+        return 2
+    with simulator as running:
         if ready_fd is not None:
             message = {"ready": True, "endpoints": running.endpoints}
             os.write(ready_fd, orjson.dumps(message) + b"\n")

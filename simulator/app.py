@@ -155,6 +155,8 @@ class Api:
         for fault in faults:
             yield from before(fault)
         found = self._router.find(method, path)
+        if found is not None and found[0].modern and not cluster.version.ha_rules:
+            found = None
         open_to_all = found is not None and found[0].permission == WORLD
         try:
             who = Identity("") if open_to_all else authenticate(cluster, request)

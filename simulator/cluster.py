@@ -117,17 +117,24 @@ class Cluster:
         for _key, body in read(self.index, "vm"):
             body["snapshots"] = {k: Snapshot(**v) for k, v in body["snapshots"].items()}
             vm = Vm(**body)
+            # The guest has been up for long; its clock was another process's.
+            vm.agent_ready = 0.0
             self.vms[vm.vmid] = vm
         for _key, body in read(self.index, "volume"):
             self.volumes.add(Volume(**body))
         self.data = dict(read(self.index, "data"))
+        self.options = dict(read(self.index, "options"))["options"]
+        # Ordered failures don't outlive the process that was told of them.
+        for node in self.nodes.values():
+            node.up, node.proxy, node.daemon = True, "up", "up"
         self._load_access(dict(read(self.index, "access")))
         with self.turn():
             self.tasks.restore(Task(**body) for _key, body in read(self.index, "task"))
 
     def _load_access(self, saved: dict[str, Any]) -> None:
         for body in saved["users"]:
-            tokens = {name: Token(**token) for name, token in body.pop("tokens").items()}
+            saved_tokens = body.pop("tokens").items()
+            tokens = {name: Token(**{**one, "revoked": False}) for name, one in saved_tokens}
             self.access.users[body["userid"]] = User(**body, tokens=tokens)
         self.access.grants = [Grant(**body) for body in saved["grants"]]
         self.access.roles = {k: frozenset(v) for k, v in saved["roles"].items()}

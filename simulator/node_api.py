@@ -6,9 +6,10 @@ from typing import Any
 
 from simulator.access import Identity
 from simulator.call import Call
-from simulator.cluster_api import may_see_task, memory_used
+from simulator.cluster_api import may_see_task
 from simulator.engine import Sleep, Work
 from simulator.model import Node, Task
+from simulator.resources import memory_used
 
 _SUBDIRS = [
     "aplinfo",

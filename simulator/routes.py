@@ -1,6 +1,6 @@
 """The whole API as one table: method, path, handler, permission, parameters, who answers.
 
-`protected` calls are answered by the privileged daemon (595 when it is down, 596 when it hangs);
+One table, and therefore long. `protected` calls are answered by the privileged daemon (595 when it is down, 596 when it hangs);
 `proxied` calls are answered by the node that the path names.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator import access_api as access
-from simulator import checks, cluster_api, node_api, storage_api, upload
+from simulator import checks, cluster_api, node_api, pool_api, resources, storage_api, upload
 from simulator.call import Call
 from simulator.checks import boolean, integer, one_of, pattern, storage_id
 from simulator.params import Param, Schema
@@ -46,6 +46,7 @@ class Route:
     protected: bool
     proxied: bool
     token: bool = True
+    modern: bool = False
 
 
 def _schema(params: Mapping[str, Param], *, vm: bool = False) -> Schema:
@@ -168,7 +169,7 @@ _SNAPSHOT = ("/vms/{vmid}", "VM.Snapshot")
 Row = tuple[str, str, str, Handler, tuple[str, ...] | str, Mapping[str, Param]]
 
 # Flags: p = privileged daemon, n = answered by the node in the path, t = not with a token,
-# v = takes every option of a VM.
+# v = takes every option of a VM, 9 = since version 9.
 _ROWS: tuple[Row, ...] = (
     ("GET", "/version", "", cluster_api.version, AUTHENTICATED, {}),
     ("GET", "/access/ticket", "", access.no_ticket, WORLD, {}),
@@ -268,7 +269,7 @@ _ROWS: tuple[Row, ...] = (
         "GET",
         "/cluster/resources",
         "",
-        cluster_api.resources,
+        resources.resources,
         AUTHENTICATED,
         {"type": Param(one_of("vm", "storage", "node", "sdn", "network"))},
     ),
@@ -303,7 +304,7 @@ _ROWS: tuple[Row, ...] = (
     (
         "GET",
         "/cluster/ha/rules",
-        "",
+        "9",
         cluster_api.nothing,
         _ROOT_AUDIT,
         {"type": _TEXT, "resource": _TEXT},
@@ -313,7 +314,7 @@ _ROWS: tuple[Row, ...] = (
         "GET",
         "/pools",
         "",
-        cluster_api.pools,
+        pool_api.pools,
         AUTHENTICATED,
         {"poolid": Param(checks.bare_config_id), "type": _TEXT},
     ),
@@ -321,7 +322,7 @@ _ROWS: tuple[Row, ...] = (
         "POST",
         "/pools",
         "p",
-        cluster_api.create_pool,
+        pool_api.create_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {"poolid": _NAMED["poolid"], "comment": _TEXT},
     ),
@@ -329,7 +330,7 @@ _ROWS: tuple[Row, ...] = (
         "PUT",
         "/pools",
         "p",
-        cluster_api.update_pool,
+        pool_api.update_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {
             "poolid": _NAMED["poolid"],
@@ -344,7 +345,7 @@ _ROWS: tuple[Row, ...] = (
         "DELETE",
         "/pools",
         "p",
-        cluster_api.delete_pool,
+        pool_api.delete_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {"poolid": _NAMED["poolid"]},
     ),
@@ -352,7 +353,7 @@ _ROWS: tuple[Row, ...] = (
         "GET",
         "/pools/{poolid}",
         "",
-        cluster_api.pool,
+        pool_api.pool,
         ("/pool/{poolid}", "Pool.Audit"),
         {"type": _TEXT},
     ),
@@ -360,7 +361,7 @@ _ROWS: tuple[Row, ...] = (
         "PUT",
         "/pools/{poolid}",
         "p",
-        cluster_api.update_pool,
+        pool_api.update_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {"comment": _TEXT, "vms": _TEXT, "storage": _TEXT, "delete": _BOOL, "allow-move": _BOOL},
     ),
@@ -368,7 +369,7 @@ _ROWS: tuple[Row, ...] = (
         "DELETE",
         "/pools/{poolid}",
         "p",
-        cluster_api.delete_pool,
+        pool_api.delete_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {},
     ),
@@ -389,7 +390,7 @@ _ROWS: tuple[Row, ...] = (
         ("/storage", "Datastore.Allocate"),
         {"content": _TEXT, "nodes": _TEXT, "disable": _BOOL, "delete": _TEXT, "digest": _TEXT},
     ),
-    ("GET", "/nodes", "", cluster_api.nodes, AUTHENTICATED, {}),
+    ("GET", "/nodes", "", resources.nodes, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}", "", node_api.index, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/status", "n", node_api.status, _NODE_AUDIT, {}),
     ("GET", "/nodes/{node}/version", "n", cluster_api.version, AUTHENTICATED, {}),
@@ -624,7 +625,15 @@ def _route(row: Row) -> Route:
     named = {part[1:-1]: _NAMED[part[1:-1]] for part in path.split("/") if part.startswith("{")}
     schema = _schema({**named, **own}, vm="v" in flags)
     return Route(
-        method, path, handler, schema, permission, "p" in flags, "n" in flags, "t" not in flags
+        method,
+        path,
+        handler,
+        schema,
+        permission,
+        protected="p" in flags,
+        proxied="n" in flags,
+        token="t" not in flags,
+        modern="9" in flags,
     )
 
 

@@ -42,6 +42,10 @@ class Options:
     token_file: Path | None = None
 
 
+class WrongStateError(Exception):
+    """The state directory belongs to a simulator of another shape."""
+
+
 class Simulator:
     """Simulated clusters, listening from `start()` (or entering) until `stop()` (or leaving)."""
 
@@ -144,6 +148,13 @@ class Simulator:
 
     def _remembered(self) -> tuple[Secrets, bytes]:
         saved = dict(self._store.read(-1, "secret"))
+        shape = f"{self.options.clusters} clusters of {self.options.nodes} nodes"
+        if saved.get("shape", shape) != shape:
+            raise WrongStateError(
+                f"{self.options.state_dir} holds {saved['shape']}, not {shape}: node names "
+                "would collide"
+            )
+        self._shape = shape
         if "token" not in saved:
             return Secrets.new(), secrets.token_bytes(32)
         return Secrets(saved["token"], saved["password"]), bytes.fromhex(saved["key"])
@@ -153,6 +164,7 @@ class Simulator:
             ("token", self.secrets.token),
             ("password", self.secrets.password),
             ("key", self._key.hex()),
+            ("shape", self._shape),
         )
         self._store.write(-1, [("secret", name, value) for name, value in known])
 

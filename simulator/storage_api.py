@@ -179,6 +179,10 @@ _EXTENSIONS = {
 
 def check_name(call: Call, content: str, name: str) -> None:
     """400 unless a file of that name may be put into that content."""
+    if content == "import" and not call.cluster.version.import_upload:
+        raise bad_parameters(
+            content="value 'import' does not have a value in the enumeration 'iso, vztmpl'"
+        )
     expression, complaint = _EXTENSIONS[content]
     if not re.search(expression, name, re.IGNORECASE):
         raise bad_parameters(filename=complaint)
@@ -190,8 +194,9 @@ def check_name(call: Call, content: str, name: str) -> None:
 def download(call: Call) -> str:
     """`POST …/download-url`: nothing is fetched; the name says how big it pretends to be."""
     access, node = call.cluster.access, call.node
-    if not (access.has(call.who, "/", "Sys.Modify") and access.has(call.who, "/", "Sys.Audit")):
-        access.require(call.who, f"/nodes/{node}", "Sys.AccessNetwork")
+    everywhere = all(access.has(call.who, "/", one) for one in ("Sys.Audit", "Sys.Modify"))
+    if not everywhere and not access.has(call.who, f"/nodes/{node}", "Sys.AccessNetwork"):
+        raise PveError("Permission check failed", 403)
     content, name = call.get("content"), call.get("filename")
     check_name(call, content, name)
     storage = call.cluster.enabled_storage(call.get("storage"), node)

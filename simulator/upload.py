@@ -141,8 +141,6 @@ def upload(call: Call) -> str:
     content, name = call.get("content"), spooled.filename
     check_name(call, content, name)
     storage = call.cluster.enabled_storage(call.get("storage"), call.node)
-    if content == "import" and not call.cluster.version.import_upload:
-        raise PveError(f"can't upload to storage type '{storage.type}', content 'import'")
     return call.start("imgcopy", "", lambda job: _copy(call, job, storage, spooled))
 
 

@@ -40,7 +40,7 @@ def clone(call: Call) -> str:
     if not access.has(call.who, f"/vms/{newid}", "VM.Allocate") and not (
         pool and access.has(call.who, f"/pool/{pool}", "VM.Allocate")
     ):
-        access.require(call.who, f"/vms/{newid}", "VM.Allocate")
+        raise PveError("Permission check failed", 403)
     _plan(call, newid)
     return call.start("qmclone", call.vmid, lambda job: _worker(call, job, newid))
 

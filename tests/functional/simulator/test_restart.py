@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from simulator.server import Options, Simulator
+import pytest
+
+from simulator.server import Options, Simulator, WrongStateError
 from tests.functional.simulator.conftest import Lab, connect
 
 
@@ -79,6 +81,13 @@ def test_a_killed_simulator_leaves_what_a_power_cut_would(tmp_path: Path) -> Non
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
+
+
+def test_a_state_directory_has_one_shape(tmp_path: Path) -> None:
+    with Simulator(Options(tmp_path, nodes=2)):
+        pass
+    with pytest.raises(WrongStateError, match="1 clusters of 2 nodes"):
+        Simulator(Options(tmp_path, nodes=3))
 
 
 def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:

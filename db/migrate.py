@@ -1,0 +1,100 @@
+"""Brings a cloud database up to date, and says whether one is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import make_url
+
+from common.errors import Unavailable
+from db import engine
+
+#: Upgrades that start together take turns. SQLite's writer begins as the only one anyway.
+_LOCKS: Mapping[str, str] = {
+    "postgresql": "SELECT pg_advisory_xact_lock(1835623283)",
+    "mysql": "SELECT GET_LOCK('micronova.cloud', 600)",
+    "mariadb": "SELECT GET_LOCK('micronova.cloud', 600)",
+}
+_REMEDY = "run 'micronova db upgrade'"
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Create or upgrade the tables at `url`, up to `revision`.
+
+    May run at every start, and from several processes: it changes nothing that is up to date.
+    Raises Unavailable when the database doesn't answer.
+    """
+    writer = engine.writer(url, pool_size=1)
+    try:
+        with writer.begin() as connection:
+            lock = _LOCKS.get(connection.dialect.name)
+            if lock is not None:
+                connection.exec_driver_sql(lock)
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+    except sa.exc.OperationalError as error:
+        raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
+    finally:
+        writer.dispose()
+
+
+def head() -> str:
+    """The revision that this release needs."""
+    found = ScriptDirectory.from_config(_config()).get_current_head()
+    if found is None:
+        raise RuntimeError("the package holds no revision")
+    return found
+
+
+def current(url: str) -> str | None:
+    """The revision that the database at `url` has; None: it is empty. Changes nothing.
+
+    Raises Unavailable when it doesn't answer.
+    """
+    address = make_url(url)
+    file = address.database if address.get_backend_name() == "sqlite" else None
+    if file is not None and not Path(file).exists():
+        return None  # to connect would make it
+    reader = engine.reader(url, pool_size=1)
+    try:
+        with reader.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
+    except sa.exc.OperationalError as error:
+        raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
+    finally:
+        reader.dispose()
+
+
+def check(url: str) -> str | None:
+    """What keeps the database at `url` from being used, or None; reads on after its name."""
+    needed = head()
+    try:
+        found = current(url)
+    except Unavailable as error:
+        return f"can't be read: {error.message}"
+    if found == needed:
+        return None
+    if found is None:
+        return f"is empty: {_REMEDY}"
+    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    if found not in known:
+        return f"is at revision {found}, which is newer than this release ({needed})"
+    return f"is at revision {found}, this release needs {needed}: {_REMEDY}"
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _reason(error: sa.exc.OperationalError) -> str:
+    """The driver's words, without the statement and its values."""
+    return str(error.orig).strip().partition("\n")[0]

@@ -1,0 +1,1 @@
+"""Alembic environment of the cloud database."""

@@ -1,0 +1,1 @@
+"""Revisions: expand first, contract in a later release."""

@@ -1,0 +1,62 @@
+"""Empty databases: SQLite always, PostgreSQL where it is installed or MICRONOVA_TEST_PG is set."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.functional import backends
+
+
+@dataclasses.dataclass(frozen=True)
+class PostgresServer:
+    """Where databases can be made: the URL of one of them, of a superuser."""
+
+    url: str
+
+    def execute(self, statement: str) -> None:
+        """Run a statement outside any transaction."""
+        engine = sa.create_engine(self.url, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(statement)
+        engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The server that MICRONOVA_TEST_PG names, or a private one."""
+    given = os.environ.get("MICRONOVA_TEST_PG")
+    if given:
+        yield PostgresServer(given)
+        return
+    with backends.postgres() as server:
+        yield PostgresServer(server.url("postgres"))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database."""
+    name = f"test_{uuid.uuid4().hex}"
+    postgres_server.execute(f"CREATE DATABASE {name}")
+    url = sa.make_url(postgres_server.url).set(database=name)
+    yield url.render_as_string(hide_password=False)
+    postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The URL of a SQLite database that doesn't exist yet."""
+    return f"sqlite:///{tmp_path / 'cloud.sqlite'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database, of each kind in turn."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found

@@ -1,0 +1,93 @@
+"""The lists of images, networks and ports say the same on every kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from common import ids
+from db import engine, migrate
+from db.reads import images, networks
+from db.reads.images import Condition
+from db.reads.keyset import MarkerNotFound, Page
+from tests.fixtures.listings import NOW, a_network, a_port, a_server, a_subnet, an_image
+
+
+@pytest.fixture
+def connection(url: str) -> Iterator[sa.Connection]:
+    """A reader's connection to a database with some of everything."""
+    migrate.upgrade(url)
+    rows = [
+        an_image("a", properties={"os_distro": "debian", "hw:x.y": "1"}),
+        an_image("b", properties={"os_distro": "Debian"}, size_bytes=2**40),
+        an_image("c", status="deleted"),
+        a_network("vmbr0"),
+        a_network("vmbr1", vlan=40),
+        a_subnet("vmbr0"),
+        a_subnet("vmbr1", cidr="2001:db8::/64", gateway_ip=None),
+        a_server(11),
+        a_port(11),
+        a_port(12, "other", bridge="vmbr1", subnet_id=None, ip=None),
+    ]
+    writer = engine.writer(url)
+    with writer.begin() as opened:
+        for table, values in rows:
+            opened.execute(table.insert().values(**values))
+    writer.dispose()
+    reader = engine.reader(url)
+    with reader.connect() as opened:
+        yield opened
+    reader.dispose()
+
+
+def test_images(connection: sa.Connection) -> None:
+    def names(*conditions: Condition, **properties: str) -> list[str]:
+        order = [("name", False)]
+        return [each.name for each in images.listing(connection, conditions, properties, order)]
+
+    assert names() == ["a", "b"]
+    assert names(os_distro="debian") == ["a"]
+    assert names(**{"hw:x.y": "1"}) == ["a"]
+    assert names(**{'"': "1"}) == []
+    assert names(Condition("size_bytes", "gt", 2**39)) == ["b"]
+    assert names(Condition("created_at", "eq", NOW)) == ["a", "b"]
+    assert names(Condition("created_at", "lt", NOW)) == []
+    found = images.get(connection, ids.named("image", "b"))
+    assert found is not None
+    assert (found.created_at, found.properties) == (NOW, {"os_distro": "Debian"})
+    marker = Page(limit=1, marker=ids.named("image", "a"))
+    order = [("created_at", True), ("name", False)]
+    assert [each.name for each in images.listing(connection, order=order, page=marker)] == ["b"]
+    with pytest.raises(MarkerNotFound):
+        images.listing(connection, page=Page(1, "nothing"))
+
+
+def test_networks(connection: sa.Connection) -> None:
+    order = [("vlan", True)]
+    first, second = networks.list_networks(connection, {}, order)
+    assert (first.network_type, first.vlan, second.network_type) == ("vlan", 40, "flat")
+    assert second.subnet_ids == (ids.named("subnet", "vmbr0/10.20.0.0/24"),)
+    page = Page(limit=1, marker=first.id)
+    assert networks.list_networks(connection, {}, order, page) == [second]
+    page = Page(limit=1, marker=second.id, backwards=True)
+    assert networks.list_networks(connection, {"network_type": ["vlan"]}, order, page) == [first]
+    assert networks.list_networks(connection, {"vlan": [None, 7]}) == [second]
+
+
+def test_subnets(connection: sa.Connection) -> None:
+    (v6,) = networks.list_subnets(connection, {"ip_version": [6]})
+    assert (v6.cidr, v6.gateway_ip) == ("2001:db8::/64", None)
+    assert networks.list_subnets(connection, {"gateway_ip": [None]}) == [v6]
+
+
+def test_ports(connection: sa.Connection) -> None:
+    (port,) = networks.list_ports(connection, {"status": ["ACTIVE"]})
+    assert (port.device_owner, port.host, port.bridge) == ("compute:az1", "pve1", "vmbr0")
+    assert networks.list_ports(connection, {"ip_part": ["0.0.2"]}) == []
+    assert networks.list_ports(connection, {"ip_part": ["20.0.1"]}) == [port]
+    order = [("ip", False), ("device_owner", True)]
+    bare, same = networks.list_ports(connection, {}, order)
+    assert (bare.device_owner, bare.status, bare.host) == ("compute:nova", "DOWN", None)
+    assert networks.list_ports(connection, {}, order, Page(1, bare.id)) == [same]

@@ -1,0 +1,85 @@
+"""What opens the database for reading can't write: by the engine, and by the role."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from common.errors import ConfigurationError
+from db import engine, migrate, roles
+from db.schema import quota_limits
+from tests.functional.db.conftest import PostgresServer
+
+ROW = {"project_id": "p", "resource": "cores", "hard_limit": 1}
+
+
+def insert(opened: sa.Engine) -> None:
+    try:
+        with opened.begin() as connection:
+            connection.execute(quota_limits.insert().values(**ROW))
+    finally:
+        opened.dispose()
+
+
+def test_a_reader_engine_reads_and_never_writes(url: str) -> None:
+    migrate.upgrade(url)
+    insert(engine.writer(url))
+    with pytest.raises(sa.exc.DBAPIError, match=r"readonly|read-only"):
+        insert(engine.reader(url))
+    reader = engine.reader(url)
+    with reader.connect() as connection:
+        assert [dict(row._mapping) for row in connection.execute(quota_limits.select())] == [ROW]
+    reader.dispose()
+
+
+@pytest.fixture
+def role(postgres_server: PostgresServer, postgres_url: str) -> Iterator[str]:
+    """A role that exists and may nothing; its name needs quotes."""
+    name = f'Reader "{uuid.uuid4().hex[:8]}'
+    quoted = '"' + name.replace('"', '""') + '"'
+    postgres_server.execute(f"CREATE ROLE {quoted} LOGIN PASSWORD 'secret'")
+    yield name
+    inside = PostgresServer(postgres_url)
+    inside.execute(f"DROP OWNED BY {quoted}")
+    postgres_server.execute(f"DROP ROLE {quoted}")
+
+
+def as_role(url: str, role: str) -> sa.Engine:
+    """An engine that may write, as far as the role may."""
+    login = sa.make_url(url).set(username=role, password="secret")
+    return engine.writer(login.render_as_string(hide_password=False))
+
+
+def test_a_reader_role_reads_and_never_writes(postgres_url: str, role: str) -> None:
+    migrate.upgrade(postgres_url)
+    insert(engine.writer(postgres_url))
+    owner = PostgresServer(postgres_url)
+    quoted = '"' + role.replace('"', '""') + '"'
+    owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {quoted}")
+    for _ in range(2):
+        roles.grant_reader(postgres_url, role)
+    with pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
+        insert(as_role(postgres_url, role))
+    owner.execute("CREATE TABLE later (id integer)")
+    reader = as_role(postgres_url, role)
+    with reader.connect() as connection:
+        assert len(connection.execute(quota_limits.select()).all()) == 1
+        assert connection.exec_driver_sql("SELECT * FROM later").all() == []
+        for statement in ("DELETE FROM later", "DROP TABLE later", "CREATE TABLE own (id int)"):
+            connection.rollback()
+            with pytest.raises(sa.exc.ProgrammingError):
+                connection.exec_driver_sql(statement)
+    reader.dispose()
+
+
+def test_a_role_that_is_not_there_is_told(postgres_url: str) -> None:
+    with pytest.raises(ConfigurationError, match="nobody_here"):
+        roles.grant_reader(postgres_url, "nobody_here")
+
+
+def test_roles_are_a_matter_of_postgresql(sqlite_url: str) -> None:
+    with pytest.raises(ConfigurationError, match="PostgreSQL"):
+        roles.grant_reader(sqlite_url, "reader")

@@ -1,0 +1,111 @@
+"""The reference of the commands, made from their declarations: ``docs/cli.md``.
+
+``python -m cli.reference docs/cli.md`` writes it; a test compares it with the table of commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import cliff.lister
+import cliff.show
+
+from cli import options
+from cli.command import Argument, OneOf
+from cli.commands import COMMANDS, CommandTable
+
+_HEAD = """\
+# Commands of `micronova`
+
+`micronova` runs the services and is a client of the cloud. The client's commands have the nouns,
+verbs, options and columns of `openstack`, as far as the API goes; `explain` and `node` are its
+own, and are there as `openstack micronova explain` and `openstack micronova node …` too.
+
+    micronova [global options] <command> [its options]
+    micronova help <command>
+
+Exit code: 0 done, 1 failed (one line on standard error says why, `--debug` shows all of it),
+2 wrong usage. With `--wait` the steps go to standard error, so that standard output stays data.
+
+Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
+`source <(micronova complete)` for one shell.
+
+Tables take `-f table|json|yaml|value|csv` and `-c <column>`, single things `-f table|json|yaml|`
+`value|shell` and `-c <field>`; `--sort-column`, `--max-width` and more are in `micronova help`.
+
+This page is generated: `python -m cli.reference docs/cli.md`.
+"""
+
+
+def reference() -> str:
+    """Return the page."""
+    parts = [_HEAD, "## Global options\n", _options(_global_arguments())]
+    for noun, names in groupby(sorted(COMMANDS), key=_noun):
+        parts.append(f"## {noun}\n")
+        parts.extend(_command(name) for name in names)
+    return "\n".join(parts)
+
+
+def _noun(name: str) -> str:
+    words = name.split()
+    return words[0] if len(words) < 3 else " ".join(words[:-1])
+
+
+def _global_arguments() -> list[Argument]:
+    parser = argparse.ArgumentParser(add_help=False)
+    options.add_to(parser)
+    return [
+        Argument(tuple(a.option_strings), {"metavar": a.metavar, "nargs": a.nargs, "help": a.help})
+        for a in parser._actions
+    ]
+
+
+def _command(name: str) -> str:
+    command: Any = CommandTable().commands[name].load()
+    declared = list(_flat(getattr(command, "arguments", ())))
+    positional = [a for a in declared if not a.names[0].startswith("-")]
+    usage = " ".join(["micronova", name, *map(_place, positional)])
+    kind = ""
+    if issubclass(command, cliff.lister.Lister):
+        kind = " (a table)"
+    elif issubclass(command, cliff.show.ShowOne):
+        kind = " (one thing)"
+    text = f"### `{usage}`\n\n{inspect.getdoc(command)}{kind}\n"
+    return text + (f"\n{_options(declared)}" if declared else "")
+
+
+def _flat(declared: tuple[Argument | OneOf, ...]) -> Iterator[Argument]:
+    for item in declared:
+        yield from item.arguments if isinstance(item, OneOf) else (item,)
+
+
+def _place(positional: Argument) -> str:
+    name = positional.keywords.get("metavar") or f"<{positional.names[0]}>"
+    form = {"+": f"{name} …", "?": f"[{name}]", "*": f"[{name} …]"}
+    return form.get(str(positional.keywords.get("nargs")), str(name))
+
+
+def _options(arguments: list[Argument]) -> str:
+    return "".join(f"- `{_form(a)}`: {a.keywords.get('help') or ''}\n" for a in arguments)
+
+
+def _form(argument: Argument) -> str:
+    keywords = argument.keywords
+    if not argument.names[0].startswith("-"):
+        return _place(argument)
+    names = ", ".join(argument.names)
+    switches = ("store_true", "store_const", "store_false")
+    if keywords.get("action") in switches or keywords.get("nargs") == 0:
+        return names
+    choices = "|".join(map(str, keywords.get("choices") or ()))
+    return f"{names} {keywords.get('metavar') or choices or '<value>'}"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")

@@ -1,0 +1,193 @@
+"""The story of a request, as lines of text."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from cli.render.explanation import bar, explanation_lines
+from cli.render.text import duration, one_line, parse_time, plain, plain_text, seconds_between
+from common.messages import Alternate, Decision
+
+DECISION = dataclasses.asdict(
+    Decision(
+        server_uuid="u",
+        host="pve2",
+        alternates=(Alternate("pve3", "x", 0.5),),
+        considered=3,
+        refused={"ram": {"pve1": "512 MiB free, 2048 MiB asked"}},
+        scores={"pve2": {"ram": 1.0, "cpu": -0.25}, "pve3": {"ram": 0.5, "cpu": 0.0}},
+        claims=({"host": "pve2", "result": "claimed"},),
+        seconds=0.004,
+    )
+)
+UPID = "UPID:pve2:0001:0001:68000000:qmcreate:100123:root@pam!m:"
+FAULT = {
+    "attempt": 1,
+    "category": "storage_full",
+    "message": "No room on local.",
+    "host": "pve2",
+    "upid": UPID,
+    "log_tail": ["creating disk", "TASK ERROR: no space"],
+    "cleaned": ["VM 100123 on pve2"],
+    "left": ["volume local:vm-100123"],
+    "remedy": "qm unlock 100123",
+    "created_at": "2026-01-01T00:00:03+00:00",
+}
+
+
+def an_operation(**changes: Any) -> dict[str, Any]:
+    """A create that failed on its first attempt."""
+    return {
+        "action": "create",
+        "request_id": "req-1",
+        "state": "failed",
+        "attempt": 2,
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "finished_at": "2026-01-01T00:00:04+00:00",
+        "message": "No room anywhere.",
+        "transitions": [
+            {
+                "from_vm_state": "building",
+                "from_task_state": "scheduling",
+                "to_vm_state": "building",
+                "to_task_state": "spawning",
+                "at": "2026-01-01T00:00:01+00:00",
+            }
+        ],
+        "events": [
+            {
+                "name": "compute_create_vm",
+                "host": "pve2",
+                "started_at": "2026-01-01T00:00:02+00:00",
+                "finished_at": "2026-01-01T00:00:03+00:00",
+                "result": "Error",
+                "upid": UPID,
+                "detail": {"vmid": 100123, "node": "pve2"},
+            },
+            {
+                "name": "conductor_schedule",
+                "started_at": "2026-01-01T00:00:00+00:00",
+                "finished_at": "2026-01-01T00:00:00.500000+00:00",
+                "result": "Success",
+            },
+        ],
+        "decisions": [{"attempt": 1, "body": DECISION}],
+        "faults": [FAULT],
+        **changes,
+    }
+
+
+def story(*operations: dict[str, Any], server: dict[str, Any] | None = None) -> str:
+    """The plain text of an explanation."""
+    server = server or {"id": "u-1", "name": "web", "status": "ERROR", "vmid": 7, "host": "pve2"}
+    return plain_text(explanation_lines({"server": server, "operations": list(operations)}))
+
+
+def test_the_story_in_the_order_of_time() -> None:
+    text = story(an_operation())
+    in_order = (
+        "web (u-1)  ERROR  VM 7 on pve2",
+        "create  failed in 4.00 s, attempt 2  req-1",
+        "+0 ms  conductor_schedule",
+        "+500 ms  host pve2  3 hosts considered in 4 ms",
+        "+1.00 s  building (scheduling) → building (spawning)",
+        "+2.00 s  compute_create_vm",
+        "task UPID:pve2:",
+        "node=pve2  vmid=100123",
+        "+3.00 s  fault storage_full on pve2: No room on local.",
+        "No room anywhere.",
+    )
+    places = [text.find(part) for part in in_order]
+    assert -1 not in places, text
+    assert places == sorted(places)
+
+
+def test_a_decision_tells_all_its_numbers() -> None:
+    text = story(an_operation())
+    for part in (
+        "refused by ram: 1 host\n",
+        "pve1: 512 MiB free, 2048 MiB asked",
+        "score pve2 +0.750  ram +1.000  cpu -0.250",
+        "claim pve2: claimed",
+        "would have done as well: pve3",
+    ):
+        assert part in text
+
+
+def test_a_fault_tells_log_cleaning_and_remedy() -> None:
+    text = story(an_operation())
+    for part in (
+        "log: TASK ERROR: no space",
+        "cleaned up: VM 100123 on pve2",
+        "still there: volume local:vm-100123",
+        "do this: qm unlock 100123",
+    ):
+        assert part in text
+
+
+def test_nowhere_gives_the_reason() -> None:
+    body = {"host": None, "considered": 1, "reason": "1 host refused by ram."}
+    text = story(an_operation(decisions=[{"attempt": 1, "body": body}]))
+    assert "no host: 1 host refused by ram.  1 host considered" in text
+
+
+def test_many_hosts_are_counted() -> None:
+    refused = {f"pve{n}": "full" for n in range(9)}
+    body = {"host": None, "considered": 9, "refused": {"disk": refused}}
+    text = story(an_operation(decisions=[{"attempt": 1, "body": body}]))
+    assert "refused by disk: 9 hosts" in text
+    assert "and 4 more refused" in text
+
+
+def test_a_running_operation() -> None:
+    running = {"name": "compute_create_vm", "started_at": "2026-01-01T00:00:02+00:00"}
+    text = story(
+        an_operation(state="running", finished_at=None, events=[running], faults=[], message=None)
+    )
+    assert "create  running, attempt 2" in text
+    assert "running\n" in text
+
+
+@pytest.mark.parametrize("explanation", [{}, {"server": None, "operations": None}])
+def test_nothing_is_an_answer_too(explanation: dict[str, Any]) -> None:
+    assert "nothing was done" in plain_text(explanation_lines(explanation))
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    bare = {"transitions": [{}], "events": [{}], "decisions": [{}], "faults": [{}]}
+    assert "operation  unknown" in story(bare)
+
+
+def test_what_would_control_the_terminal_is_taken_out() -> None:
+    text = story(an_operation(message="\x1b[2Jgone\nnext"))
+    assert "\x1b" not in text
+    assert "gone next" in text
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "total", "shape"),
+    [
+        (0.0, 1.0, 1.0, "█" * 24),
+        (0.5, 0.5, 1.0, " " * 12 + "█" * 12),
+        (1.0, 0.0, 1.0, " " * 23 + "█"),
+        (0.0, None, 1.0, " " * 24),
+        (0.0, 1.0, 0.0, " " * 24),
+        (9.0, 9.0, 1.0, " " * 23 + "█"),
+    ],
+)
+def test_bars(start: float, length: float | None, total: float, shape: str) -> None:
+    assert bar(start, length, total) == shape
+
+
+def test_times() -> None:
+    assert [duration(s) for s in (None, 0.0042, 1.5, 75, 7205, -1)] == [
+        *("", "4 ms", "1.50 s", "1 min 15 s", "2 h 00 min", "0 ms")
+    ]
+    assert seconds_between("2026-01-01T00:00:00", "2026-01-01T00:00:01Z") == 1.0
+    assert seconds_between("2026-01-01T00:00:00", None) is None
+    assert parse_time("yesterday") is None
+    assert one_line(" a\nb ") == "a b"
+    assert plain((("a ", ""), ("b  ", "bold"))) == "a b"

@@ -1,0 +1,76 @@
+"""``micronova explain``, here and as a plugin of ``openstack``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from openstack import exceptions
+
+from cli.commands import COMMANDS
+from micronova import osc
+from tests.fixtures.sdk import FakeConnection, FakeProxy, run
+
+REQUEST = "req-00000000-0000-0000-0000-000000000001"
+UUID = "11111111-1111-1111-1111-111111111111"
+EXPLANATION = {"server": {"id": UUID, "name": "web"}, "operations": []}
+
+
+def a_cloud(find_server: Any = None) -> FakeConnection:
+    """A cloud that explains everything alike."""
+    response = SimpleNamespace(status_code=200, json=lambda: {"explanation": EXPLANATION})
+    return FakeConnection(FakeProxy(get=response, find_server=lambda *_, **__: find_server))
+
+
+@pytest.mark.parametrize(
+    ("what", "found", "asked"),
+    [
+        (REQUEST, None, REQUEST),
+        ("web", SimpleNamespace(id=UUID), UUID),
+        (UUID, None, UUID),
+    ],
+)
+def test_a_request_a_name_and_a_deleted_server(what: str, found: Any, asked: str) -> None:
+    connection = a_cloud(found)
+    ran = run(connection, "explain", what)
+    assert ran.code == 0
+    assert ran.out.startswith(f"web ({UUID})\n")
+    assert connection.compute.called("get") == [((f"/explanations/{asked}",), {})]
+
+
+def test_an_unknown_name() -> None:
+    ran = run(a_cloud(), "explain", "nix")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("No server named nix")
+
+
+def test_as_data() -> None:
+    assert json.loads(run(a_cloud(), "explain", REQUEST, "-f", "json").out) == EXPLANATION
+    assert yaml.safe_load(run(a_cloud(), "explain", REQUEST, "-f", "yaml").out) == EXPLANATION
+
+
+def test_an_api_without_explanations_is_an_error() -> None:
+    connection = a_cloud()
+    connection.compute.answers["get"] = exceptions.NotFoundException("No such route")
+    assert run(connection, "explain", REQUEST).code == 1
+
+
+def test_the_door_of_openstack_has_our_own_commands() -> None:
+    own = {name for name in COMMANDS if name == "explain" or name.startswith("node ")}
+    assert {name.replace("micronova_", "").replace("_", " ") for name in osc.COMMANDS} == own
+    for name, path in osc.COMMANDS.items():
+        assert COMMANDS[name.replace("micronova_", "").replace("_", " ")] == path
+        assert getattr(osc, path.partition(":")[2]).arguments is not None
+    with pytest.raises(AttributeError):
+        osc.Nothing  # noqa: B018
+
+
+def test_the_door_uses_the_connection_of_openstack() -> None:
+    connection = a_cloud()
+    assert osc.make_client(SimpleNamespace(sdk_connection=connection)).connection is connection
+    options = osc.build_option_parser(argparse.ArgumentParser()).parse_args([])
+    assert getattr(options, osc.API_VERSION_OPTION) in osc.API_VERSIONS

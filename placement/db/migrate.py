@@ -9,6 +9,8 @@ import os_traits
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from placement.db import schema, sequence
@@ -31,17 +33,39 @@ def upgrade(url: str, revision: str = "head") -> None:
         database.close()
 
 
+def check(url: str) -> str | None:
+    """Return what keeps the database at `url` from being used, or None; reads on after its name.
+
+    Changes nothing. Raises Unavailable when the database doesn't answer.
+    """
+    needed = ScriptDirectory.from_config(_config()).get_current_head()
+    database = Database(url, connections=1)
+    try:
+        found = database.read(
+            lambda connection: MigrationContext.configure(connection).get_current_revision()
+        )
+    finally:
+        database.close()
+    if found == needed:
+        return None
+    where = f"is at revision {found}, this release needs {needed}" if found else "is empty"
+    return f"{where}: run 'micronova db upgrade'"
+
+
 def _migrate(connection: Connection, revision: str) -> None:
     if connection.dialect.name == "postgresql":
         # Two processes that start together must not both create the tables.
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    config = Config()
-    config.set_main_option(
-        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
-    )
+    config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
     add_standard_names(connection)
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
 
 
 def add_standard_names(connection: Connection) -> None:

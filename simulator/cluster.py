@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.access import Access, Grant, Token, User
+from simulator.access import Access
 from simulator.engine import Acquire, Engine, Lock, Release, Sleep, Work
 from simulator.errors import (
     NO_QUORUM,
@@ -21,7 +21,7 @@ from simulator.errors import (
     read_only,
 )
 from simulator.faults import Faults
-from simulator.model import Node, Pool, Snapshot, Storage, Task, Vm, Volume
+from simulator.model import Node, Pool, Storage, Task, Vm, Volume
 from simulator.persistence import Store
 from simulator.tasks import TaskBook
 from simulator.versions import Version
@@ -105,42 +105,6 @@ class Cluster:
         roles = self.access.roles
         custom = {name: sorted(privs) for name, privs in roles.items()}
         self.save("access", "roles", custom)
-
-    def load(self) -> None:
-        """Read everything that an earlier process saved."""
-        read = self._store.read
-        self.nodes = {key: Node(**body) for key, body in read(self.index, "node")}
-        ordered = sorted(self.nodes.values(), key=lambda node: node.nodeid)
-        self.nodes = {node.name: node for node in ordered}
-        self.storages = {key: Storage(**body) for key, body in read(self.index, "storage")}
-        self.pools = {key: Pool(**body) for key, body in read(self.index, "pool")}
-        for _key, body in read(self.index, "vm"):
-            body["snapshots"] = {k: Snapshot(**v) for k, v in body["snapshots"].items()}
-            vm = Vm(**body)
-            # The guest has been up for long; its clock was another process's.
-            vm.agent_ready = 0.0
-            self.vms[vm.vmid] = vm
-        for _key, body in read(self.index, "volume"):
-            self.volumes.add(Volume(**body))
-        self.data = dict(read(self.index, "data"))
-        self.options = dict(read(self.index, "options"))["options"]
-        # Ordered failures don't outlive the process that was told of them.
-        for node in self.nodes.values():
-            node.up, node.proxy, node.daemon = True, "up", "up"
-        self._load_access(dict(read(self.index, "access")))
-        with self.turn():
-            self.tasks.restore(Task(**body) for _key, body in read(self.index, "task"))
-
-    def _load_access(self, saved: dict[str, Any]) -> None:
-        for body in saved["users"]:
-            saved_tokens = body.pop("tokens").items()
-            tokens = {name: Token(**{**one, "revoked": False}) for name, one in saved_tokens}
-            self.access.users[body["userid"]] = User(**body, tokens=tokens)
-        self.access.grants = [Grant(**body) for body in saved["grants"]]
-        self.access.roles = {k: frozenset(v) for k, v in saved["roles"].items()}
-        self.access.pool_of = {
-            vmid: pool.poolid for pool in self.pools.values() for vmid in pool.vms
-        }
 
     # nodes and quorum
 

@@ -1,7 +1,7 @@
 """The whole API as one table: method, path, handler, permission, parameters, who answers.
 
-One table, and therefore long. `protected` calls are answered by the privileged daemon (595 when it is down, 596 when it hangs);
-`proxied` calls are answered by the node that the path names.
+One table, and therefore long. `protected` calls are answered by the privileged daemon (595 when
+it is down, 596 when it hangs); `proxied` calls are answered by the node that the path names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from simulator import access_api as access
 from simulator import checks, cluster_api, node_api, pool_api, resources, storage_api, upload
 from simulator.call import Call
-from simulator.checks import boolean, integer, one_of, pattern, storage_id
+from simulator.checks import integer, one_of, pattern, storage_id
 from simulator.params import Param, Schema
 from simulator.qemu import (
     agent,
@@ -26,6 +26,23 @@ from simulator.qemu import (
     resize,
     snapshot,
     status,
+)
+from simulator.route_params import (
+    BOOL,
+    CHECKSUM,
+    CLONE,
+    CONFIGURE,
+    CREATE,
+    MIGRATE,
+    NAMED,
+    NUMBER,
+    SHUTDOWN,
+    SIZE,
+    SKIP,
+    START,
+    STOP,
+    TASKS,
+    TEXT,
 )
 
 Handler = Callable[[Call], Any]
@@ -52,101 +69,6 @@ class Route:
 def _schema(params: Mapping[str, Param], *, vm: bool = False) -> Schema:
     return Schema(params, vm)
 
-
-_TEXT, _BOOL, _NUMBER = Param(), Param(boolean, kind="boolean"), Param(integer(0), kind="integer")
-_NAMED: dict[str, Param] = {
-    "node": Param(checks.node_name, True),
-    "vmid": Param(checks.vmid, True, "integer"),
-    "storage": Param(storage_id, True),
-    "snapname": Param(checks.config_id, True),
-    "poolid": Param(checks.bare_config_id, True),
-    "upid": Param(None, True),
-    "volume": Param(None, True),
-    "userid": Param(None, True),
-    "tokenid": Param(checks.config_id, True),
-    "roleid": Param(checks.config_id, True),
-}
-_SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
-_CHECKSUM = {
-    "checksum": _TEXT,
-    "checksum-algorithm": Param(one_of("md5", "sha1", "sha224", "sha256", "sha384", "sha512")),
-}
-_SKIP = {"skiplock": _BOOL}
-_CONFIGURE = {
-    **_SKIP,
-    "delete": _TEXT,
-    "revert": _TEXT,
-    "force": _BOOL,
-    "digest": Param(checks.text(40)),
-}
-_CREATE = {
-    "pool": _TEXT,
-    "start": _BOOL,
-    "ha-managed": _BOOL,
-    "storage": Param(storage_id),
-    "unique": _BOOL,
-    "force": _BOOL,
-    "archive": _TEXT,
-    "bwlimit": _NUMBER,
-    "live-restore": _BOOL,
-    "import-working-storage": Param(storage_id),
-}
-_CLONE = {
-    "newid": Param(checks.vmid, True, "integer"),
-    "name": Param(checks.dns_name),
-    "description": _TEXT,
-    "pool": _TEXT,
-    "snapname": _TEXT,
-    "storage": Param(storage_id),
-    "format": Param(one_of("raw", "qcow2", "vmdk")),
-    "full": _BOOL,
-    "target": Param(checks.node_name),
-    "bwlimit": _NUMBER,
-}
-_MIGRATE = {
-    "target": Param(checks.node_name, True),
-    "online": _BOOL,
-    "force": _BOOL,
-    "migration_type": Param(one_of("secure", "insecure")),
-    "migration_network": _TEXT,
-    "with-local-disks": _BOOL,
-    "targetstorage": _TEXT,
-    "bwlimit": _NUMBER,
-    "with-conntrack-state": _BOOL,
-}
-_TASKS = {
-    "errors": _BOOL,
-    "limit": _NUMBER,
-    "since": _NUMBER,
-    "source": Param(one_of("archive", "active", "all")),
-    "start": _NUMBER,
-    "statusfilter": _TEXT,
-    "typefilter": _TEXT,
-    "until": _NUMBER,
-    "userfilter": _TEXT,
-    "vmid": Param(checks.vmid, kind="integer"),
-}
-_START = {
-    **_SKIP,
-    "timeout": _NUMBER,
-    "machine": _TEXT,
-    "force-cpu": _TEXT,
-    "migratedfrom": _TEXT,
-    "migration_network": _TEXT,
-    "migration_type": _TEXT,
-    "nets-host-mtu": _TEXT,
-    "stateuri": _TEXT,
-    "targetstorage": _TEXT,
-    "with-conntrack-state": _BOOL,
-}
-_STOP = {
-    **_SKIP,
-    "timeout": _NUMBER,
-    "keepActive": _BOOL,
-    "overrule-shutdown": _BOOL,
-    "migratedfrom": _TEXT,
-}
-_SHUTDOWN = {**_SKIP, "timeout": _NUMBER, "keepActive": _BOOL, "forceStop": _BOOL}
 
 _VM = "/nodes/{node}/qemu/{vmid}"
 _ST = "/nodes/{node}/storage/{storage}"
@@ -182,12 +104,12 @@ _ROWS: tuple[Row, ...] = (
         {
             "username": Param(None, True),
             "password": Param(None, True),
-            "realm": _TEXT,
-            "otp": _TEXT,
-            "path": _TEXT,
-            "privs": _TEXT,
-            "new-format": _BOOL,
-            "tfa-challenge": _TEXT,
+            "realm": TEXT,
+            "otp": TEXT,
+            "path": TEXT,
+            "privs": TEXT,
+            "new-format": BOOL,
+            "tfa-challenge": TEXT,
         },
     ),
     (
@@ -196,9 +118,9 @@ _ROWS: tuple[Row, ...] = (
         "",
         access.permissions,
         AUTHENTICATED,
-        {"path": _TEXT, "userid": Param()},
+        {"path": TEXT, "userid": Param()},
     ),
-    ("GET", "/access/users", "p", access.users, AUTHENTICATED, {"enabled": _BOOL, "full": _BOOL}),
+    ("GET", "/access/users", "p", access.users, AUTHENTICATED, {"enabled": BOOL, "full": BOOL}),
     (
         "POST",
         "/access/users",
@@ -207,14 +129,14 @@ _ROWS: tuple[Row, ...] = (
         _USER_ADMIN,
         {
             "password": Param(checks.text(64, 8)),
-            "comment": _TEXT,
-            "enable": _BOOL,
-            "expire": _NUMBER,
-            "email": _TEXT,
-            "firstname": _TEXT,
-            "lastname": _TEXT,
-            "groups": _TEXT,
-            "keys": _TEXT,
+            "comment": TEXT,
+            "enable": BOOL,
+            "expire": NUMBER,
+            "email": TEXT,
+            "firstname": TEXT,
+            "lastname": TEXT,
+            "groups": TEXT,
+            "keys": TEXT,
             "userid": Param(None, True),
         },
     ),
@@ -227,7 +149,7 @@ _ROWS: tuple[Row, ...] = (
         "p",
         access.create_token,
         AUTHENTICATED,
-        {"comment": _TEXT, "expire": _NUMBER, "privsep": _BOOL},
+        {"comment": TEXT, "expire": NUMBER, "privsep": BOOL},
     ),
     (
         "DELETE",
@@ -244,7 +166,7 @@ _ROWS: tuple[Row, ...] = (
         "p",
         access.create_role,
         ("/access", "Sys.Modify"),
-        {"roleid": Param(checks.config_id, True), "privs": _TEXT},
+        {"roleid": Param(checks.config_id, True), "privs": TEXT},
     ),
     ("DELETE", "/access/roles/{roleid}", "p", access.delete_role, ("/access", "Sys.Modify"), {}),
     ("GET", "/access/acl", "", access.grants, AUTHENTICATED, {}),
@@ -257,11 +179,11 @@ _ROWS: tuple[Row, ...] = (
         {
             "path": Param(None, True),
             "roles": Param(None, True),
-            "users": _TEXT,
-            "tokens": _TEXT,
-            "groups": _TEXT,
-            "propagate": _BOOL,
-            "delete": _BOOL,
+            "users": TEXT,
+            "tokens": TEXT,
+            "groups": TEXT,
+            "propagate": BOOL,
+            "delete": BOOL,
         },
     ),
     ("GET", "/cluster/status", "p", cluster_api.status, _ROOT_AUDIT, {}),
@@ -281,14 +203,14 @@ _ROWS: tuple[Row, ...] = (
         cluster_api.set_options,
         ("/", "Sys.Modify"),
         {
-            "delete": _TEXT,
-            "mac_prefix": _TEXT,
-            "next-id": _TEXT,
-            "description": _TEXT,
-            "user-tag-access": _TEXT,
-            "registered-tags": _TEXT,
-            "crs": _TEXT,
-            "keyboard": _TEXT,
+            "delete": TEXT,
+            "mac_prefix": TEXT,
+            "next-id": TEXT,
+            "description": TEXT,
+            "user-tag-access": TEXT,
+            "registered-tags": TEXT,
+            "crs": TEXT,
+            "keyboard": TEXT,
         },
     ),
     (
@@ -300,14 +222,14 @@ _ROWS: tuple[Row, ...] = (
         {"vmid": Param(checks.vmid, kind="integer")},
     ),
     ("GET", "/cluster/tasks", "", cluster_api.tasks, AUTHENTICATED, {}),
-    ("GET", "/cluster/ha/resources", "", cluster_api.nothing, _ROOT_AUDIT, {"type": _TEXT}),
+    ("GET", "/cluster/ha/resources", "", cluster_api.nothing, _ROOT_AUDIT, {"type": TEXT}),
     (
         "GET",
         "/cluster/ha/rules",
         "9",
         cluster_api.nothing,
         _ROOT_AUDIT,
-        {"type": _TEXT, "resource": _TEXT},
+        {"type": TEXT, "resource": TEXT},
     ),
     ("GET", "/cluster/ha/groups", "", cluster_api.ha_groups, _ROOT_AUDIT, {}),
     (
@@ -316,7 +238,7 @@ _ROWS: tuple[Row, ...] = (
         "",
         pool_api.pools,
         AUTHENTICATED,
-        {"poolid": Param(checks.bare_config_id), "type": _TEXT},
+        {"poolid": Param(checks.bare_config_id), "type": TEXT},
     ),
     (
         "POST",
@@ -324,7 +246,7 @@ _ROWS: tuple[Row, ...] = (
         "p",
         pool_api.create_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
-        {"poolid": _NAMED["poolid"], "comment": _TEXT},
+        {"poolid": NAMED["poolid"], "comment": TEXT},
     ),
     (
         "PUT",
@@ -333,12 +255,12 @@ _ROWS: tuple[Row, ...] = (
         pool_api.update_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
         {
-            "poolid": _NAMED["poolid"],
-            "comment": _TEXT,
-            "vms": _TEXT,
-            "storage": _TEXT,
-            "delete": _BOOL,
-            "allow-move": _BOOL,
+            "poolid": NAMED["poolid"],
+            "comment": TEXT,
+            "vms": TEXT,
+            "storage": TEXT,
+            "delete": BOOL,
+            "allow-move": BOOL,
         },
     ),
     (
@@ -347,7 +269,7 @@ _ROWS: tuple[Row, ...] = (
         "p",
         pool_api.delete_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
-        {"poolid": _NAMED["poolid"]},
+        {"poolid": NAMED["poolid"]},
     ),
     (
         "GET",
@@ -355,7 +277,7 @@ _ROWS: tuple[Row, ...] = (
         "",
         pool_api.pool,
         ("/pool/{poolid}", "Pool.Audit"),
-        {"type": _TEXT},
+        {"type": TEXT},
     ),
     (
         "PUT",
@@ -363,7 +285,7 @@ _ROWS: tuple[Row, ...] = (
         "p",
         pool_api.update_pool,
         ("/pool/{poolid}", "Pool.Allocate"),
-        {"comment": _TEXT, "vms": _TEXT, "storage": _TEXT, "delete": _BOOL, "allow-move": _BOOL},
+        {"comment": TEXT, "vms": TEXT, "storage": TEXT, "delete": BOOL, "allow-move": BOOL},
     ),
     (
         "DELETE",
@@ -373,7 +295,7 @@ _ROWS: tuple[Row, ...] = (
         ("/pool/{poolid}", "Pool.Allocate"),
         {},
     ),
-    ("GET", "/storage", "", storage_api.configurations, AUTHENTICATED, {"type": _TEXT}),
+    ("GET", "/storage", "", storage_api.configurations, AUTHENTICATED, {"type": TEXT}),
     (
         "GET",
         "/storage/{storage}",
@@ -388,16 +310,16 @@ _ROWS: tuple[Row, ...] = (
         "p",
         storage_api.configure,
         ("/storage", "Datastore.Allocate"),
-        {"content": _TEXT, "nodes": _TEXT, "disable": _BOOL, "delete": _TEXT, "digest": _TEXT},
+        {"content": TEXT, "nodes": TEXT, "disable": BOOL, "delete": TEXT, "digest": TEXT},
     ),
     ("GET", "/nodes", "", resources.nodes, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}", "", node_api.index, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/status", "n", node_api.status, _NODE_AUDIT, {}),
     ("GET", "/nodes/{node}/version", "n", cluster_api.version, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/time", "n", cluster_api.clock, _NODE_AUDIT, {}),
-    ("GET", "/nodes/{node}/network", "n", node_api.network, AUTHENTICATED, {"type": _TEXT}),
+    ("GET", "/nodes/{node}/network", "n", node_api.network, AUTHENTICATED, {"type": TEXT}),
     ("GET", "/nodes/{node}/lxc", "pn", node_api.containers, AUTHENTICATED, {}),
-    ("GET", "/nodes/{node}/tasks", "n", node_api.tasks, AUTHENTICATED, _TASKS),
+    ("GET", "/nodes/{node}/tasks", "n", node_api.tasks, AUTHENTICATED, TASKS),
     ("GET", "/nodes/{node}/tasks/{upid}", "", node_api.task_index, AUTHENTICATED, {}),
     ("DELETE", "/nodes/{node}/tasks/{upid}", "pn", node_api.stop_task, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/tasks/{upid}/status", "pn", node_api.task_status, AUTHENTICATED, {}),
@@ -407,7 +329,7 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         node_api.task_log,
         AUTHENTICATED,
-        {"start": _NUMBER, "limit": _NUMBER, "download": _BOOL},
+        {"start": NUMBER, "limit": NUMBER, "download": BOOL},
     ),
     (
         "GET",
@@ -416,9 +338,9 @@ _ROWS: tuple[Row, ...] = (
         storage_api.node_storages,
         AUTHENTICATED,
         {
-            "content": _TEXT,
-            "enabled": _BOOL,
-            "format": _BOOL,
+            "content": TEXT,
+            "enabled": BOOL,
+            "format": BOOL,
             "storage": Param(storage_id),
             "target": Param(checks.node_name),
         },
@@ -431,7 +353,7 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         storage_api.contents,
         _READ,
-        {"content": _TEXT, "vmid": Param(checks.vmid, kind="integer")},
+        {"content": TEXT, "vmid": Param(checks.vmid, kind="integer")},
     ),
     (
         "POST",
@@ -440,7 +362,7 @@ _ROWS: tuple[Row, ...] = (
         storage_api.allocate,
         ("/storage/{storage}", "Datastore.AllocateSpace"),
         {
-            "vmid": _NAMED["vmid"],
+            "vmid": NAMED["vmid"],
             "filename": Param(None, True),
             "size": Param(pattern(r"^\d+[MG]?$"), True),
             "format": Param(one_of("raw", "qcow2", "subvol", "vmdk")),
@@ -453,7 +375,7 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         storage_api.delete,
         AUTHENTICATED,
-        {"delay": _NUMBER},
+        {"delay": NUMBER},
     ),
     (
         "POST",
@@ -464,8 +386,8 @@ _ROWS: tuple[Row, ...] = (
         {
             "content": Param(one_of("iso", "vztmpl", "import"), True),
             "filename": Param(None, True),
-            "tmpfilename": _TEXT,
-            **_CHECKSUM,
+            "tmpfilename": TEXT,
+            **CHECKSUM,
         },
     ),
     (
@@ -478,19 +400,19 @@ _ROWS: tuple[Row, ...] = (
             "content": Param(one_of("iso", "vztmpl", "import"), True),
             "filename": Param(None, True),
             "url": Param(pattern(r"^https?://.+"), True),
-            "verify-certificates": _BOOL,
-            "compression": _TEXT,
-            **_CHECKSUM,
+            "verify-certificates": BOOL,
+            "compression": TEXT,
+            **CHECKSUM,
         },
     ),
-    ("GET", "/nodes/{node}/qemu", "pn", status.listing, AUTHENTICATED, {"full": _BOOL}),
+    ("GET", "/nodes/{node}/qemu", "pn", status.listing, AUTHENTICATED, {"full": BOOL}),
     (
         "POST",
         "/nodes/{node}/qemu",
         "pnv",
         create.create,
         AUTHENTICATED,
-        {"vmid": _NAMED["vmid"], **_CREATE},
+        {"vmid": NAMED["vmid"], **CREATE},
     ),
     ("GET", _VM, "n", status.index, AUTHENTICATED, {}),
     (
@@ -499,7 +421,7 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         destroy.destroy,
         ("/vms/{vmid}", "VM.Allocate"),
-        {**_SKIP, "purge": _BOOL, "destroy-unreferenced-disks": _BOOL},
+        {**SKIP, "purge": BOOL, "destroy-unreferenced-disks": BOOL},
     ),
     (
         "GET",
@@ -507,9 +429,9 @@ _ROWS: tuple[Row, ...] = (
         "n",
         status.config,
         _AUDIT,
-        {"current": _BOOL, "snapshot": Param(checks.config_id)},
+        {"current": BOOL, "snapshot": Param(checks.config_id)},
     ),
-    ("PUT", f"{_VM}/config", "pnv", config.put, _CONFIG, _CONFIGURE),
+    ("PUT", f"{_VM}/config", "pnv", config.put, _CONFIG, CONFIGURE),
     (
         "POST",
         f"{_VM}/config",
@@ -517,7 +439,7 @@ _ROWS: tuple[Row, ...] = (
         config.post,
         _CONFIG,
         {
-            **_CONFIGURE,
+            **CONFIGURE,
             "import-working-storage": Param(storage_id),
             "background_delay": Param(integer(1, 30), kind="integer"),
         },
@@ -534,20 +456,20 @@ _ROWS: tuple[Row, ...] = (
     ),
     ("GET", f"{_VM}/status", "n", status.status_index, AUTHENTICATED, {}),
     ("GET", f"{_VM}/status/current", "pn", status.current, _AUDIT, {}),
-    ("POST", f"{_VM}/status/start", "pn", power.start, _POWER, _START),
-    ("POST", f"{_VM}/status/stop", "pn", power.stop, _POWER, _STOP),
-    ("POST", f"{_VM}/status/shutdown", "pn", power.shutdown, _POWER, _SHUTDOWN),
-    ("POST", f"{_VM}/status/reboot", "pn", power.reboot, _POWER, {"timeout": _NUMBER}),
-    ("POST", f"{_VM}/status/reset", "pn", power.reset, _POWER, _SKIP),
+    ("POST", f"{_VM}/status/start", "pn", power.start, _POWER, START),
+    ("POST", f"{_VM}/status/stop", "pn", power.stop, _POWER, STOP),
+    ("POST", f"{_VM}/status/shutdown", "pn", power.shutdown, _POWER, SHUTDOWN),
+    ("POST", f"{_VM}/status/reboot", "pn", power.reboot, _POWER, {"timeout": NUMBER}),
+    ("POST", f"{_VM}/status/reset", "pn", power.reset, _POWER, SKIP),
     (
         "POST",
         f"{_VM}/status/suspend",
         "pn",
         power.suspend,
         _POWER,
-        {**_SKIP, "todisk": _BOOL, "statestorage": Param(storage_id)},
+        {**SKIP, "todisk": BOOL, "statestorage": Param(storage_id)},
     ),
-    ("POST", f"{_VM}/status/resume", "pn", power.resume, _POWER, {**_SKIP, "nocheck": _BOOL}),
+    ("POST", f"{_VM}/status/resume", "pn", power.resume, _POWER, {**SKIP, "nocheck": BOOL}),
     (
         "PUT",
         f"{_VM}/resize",
@@ -555,20 +477,20 @@ _ROWS: tuple[Row, ...] = (
         resize.resize,
         ("/vms/{vmid}", "VM.Config.Disk"),
         {
-            **_SKIP,
+            **SKIP,
             "digest": Param(checks.text(40)),
-            "size": Param(_SIZE, True),
+            "size": Param(SIZE, True),
             "disk": Param(pattern(r"^(ide|sata|scsi|virtio)\d+$|^efidisk0$|^tpmstate0$"), True),
         },
     ),
-    ("POST", f"{_VM}/clone", "pn", clone.clone, ("/vms/{vmid}", "VM.Clone"), _CLONE),
+    ("POST", f"{_VM}/clone", "pn", clone.clone, ("/vms/{vmid}", "VM.Clone"), CLONE),
     (
         "POST",
         f"{_VM}/template",
         "pn",
         resize.template,
         ("/vms/{vmid}", "VM.Allocate"),
-        {"disk": _TEXT},
+        {"disk": TEXT},
     ),
     (
         "GET",
@@ -576,7 +498,7 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         resize.feature,
         _AUDIT,
-        {"feature": Param(one_of("snapshot", "clone", "copy"), True), "snapname": _TEXT},
+        {"feature": Param(one_of("snapshot", "clone", "copy"), True), "snapname": TEXT},
     ),
     (
         "GET",
@@ -586,7 +508,7 @@ _ROWS: tuple[Row, ...] = (
         ("/vms/{vmid}", "VM.Migrate"),
         {"target": Param(checks.node_name)},
     ),
-    ("POST", f"{_VM}/migrate", "pn", migrate.migrate, ("/vms/{vmid}", "VM.Migrate"), _MIGRATE),
+    ("POST", f"{_VM}/migrate", "pn", migrate.migrate, ("/vms/{vmid}", "VM.Migrate"), MIGRATE),
     ("GET", f"{_VM}/snapshot", "pn", snapshot.snapshots, _AUDIT, {}),
     (
         "POST",
@@ -594,17 +516,17 @@ _ROWS: tuple[Row, ...] = (
         "pn",
         snapshot.create,
         _SNAPSHOT,
-        {"snapname": _NAMED["snapname"], "description": _TEXT, "vmstate": _BOOL},
+        {"snapname": NAMED["snapname"], "description": TEXT, "vmstate": BOOL},
     ),
     ("GET", f"{_VM}/snapshot/{{snapname}}", "", snapshot.index, AUTHENTICATED, {}),
-    ("DELETE", f"{_VM}/snapshot/{{snapname}}", "pn", snapshot.delete, _SNAPSHOT, {"force": _BOOL}),
+    ("DELETE", f"{_VM}/snapshot/{{snapname}}", "pn", snapshot.delete, _SNAPSHOT, {"force": BOOL}),
     (
         "POST",
         f"{_VM}/snapshot/{{snapname}}/rollback",
         "pn",
         snapshot.rollback,
         ("/vms/{vmid}", "VM.Snapshot", "VM.Snapshot.Rollback"),
-        {"start": _BOOL},
+        {"start": BOOL},
     ),
     (
         "GET",
@@ -622,7 +544,7 @@ _ROWS: tuple[Row, ...] = (
 
 def _route(row: Row) -> Route:
     method, path, flags, handler, permission, own = row
-    named = {part[1:-1]: _NAMED[part[1:-1]] for part in path.split("/") if part.startswith("{")}
+    named = {part[1:-1]: NAMED[part[1:-1]] for part in path.split("/") if part.startswith("{")}
     schema = _schema({**named, **own}, vm="v" in flags)
     return Route(
         method,

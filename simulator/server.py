@@ -19,6 +19,7 @@ from simulator.cluster import Cluster, Identity
 from simulator.control import Control, Recorder, apply, state_of, undo
 from simulator.engine import Clock, Engine
 from simulator.persistence import Store
+from simulator.restore import restore
 from simulator.roles import roles_of
 from simulator.routes import ROUTES, Router
 from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed
@@ -180,7 +181,7 @@ class Simulator:
             if next(iter(self._store.read(index, "access")), None) is None:
                 seed(cluster, first, self.options.nodes, self.secrets)
             else:
-                cluster.load()
+                restore(cluster, self._store)
                 with cluster.turn():
                     add_nodes(cluster, first, self.options.nodes)
             self.clusters.append(cluster)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from simulator import checks
 from simulator.checks import Check, boolean, integer, number, one_of, text
 from simulator.propstring import Format, Property
+from simulator.vmformats import DRIVE, EFI, NET, TPM, UNUSED, properties
 
 
 @dataclass(frozen=True)
@@ -19,130 +20,6 @@ class Option:
     check: Check | Format | None = None
     group: str = ""
 
-
-def _properties(names: str, **checked: Check) -> dict[str, Property]:
-    return {name: Property() for name in names.split()} | {
-        name: Property(check) for name, check in checked.items()
-    }
-
-
-NET_MODELS = [
-    "e1000",
-    "e1000-82540em",
-    "e1000-82544gc",
-    "e1000-82545em",
-    "e1000e",
-    "i82551",
-    "i82557b",
-    "i82559er",
-    "ne2k_isa",
-    "ne2k_pci",
-    "pcnet",
-    "rtl8139",
-    "virtio",
-    "vmxnet3",
-]
-
-NET = Format(
-    {
-        "model": Property(one_of(*NET_MODELS), required=True),
-        **_properties(
-            "trunks",
-            macaddr=checks.mac,
-            bridge=text(64),
-            queues=integer(0, 64),
-            rate=number(0),
-            tag=integer(1, 4094),
-            firewall=boolean,
-            link_down=boolean,
-            mtu=integer(1, 65520),
-            host_mtu=integer(),
-        ),
-    },
-    default="model",
-    aliases=dict.fromkeys(NET_MODELS, ("model", "macaddr")),
-)
-
-DRIVE = Format(
-    {
-        "file": Property(required=True),
-        **{
-            name: Property()
-            for name in [
-                "aio",
-                "bps",
-                "bps_max_length",
-                "bps_rd",
-                "bps_rd_max_length",
-                "bps_wr",
-                "bps_wr_max_length",
-                "cyls",
-                "heads",
-                "secs",
-                "trans",
-                "iops",
-                "iops_max",
-                "iops_max_length",
-                "iops_rd",
-                "iops_rd_max",
-                "iops_rd_max_length",
-                "iops_wr",
-                "iops_wr_max",
-                "iops_wr_max_length",
-                "mbps",
-                "mbps_max",
-                "mbps_rd",
-                "mbps_rd_max",
-                "mbps_wr",
-                "mbps_wr_max",
-                "model",
-                "product",
-                "queues",
-                "scsiblock",
-                "serial",
-                "vendor",
-                "wwn",
-                "import-from",
-                "size",
-            ]
-        },
-        "media": Property(one_of("cdrom", "disk")),
-        "format": Property(one_of("raw", "qcow", "qed", "qcow2", "vmdk", "cloop")),
-        "cache": Property(one_of("none", "writethrough", "writeback", "unsafe", "directsync")),
-        "discard": Property(one_of("ignore", "on")),
-        "rerror": Property(one_of("ignore", "report", "stop")),
-        "werror": Property(one_of("enospc", "ignore", "report", "stop")),
-        "detect_zeroes": Property(boolean),
-        **{
-            name: Property(boolean)
-            for name in ["backup", "replicate", "shared", "snapshot", "ssd", "iothread", "ro"]
-        },
-    },
-    default="file",
-    aliases=None,
-)
-EFI = Format(
-    {
-        **_properties(
-            "import-from size ms-cert",
-            format=one_of("raw", "qcow2", "vmdk"),
-            efitype=one_of("2m", "4m"),
-        ),
-        "file": Property(required=True),
-        "pre-enrolled-keys": Property(boolean),
-    },
-    default="file",
-)
-TPM = Format(
-    {
-        **_properties(
-            "import-from size", format=one_of("raw", "qcow2"), version=one_of("v1.2", "v2.0")
-        ),
-        "file": Property(required=True),
-    },
-    default="file",
-)
-UNUSED = Format({"file": Property(required=True)}, default="file")
 
 _CPU, _MEMORY, _HARDWARE, _OPTIONS, _DISK, _CLOUDINIT, _POWER = (
     "VM.Config.CPU",
@@ -162,7 +39,7 @@ OPTIONS: dict[str, Option] = {
     "cpu": Option(
         "string",
         Format(
-            _properties(
+            properties(
                 "cputype reported-model flags hv-vendor-id phys-bits guest-phys-bits",
                 hidden=boolean,
             ),
@@ -193,7 +70,7 @@ OPTIONS: dict[str, Option] = {
     "smbios1": Option(
         "string",
         Format(
-            _properties(
+            properties(
                 "family manufacturer product serial sku version", uuid=checks.uuid, base64=boolean
             )
         ),
@@ -203,7 +80,7 @@ OPTIONS: dict[str, Option] = {
     "vga": Option(
         "string",
         Format(
-            _properties("type", memory=integer(4, 512), clipboard=one_of("vnc")), default="type"
+            properties("type", memory=integer(4, 512), clipboard=one_of("vnc")), default="type"
         ),
         _HARDWARE,
     ),
@@ -213,7 +90,7 @@ OPTIONS: dict[str, Option] = {
     "agent": Option(
         "string",
         Format(
-            _properties(
+            properties(
                 "", enabled=boolean, fstrim_cloned_disks=boolean, type=one_of("virtio", "isa")
             )
             | {name: Property(boolean) for name in ("freeze-fs-on-backup", "guest-fsfreeze")},
@@ -261,7 +138,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "bootdisk": Option("string", None, _DISK),
     "vmstatestorage": Option("string", checks.storage_id, _DISK),
-    "cicustom": Option("string", Format(_properties("meta network user vendor")), _CLOUDINIT),
+    "cicustom": Option("string", Format(properties("meta network user vendor")), _CLOUDINIT),
     "cipassword": Option("string", None, _CLOUDINIT),
     "citype": Option("string", one_of("configdrive2", "nocloud", "opennebula"), _CLOUDINIT),
     "ciuser": Option("string", None, _CLOUDINIT),
@@ -300,7 +177,7 @@ OPTIONS: dict[str, Option] = {
 }
 
 _IPCONFIG = Format(
-    _properties("", ip=checks.ipv4_config, ip6=checks.ipv6_config, gw=checks.ipv4, gw6=checks.ipv6)
+    properties("", ip=checks.ipv4_config, ip6=checks.ipv6_config, gw=checks.ipv4, gw6=checks.ipv6)
 )
 INDEXED: dict[str, tuple[int, Option]] = {
     "scsi": (31, Option("string", DRIVE, "drive")),
@@ -314,7 +191,7 @@ INDEXED: dict[str, tuple[int, Option]] = {
     "parallel": (3, Option("string", None, "root")),
     "usb": (14, Option("string", None, "device")),
     "hostpci": (16, Option("string", None, "device")),
-    "numa": (8, Option("string", Format(_properties("cpus hostnodes memory policy")), _CPU)),
+    "numa": (8, Option("string", Format(properties("cpus hostnodes memory policy")), _CPU)),
     "virtiofs": (10, Option("string", None, "device")),
 }
 _INDEXED_NAME = re.compile(r"^([a-z]+)(\d+)$")

@@ -17,7 +17,8 @@ from simulator.qemu.drives import check_syntax, parse_drive
 from simulator.qemu.network import parse_net, with_mac
 from simulator.roles import ROLES
 from simulator.routes import ROUTES, Router
-from simulator.vmschema import NET, option, typed
+from simulator.vmformats import NET
+from simulator.vmschema import option, typed
 from simulator.volumes import VolumeStore, parse_volid
 
 

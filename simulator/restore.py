@@ -1,0 +1,49 @@
+"""Reading a cluster back from what an earlier process saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.access import Access, Grant, Token, User
+from simulator.cluster import Cluster
+from simulator.model import Node, Pool, Snapshot, Storage, Task, Vm, Volume
+from simulator.persistence import Store
+
+
+def restore(cluster: Cluster, store: Store) -> None:
+    """Fill an empty cluster; tasks that ran when the earlier process ended were killed with it."""
+
+    def saved(kind: str) -> list[Any]:
+        return [body for _key, body in store.read(cluster.index, kind)]
+
+    nodes = sorted((Node(**body) for body in saved("node")), key=lambda node: node.nodeid)
+    for node in nodes:
+        # Ordered failures don't outlive the process that was told of them.
+        node.up, node.proxy, node.daemon = True, "up", "up"
+        cluster.nodes[node.name] = node
+    cluster.storages.update({body["id"]: Storage(**body) for body in saved("storage")})
+    cluster.pools.update({body["poolid"]: Pool(**body) for body in saved("pool")})
+    for body in saved("vm"):
+        body["snapshots"] = {name: Snapshot(**one) for name, one in body["snapshots"].items()}
+        vm = Vm(**body)
+        # The guest has been up for long; its clock was another process's.
+        vm.agent_ready = 0.0
+        cluster.vms[vm.vmid] = vm
+    for body in saved("volume"):
+        cluster.volumes.add(Volume(**body))
+    cluster.data.update(store.read(cluster.index, "data"))
+    cluster.options = saved("options")[0]
+    _access(cluster.access, dict(store.read(cluster.index, "access")), cluster.pools)
+    with cluster.turn():
+        cluster.tasks.restore(Task(**body) for body in saved("task"))
+
+
+def _access(access: Access, saved: dict[str, Any], pools: dict[str, Pool]) -> None:
+    for body in saved["users"]:
+        tokens = body.pop("tokens").items()
+        kept = {name: Token(**{**one, "revoked": False}) for name, one in tokens}
+        access.users[body["userid"]] = User(**body, tokens=kept)
+    access.grants = [Grant(**body) for body in saved["grants"]]
+    access.roles = {name: frozenset(privileges) for name, privileges in saved["roles"].items()}
+    access.pool_of = {vmid: pool.poolid for pool in pools.values() for vmid in pool.vms}
+    access.changed()

@@ -1,0 +1,102 @@
+"""The parameters that calls take, where a call takes many or several calls take the same."""
+
+from __future__ import annotations
+
+from simulator import checks
+from simulator.checks import boolean, integer, one_of, pattern, storage_id
+from simulator.params import Param
+
+TEXT, BOOL, NUMBER = Param(), Param(boolean, kind="boolean"), Param(integer(0), kind="integer")
+NAMED: dict[str, Param] = {
+    "node": Param(checks.node_name, True),
+    "vmid": Param(checks.vmid, True, "integer"),
+    "storage": Param(storage_id, True),
+    "snapname": Param(checks.config_id, True),
+    "poolid": Param(checks.bare_config_id, True),
+    "upid": Param(None, True),
+    "volume": Param(None, True),
+    "userid": Param(None, True),
+    "tokenid": Param(checks.config_id, True),
+    "roleid": Param(checks.config_id, True),
+}
+SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
+CHECKSUM = {
+    "checksum": TEXT,
+    "checksum-algorithm": Param(one_of("md5", "sha1", "sha224", "sha256", "sha384", "sha512")),
+}
+SKIP = {"skiplock": BOOL}
+CONFIGURE = {
+    **SKIP,
+    "delete": TEXT,
+    "revert": TEXT,
+    "force": BOOL,
+    "digest": Param(checks.text(40)),
+}
+CREATE = {
+    "pool": TEXT,
+    "start": BOOL,
+    "ha-managed": BOOL,
+    "storage": Param(storage_id),
+    "unique": BOOL,
+    "force": BOOL,
+    "archive": TEXT,
+    "bwlimit": NUMBER,
+    "live-restore": BOOL,
+    "import-working-storage": Param(storage_id),
+}
+CLONE = {
+    "newid": Param(checks.vmid, True, "integer"),
+    "name": Param(checks.dns_name),
+    "description": TEXT,
+    "pool": TEXT,
+    "snapname": TEXT,
+    "storage": Param(storage_id),
+    "format": Param(one_of("raw", "qcow2", "vmdk")),
+    "full": BOOL,
+    "target": Param(checks.node_name),
+    "bwlimit": NUMBER,
+}
+MIGRATE = {
+    "target": Param(checks.node_name, True),
+    "online": BOOL,
+    "force": BOOL,
+    "migration_type": Param(one_of("secure", "insecure")),
+    "migration_network": TEXT,
+    "with-local-disks": BOOL,
+    "targetstorage": TEXT,
+    "bwlimit": NUMBER,
+    "with-conntrack-state": BOOL,
+}
+TASKS = {
+    "errors": BOOL,
+    "limit": NUMBER,
+    "since": NUMBER,
+    "source": Param(one_of("archive", "active", "all")),
+    "start": NUMBER,
+    "statusfilter": TEXT,
+    "typefilter": TEXT,
+    "until": NUMBER,
+    "userfilter": TEXT,
+    "vmid": Param(checks.vmid, kind="integer"),
+}
+START = {
+    **SKIP,
+    "timeout": NUMBER,
+    "machine": TEXT,
+    "force-cpu": TEXT,
+    "migratedfrom": TEXT,
+    "migration_network": TEXT,
+    "migration_type": TEXT,
+    "nets-host-mtu": TEXT,
+    "stateuri": TEXT,
+    "targetstorage": TEXT,
+    "with-conntrack-state": BOOL,
+}
+STOP = {
+    **SKIP,
+    "timeout": NUMBER,
+    "keepActive": BOOL,
+    "overrule-shutdown": BOOL,
+    "migratedfrom": TEXT,
+}
+SHUTDOWN = {**SKIP, "timeout": NUMBER, "keepActive": BOOL, "forceStop": BOOL}

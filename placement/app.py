@@ -35,6 +35,8 @@ def make_app(conf: cfg.ConfigOpts, protect: Protect | None = None) -> WSGIApplic
     ConfigurationError without a database connection.
     """
     app = falcon.App()
+    # An answer without a body has no type.
+    app.resp_options.default_media_type = None  # type: ignore[assignment]
     app.add_middleware(answers.MicroversionMiddleware())
     app.add_middleware(ContextMiddleware())
     services = make_services(conf)

@@ -60,6 +60,12 @@ class InventoryRefused(Conflict):
     code = "micronova.inventory_refused"
 
 
+class ProviderUnknown(Invalid):
+    """A request names a provider that doesn't exist."""
+
+    code = "placement.resource_provider.not_found"
+
+
 class DuplicateParameter(Invalid):
     """A query parameter that may be given once is given more often."""
 

@@ -87,12 +87,14 @@ class Ledger:
 
 def write(connection: Connection, claims: Sequence[Claim]) -> None:
     """Make all claims true in the transaction of `connection`; see Ledger.write."""
+    if not claims:
+        return
     known = _lock_consumers(connection, [claim.consumer_uuid for claim in claims])
     for claim in claims:
         _check_generation(claim, known.get(claim.consumer_uuid))
     held = _lock_stocks(connection, claims, sorted(known))
     wanted = _wanted(claims)
-    _require_known(connection, wanted, held)
+    _require_known(connection, wanted, held, claims[0].consumer_uuid)
     check(wanted, held)
     _rewrite(connection, claims, known, {line: held[line].provider_id for line in held})
     _stamp(connection, wanted, held, claims)
@@ -168,7 +170,7 @@ def _check_generation(claim: Claim, current: int | None) -> None:
 
 
 def _require_known(
-    connection: Connection, wanted: Mapping[Line, Any], held: Mapping[Line, Held]
+    connection: Connection, wanted: Mapping[Line, Any], held: Mapping[Line, Held], consumer: str
 ) -> None:
     """Raise Invalid for a provider or a resource class that doesn't exist.
 
@@ -185,7 +187,7 @@ def _require_known(
         (
             schema.resource_classes.c.name,
             {name for _, name in wanted},
-            "Unable to allocate inventory: No such resource class {}.",
+            f"Unable to allocate inventory for consumer {consumer}: No such resource class {{}}.",
         ),
     ):
         there = set(connection.scalars(sa.select(column).where(column.in_(names))))

@@ -71,6 +71,7 @@ class Call:
     version: Version
     context: RequestContext
     script_name: str
+    origin: str
     query: Mapping[str, list[str]]
     read_body: Callable[[], bytes]
     body_schemas: Versioned | None = field(default=None, repr=False)
@@ -81,12 +82,13 @@ class Call:
 
     def body(self) -> Any:
         """Return the JSON body. Raises Invalid unless it is as the schema says, TooLarge."""
-        assert self.body_schemas is not None
+        schema = at(self.body_schemas or {self.version: None}, self.version)
+        assert schema is not None
         try:
             value = orjson.loads(self.read_body())
         except orjson.JSONDecodeError as error:
             raise Invalid(f"Malformed JSON: {error}") from error
-        check(value, at(self.body_schemas, self.version), "JSON does not validate")
+        check(value, schema, "JSON does not validate")
         return value
 
     def last(self, name: str) -> str | None:
@@ -126,7 +128,7 @@ def operation(
             version: Version = req.context.version
             if version < since:
                 raise _MISSING[otherwise]()
-            if body is not None:
+            if body is not None and at(body, version) is not None:
                 _require_json(req)
             if accept and not req.client_accepts(JSON):
                 raise NotAcceptable(f"Only {JSON} is provided")
@@ -135,7 +137,7 @@ def operation(
             call = _call(req, body, self.services.conf.placement.max_request_body_size)
             if query is not None:
                 _check_query(call, query)
-            _send(resp, version, run(self, call, **path))
+            _send(resp, call, run(self, call, **path))
 
         return respond
 
@@ -157,12 +159,22 @@ def _call(req: falcon.Request, body: Versioned | None, limit: int) -> Call:
             raise Invalid(f"Invalid query string parameters: {error}") from error
         for name, value in pairs:
             query.setdefault(name, []).append(value)
-    return Call(req.context.version, req.context.ctxt, req.root_path or "", query, read_body, body)
+    return Call(
+        req.context.version,
+        req.context.ctxt,
+        req.root_path or "",
+        f"{req.forwarded_scheme}://{req.forwarded_host}",
+        query,
+        read_body,
+        body,
+    )
 
 
 def _check_query(call: Call, schemas: Versioned) -> None:
     values = {name: values[-1] for name, values in call.query.items()}
-    check(values, at(schemas, call.version), "Invalid query string parameters")
+    schema = at(schemas, call.version)
+    assert schema is not None
+    check(values, schema, "Invalid query string parameters")
 
 
 def _require_json(req: falcon.Request) -> None:
@@ -173,14 +185,14 @@ def _require_json(req: falcon.Request) -> None:
         )
 
 
-def _send(resp: falcon.Response, version: Version, answer: Answer) -> None:
+def _send(resp: falcon.Response, call: Call, answer: Answer) -> None:
     resp.status = falcon.code_to_http_status(answer.status)
     if answer.body is not None:
         resp.content_type = JSON
         resp.data = orjson.dumps(answer.body, option=orjson.OPT_NON_STR_KEYS)
     if answer.location is not None:
-        resp.set_header("location", answer.location)
-    if version >= (1, 15) and answer.dated:
+        resp.set_header("location", f"{call.origin}{answer.location}")
+    if call.version >= (1, 15) and answer.dated:
         moment = sequence.seconds() if answer.modified is None else answer.modified
         resp.set_header("last-modified", http_date(moment))
         resp.set_header("cache-control", "no-cache")

@@ -15,6 +15,7 @@ from placement.resources.inventories import Inventories, Inventory
 from placement.resources.memberships import ProviderAggregates, ProviderTraits
 from placement.resources.names import ResourceClass, ResourceClasses, Trait, Traits
 from placement.resources.providers import ResourceProvider, ResourceProviders
+from placement.resources.reshaper import Reshaper
 from placement.resources.root import Root
 from placement.resources.usages import ProviderUsages, Usages
 
@@ -38,4 +39,5 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/traits": Traits,
     "/traits/{name}": Trait,
     "/usages": Usages,
+    "/reshaper": Reshaper,
 }

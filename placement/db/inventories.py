@@ -124,11 +124,12 @@ def _delete(connection: Connection, provider_id: int, uuid: str, names: list[str
     if not names:
         return
     a = schema.allocations.c
+    of_provider = sa.select(a.resource_class).where(a.provider_id == provider_id)
+    classes = schema.resource_classes.c
     used = connection.scalars(
-        sa.select(a.resource_class)
-        .where(a.provider_id == provider_id, a.resource_class.in_(names))
-        .distinct()
-        .order_by(a.resource_class)
+        sa.select(classes.name)
+        .where(classes.name.in_(names), classes.name.in_(of_provider))
+        .order_by(classes.id)
     ).all()
     if used:
         raise InventoryInUse(

@@ -94,6 +94,31 @@ class Names:
         sequence.names_changed(connection)
 
 
+def rename_class(connection: Connection, name: str, new: str) -> None:
+    """Give a custom resource class another name, wherever it is used.
+
+    Raises UnknownName, Invalid for a standard one, Conflict when the new name is taken.
+    """
+    resource_classes.find(connection, name)
+    if not name.startswith(CUSTOM):
+        raise Invalid(f"Cannot update standard resource class {name}")
+    if not resource_classes.ensure(connection, new):
+        raise Conflict(f"Resource class already exists: {new}")
+    inventories, allocations = schema.inventories.c, schema.allocations.c
+    for column in (inventories.resource_class, allocations.resource_class):
+        connection.execute(sa.update(column.table).where(column == name).values({column: new}))
+    connection.execute(
+        sa.delete(schema.resource_classes).where(schema.resource_classes.c.name == name)
+    )
+    sequence.structure_changed(connection)
+    users = sa.select(inventories.provider_id).where(inventories.resource_class == new)
+    connection.execute(
+        sa.update(schema.providers)
+        .where(schema.providers.c.id.in_(users))
+        .values(changed=sequence.NOW)
+    )
+
+
 traits = Names(schema.traits, schema.provider_traits.c.trait, "No such trait(s): {}.")
 resource_classes = Names(
     schema.resource_classes, schema.inventories.c.resource_class, "No such resource class {}."

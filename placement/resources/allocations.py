@@ -27,7 +27,7 @@ class Allocations:
     @operation("allocations:manage", since=(1, 13), body=schemas.POST)
     def on_post(self, call: Call) -> Answer:
         """Set the allocations of several consumers, all or none."""
-        claims = [_claim(call, uuid, given) for uuid, given in call.body().items()]
+        claims = [claim(call, uuid, given) for uuid, given in call.body().items()]
         self.services.ledger.write(claims)
         return DONE
 
@@ -67,7 +67,7 @@ class ConsumerAllocations:
                 "project_id": placement.incomplete_consumer_project_id,
                 "user_id": placement.incomplete_consumer_user_id,
             }
-        self.services.ledger.write([_claim(call, str(uuids.UUID(consumer_uuid)), given)])
+        self.services.ledger.write([claim(call, str(uuids.UUID(consumer_uuid)), given)])
         return DONE
 
     @operation("allocations:delete")
@@ -77,7 +77,8 @@ class ConsumerAllocations:
         return DONE
 
 
-def _claim(call: Call, consumer_uuid: str, given: Mapping[str, Any]) -> Claim:
+def claim(call: Call, consumer_uuid: str, given: Mapping[str, Any]) -> Claim:
+    """Return the claim that a consumer's part of a body makes."""
     asked = given["allocations"]
     if isinstance(asked, list):
         asked = {one["resource_provider"]["uuid"]: one for one in asked}

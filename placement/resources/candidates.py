@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from placement.candidates import Candidates, candidates
+from placement.db.names import CUSTOM
 from placement.operation import Answer, Call, Services, operation
 from placement.queries import candidates_query
 from placement.request import Query
@@ -89,6 +90,10 @@ def _summaries(call: Call, snapshot: Snapshot, query: Query, found: Candidates) 
     return told
 
 
+def _standard_first(trait: str) -> tuple[bool, str]:
+    return trait.startswith(CUSTOM), trait
+
+
 def _summary(
     snapshot: Snapshot,
     provider: Provider,
@@ -105,7 +110,7 @@ def _summary(
         }
     }
     if traits:
-        told["traits"] = sorted(provider.traits)
+        told["traits"] = sorted(provider.traits, key=_standard_first)
     if trees:
         parent = provider.parent_id
         told["parent_provider_uuid"] = (

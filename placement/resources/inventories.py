@@ -22,18 +22,21 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def _complete(given: Mapping[str, Any]) -> dict[str, Any]:
+def complete(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an inventory with the defaults for what a body leaves out."""
     values = {**_DEFAULTS, **given}
     return {name: values[name] for name in inventories.FIELDS}
 
 
-def _require_capacity(call: Call, uuid: str, name: str, values: Mapping[str, Any]) -> None:
+def _require_capacity(
+    call: Call, uuid: str, name: str, values: Mapping[str, Any], verb: str = "update"
+) -> None:
     """Raise Invalid when `reserved` leaves nothing; from 1.26 on it may be all there is."""
     capacity = int((values["total"] - values["reserved"]) * values["allocation_ratio"])
     if capacity < 0 or (capacity == 0 and not call.at_least(1, 26)):
         equal = "" if call.at_least(1, 26) else " or equal to"
         raise Invalid(
-            f"Unable to update inventory for resource provider {uuid}: Invalid inventory for "
+            f"Unable to {verb} inventory for resource provider {uuid}: Invalid inventory for "
             f"'{name}' on resource provider '{uuid}'. "
             f"The reserved value is greater than{equal} total."
         )
@@ -66,8 +69,8 @@ class Inventories:
         """Add one."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
-        name, values = body["resource_class"], _complete(body)
-        _require_capacity(call, uuid, name, values)
+        name, values = body["resource_class"], complete(body)
+        _require_capacity(call, uuid, name, values, "create")
         try:
             generation = self.services.database.write(
                 lambda c: inventories.add(c, uuid, name, values)
@@ -84,7 +87,7 @@ class Inventories:
         """Replace all."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
-        wanted = {name: _complete(values) for name, values in body["inventories"].items()}
+        wanted = {name: complete(values) for name, values in body["inventories"].items()}
         for name, values in wanted.items():
             _require_capacity(call, uuid, name, values)
         try:
@@ -127,7 +130,7 @@ class Inventory:
         """Change one."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
-        values = _complete(body)
+        values = complete(body)
         _require_capacity(call, uuid, resource_class, values)
         try:
             generation = self.services.database.write(

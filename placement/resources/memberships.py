@@ -65,10 +65,11 @@ class ProviderAggregates:
         self.services.database.write(
             lambda c: memberships.set_aggregates(c, uuid, body, generation)
         )
-        return self._told(call, uuid)
+        return self._told(call, uuid, body)
 
-    def _told(self, call: Call, uuid: str) -> Answer:
+    def _told(self, call: Call, uuid: str, uuids: list[str] | None = None) -> Answer:
         row = self.services.database.read(lambda c: providers.find(c, uuid))
-        uuids = self.services.database.read(lambda c: memberships.aggregates(c, row.id))
+        if uuids is None:
+            uuids = self.services.database.read(lambda c: memberships.aggregates(c, row.id))
         more = {"resource_provider_generation": row.generation} if call.at_least(1, 19) else {}
         return Answer({"aggregates": uuids, **more})

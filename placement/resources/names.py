@@ -108,7 +108,7 @@ class ResourceClasses:
             {"resource_classes": [_view(call, one.name) for one in found]}, modified=modified
         )
 
-    @operation("resource_classes:create", since=(1, 2), body=schemas.RESOURCE_CLASS)
+    @operation("resource_classes:create", since=(1, 2), body=schemas.CREATE_CLASS)
     def on_post(self, call: Call) -> Answer:
         """Create a custom resource class."""
         name = call.body()["name"]
@@ -129,10 +129,14 @@ class ResourceClass:
         found = self.services.database.read(lambda c: names.resource_classes.find(c, name))
         return Answer(_view(call, name), modified=found.created_at)
 
-    @operation("resource_classes:update", since=(1, 7))
+    @operation("resource_classes:update", since=(1, 2), body=schemas.PUT_CLASS)
     def on_put(self, call: Call, name: str) -> Answer:
-        """Create a custom resource class, or find it there."""
-        check({"name": name}, schemas.RESOURCE_CLASS[1, 2], "JSON does not validate")
+        """Create a custom resource class, or find it there; before 1.7: rename it."""
+        if not call.at_least(1, 7):
+            new = call.body()["name"]
+            self.services.database.write(lambda c: names.rename_class(c, name, new))
+            return Answer(_view(call, new), dated=False)
+        check({"name": name}, schemas.RESOURCE_CLASS, "JSON does not validate")
         added = self.services.database.write(lambda c: names.resource_classes.ensure(c, name))
         return Answer(status=201 if added else 204, location=_url(call, name), dated=False)
 

@@ -14,6 +14,7 @@ from placement.schemas.common import (
     text,
     uuid,
 )
+from placement.schemas.inventories import REPLACEMENT
 
 _RESOURCES = dictionary(NAME, {"type": "integer", "minimum": 1}, least=1)
 _LIST: Schema = {
@@ -64,9 +65,22 @@ POST: Versioned = {
     for since, one in {(1, 13): _1_13, (1, 28): _1_28, (1, 34): _1_34, (1, 38): _1_38}.items()
 }
 
+_PER_REQUEST = {(1, 30): _1_28, (1, 34): _1_34, (1, 38): _1_38}
+RESHAPE: Versioned = {
+    since: closed(
+        {
+            "inventories": dictionary(UUID, REPLACEMENT, least=1),
+            "allocations": dictionary(UUID, one),
+        },
+        "inventories",
+        "allocations",
+    )
+    for since, one in _PER_REQUEST.items()
+}
+
 _ANY: Schema = {"type": "string"}
 _1_10: Schema = {"resources": _ANY}
-_1_16 = _1_10 | {"limit": {"type": "string", "pattern": r"^[1-9][0-9]*\Z"}}
+_1_16 = _1_10 | {"limit": {"type": "string", "pattern": r"^[1-9][0-9]*$"}}
 _1_17 = _1_16 | {"required": _ANY}
 _1_25: Schema = {
     "limit": _1_16["limit"],
@@ -76,7 +90,7 @@ _1_35 = _1_25 | {"root_required": _ANY}
 
 
 def _grouped(properties: Schema, names: tuple[str, ...], suffix: str) -> Schema:
-    patterns = {rf"^{name}({suffix})?\Z": _ANY for name in names}
+    patterns = {rf"^{name}({suffix})?$": _ANY for name in names}
     return closed(properties, patternProperties=patterns)
 
 
@@ -96,7 +110,7 @@ CANDIDATES: Versioned = {
 USAGES: Versioned = {
     (1, 9): closed(_OWNER, "project_id"),
     (1, 38): closed(
-        _OWNER | {"consumer_type": {**text(), "pattern": NAME[:-2] + r"$|^all$|^unknown$"}},
+        _OWNER | {"consumer_type": {**text(), "pattern": NAME + r"|^all$|^unknown$"}},
         "project_id",
     ),
 }

@@ -15,11 +15,11 @@ from placement.microversions import Version
 
 Schema = dict[str, Any]
 #: a schema by the oldest microversion it counts for
-Versioned = Mapping[Version, Schema]
+Versioned = Mapping[Version, Schema | None]
 
-UUID = r"^[0-9a-fA-F-]{36}\Z"
-NAME = r"^[A-Z0-9_]+\Z"
-CUSTOM_NAME = r"^CUSTOM_[A-Z0-9_]+\Z"
+UUID = r"^[0-9a-fA-F-]{36}$"
+NAME = r"^[A-Z0-9_]+$"
+CUSTOM_NAME = r"^CUSTOM_[A-Z0-9_]+$"
 NUMBERED = r"[1-9][0-9]*"
 NAMED = r"[a-zA-Z0-9_-]{1,64}"
 LARGEST = 0x7FFFFFFF
@@ -59,8 +59,8 @@ def dictionary(pattern: str, values: Schema, *, least: int = 0) -> Schema:
     }
 
 
-def at(versioned: Versioned, version: Version) -> Schema:
-    """Return the schema that counts at a version."""
+def at(versioned: Versioned, version: Version) -> Schema | None:
+    """Return the schema that counts at a version; None: there is no body then."""
     return versioned[max(since for since in versioned if since <= version)]
 
 

@@ -25,10 +25,9 @@ CREATE: Versioned = {(1, 0): closed(_GENERATION | _VALUES | _NAMED, "total", "re
 CHANGE: Versioned = {
     (1, 0): closed(_GENERATION | _VALUES, "total", "resource_provider_generation")
 }
-REPLACE: Versioned = {
-    (1, 0): closed(
-        _GENERATION | {"inventories": {"type": "object", "patternProperties": {NAME: _ONE}}},
-        "resource_provider_generation",
-        "inventories",
-    )
-}
+REPLACEMENT = closed(
+    _GENERATION | {"inventories": {"type": "object", "patternProperties": {NAME: _ONE}}},
+    "resource_provider_generation",
+    "inventories",
+)
+REPLACE: Versioned = {(1, 0): REPLACEMENT}

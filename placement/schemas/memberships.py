@@ -25,4 +25,6 @@ TRAIT_LIST: Versioned = {
     (1, 6): closed({"name": {"type": "string"}, "associated": {"type": "string"}})
 }
 CUSTOM_TRAIT: Schema = _CUSTOM
-RESOURCE_CLASS: Versioned = {(1, 2): closed({"name": _CUSTOM}, "name")}
+RESOURCE_CLASS: Schema = closed({"name": _CUSTOM}, "name")
+CREATE_CLASS: Versioned = {(1, 2): RESOURCE_CLASS}
+PUT_CLASS: Versioned = {(1, 2): RESOURCE_CLASS, (1, 7): None}

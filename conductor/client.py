@@ -7,14 +7,15 @@ Every method is one RPC call and returns when the change is committed. Errors ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import oslo_messaging
+from typing import TYPE_CHECKING, Any
 
 from common import rpc, wire
 from common.context import RequestContext
 from common.messages import CONDUCTOR_TOPIC
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
+
+if TYPE_CHECKING:
+    import oslo_messaging
 
 
 class ConductorClient:

@@ -1,0 +1,1 @@
+"""The compute API: Nova's, as far as its clients use it."""

@@ -1,0 +1,109 @@
+"""One request as a resource sees it: no HTTP in it but what it asks and how it is answered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from sqlalchemy import exc
+
+from api.compute.links import Links
+from api.compute.query import Query
+from api.policy import Enforcer
+from common.context import RequestContext
+from common.errors import Invalid, Unavailable
+from conductor.client import ConductorClient
+from db.reads.servers import Server
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """What resources work with: options, the policy, the database to read, the conductor."""
+
+    conf: cfg.ConfigOpts
+    enforcer: Enforcer
+    engine: sa.Engine
+    conductor: ConductorClient
+
+    def read(
+        self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The result of one of `db.reads`, on a connection of its own.
+
+        Raises Unavailable while the database is, Invalid for a pattern it doesn't understand.
+        """
+        try:
+            with self.engine.connect() as connection:
+                return query(connection, *args, **kwargs)
+        except exc.DataError as error:
+            raise Invalid("A filter of the request is not understood.") from error
+        except (exc.OperationalError, exc.TimeoutError) as error:
+            raise Unavailable("The database is not available.") from error
+
+
+@dataclass
+class Call:
+    """A request that is being answered."""
+
+    cloud: Cloud
+    ctxt: RequestContext
+    version: int
+    """The minor microversion."""
+    query: Query
+    links: Links
+    body: Any = None
+    found: Server | None = None
+    """The server that the path names, where it names one."""
+
+    @functools.cached_property
+    def is_admin(self) -> bool:
+        """Whether who asks may see all projects (Nova's `context.is_admin`)."""
+        return self.allows("context_is_admin")
+
+    @property
+    def server(self) -> Server:
+        """The server that the path names."""
+        if self.found is None:
+            raise LookupError("the operation names no server")
+        return self.found
+
+    @property
+    def conductor(self) -> ConductorClient:
+        """Where changes are made."""
+        return self.cloud.conductor
+
+    @property
+    def read(self) -> Callable[..., Any]:
+        """See `Cloud.read`."""
+        return self.cloud.read
+
+    @property
+    def max_limit(self) -> int:
+        """The most items of one page."""
+        limit: int = self.cloud.conf.api.max_limit
+        return limit
+
+    def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
+        """Whether the policy allows it."""
+        return self.cloud.enforcer.allows(self.ctxt, rule, target)
+
+    def check(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
+        """Raise Forbidden unless the policy allows it."""
+        self.cloud.enforcer.check(self.ctxt, rule, target)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that is more than a body."""
+
+    body: Any = None
+    status: int | None = None
+    """None: the operation's."""
+    headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,58 @@
+"""Links in answers: they carry the URL under which the client reached the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import falcon
+
+VERSION = "v2.1"
+
+
+class Links:
+    """Makes the links of one answer; `root` is the public URL of the API, without `/v2.1`."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+        self.api = f"{self.root}/{VERSION}"
+
+    def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
+        """`self` and `bookmark` of a thing."""
+        path = f"{collection}/{quote(identifier, safe='')}"
+        return [
+            {"rel": "self", "href": f"{self.api}/{path}"},
+            {"rel": "bookmark", "href": f"{self.root}/{path}"},
+        ]
+
+    def location(self, *path: str) -> str:
+        """The URL of a thing of this version."""
+        return "/".join([self.api, *(quote(part, safe="") for part in path)])
+
+    def bookmark(self, collection: str, identifier: str) -> list[dict[str, str]]:
+        """The version-less link to a thing elsewhere."""
+        href = f"{self.root}/{collection}/{quote(identifier, safe='')}"
+        return [{"rel": "bookmark", "href": href}]
+
+    def after(
+        self, path: str, query: Mapping[str, list[str]], marker: str
+    ) -> list[dict[str, Any]]:
+        """The `next` link of a list: the same request, behind the last item of this page."""
+        asked = [
+            (name, value)
+            for name, values in sorted(query.items())
+            if name != "marker"
+            for value in values
+        ]
+        href = f"{self.api}/{path}?{urlencode([*asked, ('marker', marker)])}"
+        return [{"rel": "next", "href": href}]
+
+
+def links_of(req: falcon.Request, prefix: str | None) -> Links:
+    """The links for a request; `prefix` is `[api] compute_link_prefix`."""
+    if prefix:
+        return Links(prefix)
+    before = (req.get_header("X-Forwarded-Prefix") or "").rstrip("/")
+    mount = req.env.get("SCRIPT_NAME", "")
+    return Links(f"{req.forwarded_scheme}://{req.forwarded_host}{before}{mount}")

@@ -1,0 +1,171 @@
+"""The rules of the compute API, one line each: names and defaults are Nova's.
+
+Those that begin with `micronova:` are of resources that Nova doesn't have.
+"""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+from api.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, rule
+
+OWN = "rule:context_is_admin or user_id:%(user_id)s"
+
+_SERVER = "/servers/{server_id}"
+_FLAVOR = "/flavors/{flavor_id}"
+
+# (rule, who may, what, method, path)
+_ROWS = (
+    ("servers:index", PROJECT_READER, "List servers.", "GET", "/servers"),
+    ("servers:detail", PROJECT_READER, "List servers in detail.", "GET", "/servers/detail"),
+    ("servers:index:get_all_tenants", ADMIN, "List all projects' servers.", "GET", "/servers"),
+    ("servers:detail:get_all_tenants", ADMIN, "The same, detailed.", "GET", "/servers/detail"),
+    ("servers:allow_all_filters", ADMIN, "Filter servers by anything.", "GET", "/servers"),
+    ("servers:show", PROJECT_READER, "Show a server.", "GET", _SERVER),
+    ("servers:show:flavor-extra-specs", PROJECT_READER, "With its extra specs.", "GET", _SERVER),
+    ("servers:show:host_status", ADMIN, "With the state of its host.", "GET", _SERVER),
+    ("servers:show:host_status:unknown-only", ADMIN, "If that is UNKNOWN.", "GET", _SERVER),
+    ("os-extended-server-attributes", ADMIN, "With host, instance name …", "GET", _SERVER),
+    ("servers:create", PROJECT_MEMBER, "Create servers.", "POST", "/servers"),
+    ("servers:create:forced_host", ADMIN, "On a host (ZONE:HOST).", "POST", "/servers"),
+    ("servers:create:attach_network", PROJECT_MEMBER, "On networks.", "POST", "/servers"),
+    ("servers:create:attach_volume", PROJECT_MEMBER, "With block devices.", "POST", "/servers"),
+    ("servers:update", PROJECT_MEMBER, "Rename or describe a server.", "PUT", _SERVER),
+    ("servers:delete", PROJECT_MEMBER, "Delete a server.", "DELETE", _SERVER),
+    ("servers:start", PROJECT_MEMBER, "Start a server.", "POST", f"{_SERVER}/action"),
+    ("servers:stop", PROJECT_MEMBER, "Stop a server.", "POST", f"{_SERVER}/action"),
+    ("servers:reboot", PROJECT_MEMBER, "Reboot a server.", "POST", f"{_SERVER}/action"),
+    ("server-metadata:index", PROJECT_READER, "List metadata.", "GET", f"{_SERVER}/metadata"),
+    ("server-metadata:show", PROJECT_READER, "Show one.", "GET", f"{_SERVER}/metadata/{{key}}"),
+    ("server-metadata:create", PROJECT_MEMBER, "Add metadata.", "POST", f"{_SERVER}/metadata"),
+    ("server-metadata:update_all", PROJECT_MEMBER, "Replace it.", "PUT", f"{_SERVER}/metadata"),
+    ("server-metadata:update", PROJECT_MEMBER, "Set.", "PUT", f"{_SERVER}/metadata/{{key}}"),
+    ("server-metadata:delete", PROJECT_MEMBER, "Drop.", "DELETE", f"{_SERVER}/metadata/{{key}}"),
+    ("os-server-tags:index", PROJECT_READER, "List tags.", "GET", f"{_SERVER}/tags"),
+    ("os-server-tags:show", PROJECT_READER, "Ask for a tag.", "GET", f"{_SERVER}/tags/{{tag}}"),
+    ("os-server-tags:update", PROJECT_MEMBER, "Add a tag.", "PUT", f"{_SERVER}/tags/{{tag}}"),
+    ("os-server-tags:update_all", PROJECT_MEMBER, "Replace tags.", "PUT", f"{_SERVER}/tags"),
+    ("os-server-tags:delete", PROJECT_MEMBER, "Drop.", "DELETE", f"{_SERVER}/tags/{{tag}}"),
+    ("os-server-tags:delete_all", PROJECT_MEMBER, "Drop all.", "DELETE", f"{_SERVER}/tags"),
+    ("ips:index", PROJECT_READER, "List addresses.", "GET", f"{_SERVER}/ips"),
+    ("ips:show", PROJECT_READER, "Of one network.", "GET", f"{_SERVER}/ips/{{network}}"),
+    (
+        "os-instance-actions:list",
+        PROJECT_READER,
+        "List what was done to a server.",
+        "GET",
+        f"{_SERVER}/os-instance-actions",
+    ),
+    (
+        "os-instance-actions:show",
+        PROJECT_READER,
+        "Show one of them with its events.",
+        "GET",
+        f"{_SERVER}/os-instance-actions/{{request_id}}",
+    ),
+    (
+        "os-instance-actions:events",
+        ADMIN,
+        "With the events' hosts and tracebacks.",
+        "GET",
+        f"{_SERVER}/os-instance-actions/{{request_id}}",
+    ),
+    (
+        "os-instance-actions:events:details",
+        ADMIN,
+        "With the events' details.",
+        "GET",
+        f"{_SERVER}/os-instance-actions/{{request_id}}",
+    ),
+    ("os-flavor-manage:create", ADMIN, "Create a flavor.", "POST", "/flavors"),
+    ("os-flavor-manage:update", ADMIN, "Describe a flavor.", "PUT", _FLAVOR),
+    ("os-flavor-manage:delete", ADMIN, "Delete a flavor.", "DELETE", _FLAVOR),
+    ("os-flavor-access", ADMIN, "List access.", "GET", f"{_FLAVOR}/os-flavor-access"),
+    ("os-flavor-access:add_tenant_access", ADMIN, "Give.", "POST", f"{_FLAVOR}/action"),
+    ("os-flavor-access:remove_tenant_access", ADMIN, "Take.", "POST", f"{_FLAVOR}/action"),
+    ("os-flavor-extra-specs:index", PROJECT_READER, "List.", "GET", f"{_FLAVOR}/os-extra_specs"),
+    (
+        "os-flavor-extra-specs:show",
+        PROJECT_READER,
+        "Show one.",
+        "GET",
+        f"{_FLAVOR}/os-extra_specs/{{key}}",
+    ),
+    ("os-flavor-extra-specs:create", ADMIN, "Add.", "POST", f"{_FLAVOR}/os-extra_specs"),
+    ("os-flavor-extra-specs:update", ADMIN, "Set.", "PUT", f"{_FLAVOR}/os-extra_specs/{{key}}"),
+    (
+        "os-flavor-extra-specs:delete",
+        ADMIN,
+        "Drop.",
+        "DELETE",
+        f"{_FLAVOR}/os-extra_specs/{{key}}",
+    ),
+    ("os-keypairs:index", OWN, "List key pairs.", "GET", "/os-keypairs"),
+    ("os-keypairs:show", OWN, "Show a key pair.", "GET", "/os-keypairs/{name}"),
+    ("os-keypairs:create", OWN, "Create or import a key pair.", "POST", "/os-keypairs"),
+    ("os-keypairs:delete", OWN, "Delete a key pair.", "DELETE", "/os-keypairs/{name}"),
+    ("os-services:list", ADMIN, "List services.", "GET", "/os-services"),
+    ("os-services:update", ADMIN, "Disable, force down …", "PUT", "/os-services/{service_id}"),
+    ("os-services:delete", ADMIN, "Forget a service.", "DELETE", "/os-services/{service_id}"),
+    ("os-hypervisors:list", ADMIN, "List hypervisors.", "GET", "/os-hypervisors"),
+    ("os-hypervisors:list-detail", ADMIN, "In detail.", "GET", "/os-hypervisors/detail"),
+    ("os-hypervisors:statistics", ADMIN, "Sum.", "GET", "/os-hypervisors/statistics"),
+    ("os-hypervisors:show", ADMIN, "Show one.", "GET", "/os-hypervisors/{hypervisor_id}"),
+    ("os-hypervisors:uptime", ADMIN, "Up.", "GET", "/os-hypervisors/{hypervisor_id}/uptime"),
+    ("os-hypervisors:search", ADMIN, "By name.", "GET", "/os-hypervisors/{hypervisor_id}/search"),
+    (
+        "os-hypervisors:servers",
+        ADMIN,
+        "With servers.",
+        "GET",
+        "/os-hypervisors/{hypervisor_id}/servers",
+    ),
+    ("os-availability-zone:list", ANYONE, "List zones.", "GET", "/os-availability-zone"),
+    (
+        "os-availability-zone:detail",
+        ADMIN,
+        "With their hosts.",
+        "GET",
+        "/os-availability-zone/detail",
+    ),
+    ("limits", ANYONE, "Show one's limits and usage.", "GET", "/limits"),
+    ("limits:other_project", ADMIN, "Another project's.", "GET", "/limits"),
+    ("os-quota-sets:show", PROJECT_READER, "Show quotas.", "GET", "/os-quota-sets/{project_id}"),
+    (
+        "os-quota-sets:detail",
+        PROJECT_READER,
+        "With usage.",
+        "GET",
+        "/os-quota-sets/{project_id}/detail",
+    ),
+    (
+        "os-quota-sets:defaults",
+        ANYONE,
+        "Show the defaults.",
+        "GET",
+        "/os-quota-sets/{project_id}/defaults",
+    ),
+    ("os-quota-sets:update", ADMIN, "Set quotas.", "PUT", "/os-quota-sets/{project_id}"),
+    ("os-quota-sets:delete", ADMIN, "Reset quotas.", "DELETE", "/os-quota-sets/{project_id}"),
+)
+
+REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
+EXPLAIN = "micronova:explanations:show"
+EXPLAIN_ALL = "micronova:explanations:show:operator"
+
+PREFIX = "os_compute_api:"
+
+RULES: tuple[policy.DocumentedRuleDefault, ...] = (
+    *(
+        rule(PREFIX + name, check, text, (method, path))
+        for name, check, text, method, path in _ROWS
+    ),
+    rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
+    rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
+    rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
+)
+
+
+def named(name: str) -> str:
+    """The full name of a rule of Nova's."""
+    return PREFIX + name

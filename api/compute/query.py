@@ -1,0 +1,64 @@
+"""The query string: every parameter may come several times."""
+
+from __future__ import annotations
+
+import datetime
+from urllib.parse import parse_qsl
+
+from oslo_utils import strutils, timeutils
+
+from common.errors import Invalid
+
+
+class Query(dict[str, list[str]]):
+    """Parameter → its values, in order."""
+
+    @classmethod
+    def parse(cls, text: str) -> Query:
+        """The parameters of a query string; blank values count. Raises Invalid."""
+        query = cls()
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            if "\0" in name or "\0" in value:
+                raise Invalid("A query parameter holds a null character.")
+            query.setdefault(name, []).append(value)
+        return query
+
+    def last(self, name: str) -> str | None:
+        """The value that counts where one is meant."""
+        values = self.get(name)
+        return values[-1] if values else None
+
+    def boolean(self, name: str, default: bool = False) -> bool:
+        """Yes or no, in any of OpenStack's words. Raises Invalid for other words."""
+        value = self.last(name)
+        if value is None:
+            return default
+        try:
+            return bool(strutils.bool_from_string(value, strict=True))
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+
+    def moment(self, name: str) -> datetime.datetime | None:
+        """An aware time. Raises Invalid."""
+        value = self.last(name)
+        if value is None:
+            return None
+        try:
+            moment = timeutils.parse_isotime(value)
+        except ValueError as error:
+            raise Invalid(f"Invalid filter field: {name}.") from error
+        return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+
+    def number(self, name: str) -> int | None:
+        """A number that isn't negative. Raises Invalid."""
+        value = self.last(name)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit()):
+            raise Invalid(f"Invalid input received: {name} must be an integer")
+        return int(value)
+
+    def page(self, most: int) -> tuple[int, str | None]:
+        """(limit, marker) of a list whose pages hold `most` items at the most."""
+        limit = self.number("limit")
+        return (most if limit is None else min(most, limit)), self.last("marker")

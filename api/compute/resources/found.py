@@ -1,0 +1,58 @@
+"""What paths name: looked up before the policy is asked, as the policy asks whose it is.
+
+What belongs to another project isn't there, except for administrators.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from api.compute.call import Call
+from common import ids
+from common.errors import FlavorNotFound, ServerNotFound
+from db.reads import flavors, servers
+from db.reads.flavors import Flavor
+
+
+def the_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
+    """Find `server_id`: `call.server` is it from here on. Raises ServerNotFound."""
+    return _find_server(call, params, deleted=False)
+
+
+def the_server_with_host(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
+    """The same, with the state of its host."""
+    return _find_server(call, params, deleted=False, with_service=True)
+
+
+def the_server_even_deleted(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
+    """The same, with the deleted ones since 2.21."""
+    return _find_server(call, params, deleted=call.version >= 21)
+
+
+def _find_server(
+    call: Call, params: dict[str, str], *, deleted: bool, with_service: bool = False
+) -> Mapping[str, Any]:
+    named = params.pop("server_id")
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    if ids.is_uuid(named):
+        call.found = call.read(
+            servers.find,
+            str(uuid.UUID(named)),
+            project,
+            deleted=deleted,
+            with_service=with_service,
+        )
+    if call.found is None:
+        raise ServerNotFound(f"Instance {named} could not be found.", server_uuid=named)
+    return {"project_id": call.found.project_id, "user_id": call.found.user_id}
+
+
+def a_flavor(call: Call, flavor_id: str) -> Flavor:
+    """The flavor of this ID, if who asks may use it. Raises FlavorNotFound."""
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    flavor: Flavor | None = call.read(flavors.find, flavor_id, project)
+    if flavor is None:
+        raise FlavorNotFound(f"Flavor {flavor_id} could not be found.", flavor_id=flavor_id)
+    return flavor

@@ -1,0 +1,255 @@
+"""What a `POST /servers` asks, checked against what there is, as a message to the conductor."""
+
+from __future__ import annotations
+
+import secrets
+import string
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_utils import strutils
+
+from api.compute.call import Call
+from api.compute.policies import named
+from api.compute.resources.server_place import Place, check_place, place_of
+from common import ids
+from common.errors import (
+    FlavorNotFound,
+    ImageNotFound,
+    Invalid,
+    KeyPairNotFound,
+    NotSupported,
+)
+from conductor.messages import CreateServers, FlavorSnapshot, NetworkWish
+from db.reads import flavors, images, keypairs, services
+from db.reads.flavors import Flavor
+from db.reads.images import Image
+from db.reads.keypairs import KeyPair
+
+_UNSUPPORTED: Mapping[str, str] = {
+    "accessIPv4": "Access addresses are not supported.",
+    "accessIPv6": "Access addresses are not supported.",
+    "personality": "File injection is not supported; use user_data.",
+    "block_device_mapping": "Volumes are not supported: boot from an image to a local disk.",
+    "trusted_image_certificates": "Image certificates are not supported.",
+}
+_GIB = 1024**3
+_PASSWORD_LENGTH = 12
+
+
+@dataclass(frozen=True)
+class _Existing:
+    """What the request names, as it is now."""
+
+    flavor: Flavor | None
+    image: Image | None
+    keypair: KeyPair | None
+    zones: Mapping[str, str]
+    """{compute host: its zone}, of the enabled ones; read only where the request asks."""
+
+
+def create_request(call: Call) -> CreateServers:
+    """The message for the conductor.
+
+    Raises Invalid or NotSupported for what can't be, NotFound for what isn't there, Forbidden
+    for what the policy doesn't allow.
+    """
+    asked = call.body["server"]
+    for name, sentence in _UNSUPPORTED.items():
+        if asked.get(name):
+            raise NotSupported(sentence)
+    least, most = _counts(asked)
+    image_id = _image_id(call, asked)
+    networks, auto = _networks(call, asked, most)
+    place = place_of(call, asked)
+    existing = call.read(_read, call, asked, image_id, place)
+    flavor, image = _checked(call, asked, existing, image_id)
+    check_place(place, existing.zones)
+    keypair: KeyPair | None = existing.keypair
+    if asked.get("hostname") and most > 1:
+        raise Invalid("Unable to allocate a single hostname to multiple instances")
+    name = asked["name"].strip()
+    return CreateServers(
+        name=name,
+        flavor=_snapshot(flavor),
+        image_id=image.id,
+        image_properties={key: str(value) for key, value in image.properties.items()},
+        min_count=least,
+        max_count=most,
+        networks=networks,
+        auto_network=auto,
+        description=asked.get("description") if call.version >= 19 else name,
+        hostname=asked.get("hostname"),
+        key_name=asked.get("key_name"),
+        public_key=keypair.public_key if keypair else None,
+        key_type=keypair.type if keypair else None,
+        metadata=asked.get("metadata", {}),
+        tags=tuple(dict.fromkeys(asked.get("tags", ()))),
+        user_data=asked.get("user_data"),
+        config_drive=_boolean(asked.get("config_drive", False)),
+        availability_zone=place.zone,
+        force_host=place.host,
+        security_groups=_groups(asked),
+        scheduler_hints=call.body.get(
+            "os:scheduler_hints", call.body.get("OS-SCH-HNT:scheduler_hints", {})
+        ),
+        admin_password=asked.get("adminPass") or _password(),
+    )
+
+
+def _read(
+    connection: sa.Connection,
+    call: Call,
+    asked: Mapping[str, Any],
+    image_id: str,
+    place: Place,
+) -> _Existing:
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    key_name = asked.get("key_name")
+    return _Existing(
+        flavor=flavors.find(connection, str(asked["flavorRef"]).rsplit("/", 1)[-1], project),
+        image=images.get(connection, image_id),
+        keypair=keypairs.find(connection, call.ctxt.user_id or "", key_name) if key_name else None,
+        zones=services.zones(connection) if place != Place() else {},
+    )
+
+
+def _checked(
+    call: Call, asked: Mapping[str, Any], existing: _Existing, image_id: str
+) -> tuple[Flavor, Image]:
+    """The flavor and the image, if they go together."""
+    flavor, image = existing.flavor, existing.image
+    if flavor is None or (flavor.disabled and not call.is_admin):
+        raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
+    if image is None:
+        raise ImageNotFound("Can not find requested image")
+    if image.status != "active":
+        raise Invalid(f"Image {image_id} is not active.")
+    if asked.get("key_name") and existing.keypair is None:
+        raise KeyPairNotFound("Invalid key_name provided.")
+    _check_size(flavor, image)
+    return flavor, image
+
+
+def _check_size(flavor: Flavor, image: Image) -> None:
+    if image.min_ram_mib > flavor.memory_mib:
+        raise Invalid("Flavor's memory is too small for requested image.")
+    disk = flavor.disk_gib * _GIB
+    size = image.virtual_size_bytes or image.size_bytes
+    if not disk:  # 0: as big as the image
+        return
+    if size > disk:
+        raise Invalid(
+            "Flavor's disk is too small for requested image. "
+            f"Flavor disk is {disk} bytes, image is {size} bytes."
+        )
+    if image.min_disk_gib > flavor.disk_gib:
+        raise Invalid(
+            "Flavor's disk is smaller than the minimum size specified in image metadata. "
+            f"Flavor disk is {disk} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
+        )
+
+
+def _snapshot(flavor: Flavor) -> FlavorSnapshot:
+    return FlavorSnapshot(
+        id=flavor.flavorid,
+        name=flavor.name,
+        vcpus=flavor.vcpus,
+        memory_mib=flavor.memory_mib,
+        disk_gib=flavor.disk_gib,
+        ephemeral_gib=flavor.ephemeral_gib,
+        swap_mib=flavor.swap_mib,
+        extra_specs=flavor.extra_specs,
+    )
+
+
+def _counts(asked: Mapping[str, Any]) -> tuple[int, int]:
+    least = int(asked.get("min_count", 1))
+    most = int(asked.get("max_count", least))
+    if least > most:
+        raise Invalid("min_count must be <= max_count")
+    return least, most
+
+
+def _image_id(call: Call, asked: Mapping[str, Any]) -> str:
+    """The image's UUID; a block device may name it too, if it is the local root disk."""
+    image_id = asked.get("imageRef", "")
+    devices = asked.get("block_device_mapping_v2")
+    if devices:
+        call.check(named("servers:create:attach_volume"))
+        image_id = _boot_device(devices, image_id)
+    if not image_id or not ids.is_uuid(image_id):
+        raise Invalid("Invalid imageRef provided.")
+    return str(uuid.UUID(image_id))
+
+
+def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:
+    device = devices[0]
+    local_image = (
+        len(devices) == 1
+        and device.get("source_type", "image") == "image"
+        and device.get("destination_type", "local") == "local"
+        and str(device.get("boot_index", 0)) == "0"
+        and not device.get("volume_id")
+        and not device.get("snapshot_id")
+    )
+    if not local_image:
+        raise NotSupported(
+            "Volumes are not supported: block_device_mapping_v2 may hold one entry, "
+            "from an image to the local root disk (boot_index 0)."
+        )
+    named_image = str(device.get("uuid") or device.get("image_id") or image_id)
+    if image_id and named_image != image_id:
+        raise Invalid("Block Device Mapping is Invalid: it names another image than imageRef.")
+    return named_image
+
+
+def _networks(
+    call: Call, asked: Mapping[str, Any], most: int
+) -> tuple[tuple[NetworkWish, ...], bool]:
+    """(the interfaces asked for, whether the cloud shall choose)."""
+    wanted = asked.get("networks")
+    if wanted == "none":
+        return (), False
+    if not wanted:
+        return (), True
+    call.check(named("servers:create:attach_network"))
+    if wanted == "auto":
+        return (), True
+    wishes = tuple(_network(item) for item in wanted)
+    if most > 1 and any(wish.fixed_ip for wish in wishes):
+        raise Invalid(
+            "Failed to launch instances: a fixed address can't be given to several of them"
+        )
+    return wishes, False
+
+
+def _network(item: Mapping[str, Any]) -> NetworkWish:
+    if item.get("port"):
+        raise NotSupported("Ports can't be chosen: name a network, and a fixed_ip if need be.")
+    network_id = item.get("uuid")
+    if network_id is None:
+        raise Invalid("Bad network format: missing 'uuid'")
+    if not ids.is_uuid(network_id):
+        raise Invalid(f"Bad networks format: network uuid is not in proper format ({network_id})")
+    return NetworkWish(str(uuid.UUID(network_id)), item.get("fixed_ip"), item.get("tag"))
+
+
+def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
+    groups = asked.get("security_groups")
+    if groups is None:
+        return ("default",)
+    return tuple(dict.fromkeys(group["name"] for group in groups if group.get("name")))
+
+
+def _boolean(value: Any) -> bool:
+    return bool(strutils.bool_from_string(value, strict=True))
+
+
+def _password() -> str:
+    """Letters and digits that are not mistaken for each other."""
+    letters = [char for char in string.ascii_letters + string.digits if char not in "0O1lI"]
+    return "".join(secrets.choice(letters) for _ in range(_PASSWORD_LENGTH))

@@ -1,0 +1,61 @@
+"""Where a create wants its servers: in a zone, on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.compute import policies
+from api.compute.call import Call
+from api.compute.policies import named
+from common.errors import HostNotFound, Invalid
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the servers shall be; None: anywhere."""
+
+    zone: str | None = None
+    host: str | None = None
+
+
+def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
+    """Zone and host: `ZONE:HOST[:NODE]`, or since 2.74 `host` and `hypervisor_hostname`.
+
+    Raises Forbidden for who may not choose hosts, Invalid for what can't be.
+    """
+    zone, _, rest = (asked.get("availability_zone") or "").partition(":")
+    host, _, node = rest.partition(":")
+    if ":" in node:
+        raise Invalid("Unable to parse availability_zone")
+    host = host or node
+    if host:
+        call.check(named("servers:create:forced_host"))
+    chosen = {asked.get("host"), asked.get("hypervisor_hostname")} - {None}
+    if chosen:
+        call.check(policies.REQUESTED_DESTINATION)
+        if host:
+            raise Invalid(
+                "One mechanism with host and/or hypervisor_hostname and another mechanism "
+                "with zone:host:node are mutually exclusive."
+            )
+        if len(chosen) > 1:
+            raise HostNotFound(
+                "No compute host has both this host and this hypervisor_hostname: "
+                "here a hypervisor is named as its host is."
+            )
+        host = str(chosen.pop())
+    return Place(zone or None, host or None)
+
+
+def check_place(place: Place, zones: Mapping[str, str]) -> None:
+    """Raise HostNotFound or Invalid unless it exists; `zones` is {enabled host: its zone}."""
+    if place.host is not None and place.host not in zones:
+        raise HostNotFound(f"Compute host {place.host} could not be found.")
+    if place.zone is not None and place.zone not in zones.values():
+        raise Invalid("The requested availability zone is not available")
+    if place.host is not None and place.zone not in (None, zones[place.host]):
+        raise Invalid(
+            f"Host {place.host} is in availability zone {zones[place.host]}, not {place.zone}."
+        )

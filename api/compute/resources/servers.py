@@ -1,0 +1,121 @@
+"""`/servers`: list, show, create, rename, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.compute.call import Call, Reply
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server, the_server_with_host
+from api.compute.resources.server_create import create_request
+from api.compute.resources.server_filters import filters_of, sort_of
+from api.compute.schemas import servers as schemas
+from api.compute.views import servers as views
+from common.errors import Invalid, NotFound, NotSupported
+from db.reads import servers
+from db.reads.servers import Server
+
+#: what the API takes and no server here has
+_UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6", "OS-DCF:diskConfig")
+
+
+class Servers:
+    """The servers of a project."""
+
+    @operation(named("servers:index"), query=schemas.LIST)
+    def index(self, call: Call) -> Any:
+        """Names and UUIDs."""
+        found = _list(call, named("servers:index:get_all_tenants"))
+        answer: dict[str, Any] = {"servers": [views.basic(s, call.links) for s in found]}
+        return answer | _next(call, "servers", found)
+
+    @operation(named("servers:detail"), query=schemas.LIST)
+    def detail(self, call: Call) -> Any:
+        """All of each: one query, one more where some failed."""
+        sight = views.sight_of(call, single=False)
+        found = _list(
+            call,
+            named("servers:detail:get_all_tenants"),
+            with_service=sight.host_status is not None,
+        )
+        view = views.View(sight, call.read(servers.faults_of, views.failed(found)))
+        answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
+        return answer | _next(call, "servers/detail", found)
+
+    @operation(named("servers:show"), on=the_server_with_host)
+    def show(self, call: Call) -> Any:
+        """One of them."""
+        return {"server": _view(call, call.server)}
+
+    @operation(
+        named("servers:create"), body=schemas.CREATE, status=202, errors={NotFound: Invalid}
+    )
+    def create(self, call: Call) -> Any:
+        """Accept the wish for one or more; what becomes of it shows in the servers."""
+        request = create_request(call)
+        made = call.conductor.create_servers(call.ctxt, request)
+        asked = call.body["server"]
+        if str(asked.get("return_reservation_id", False)).lower() in _YES:
+            return {"reservation_id": made.reservation_id}
+        uuid = made.uuids[0]
+        answer: dict[str, Any] = {
+            "id": uuid,
+            "links": call.links.item(views.COLLECTION, uuid),
+            "OS-DCF:diskConfig": "MANUAL",
+            "security_groups": asked.get("security_groups", [{"name": "default"}]),
+        }
+        if call.cloud.conf.api.enable_instance_password:
+            answer["adminPass"] = request.admin_password
+        location = call.links.location(views.COLLECTION, uuid)
+        return Reply({"server": answer}, headers={"Location": location})
+
+    @operation(named("servers:update"), body=schemas.UPDATE, on=the_server)
+    def update(self, call: Call) -> Any:
+        """Change name, description or hostname."""
+        asked = call.body["server"]
+        for name in _UNSUPPORTED_CHANGES:
+            if name in asked:
+                raise NotSupported(f"{name} can't be changed: this cloud doesn't have it.")
+        changes = {
+            name: asked[name] for name in ("name", "description", "hostname") if name in asked
+        }
+        if changes:
+            call.conductor.update_server(call.ctxt, call.server.uuid, changes)
+        the_server_with_host(call, {"server_id": call.server.uuid})
+        return {"server": _view(call, call.server, all_fields=call.version >= 75)}
+
+    @operation(named("servers:delete"), status=204, on=the_server)
+    def delete(self, call: Call) -> None:
+        """Accept the wish to have it gone; it shows until it was seen gone."""
+        call.conductor.act(call.ctxt, call.server.uuid, "delete")
+
+
+_YES = frozenset({"true", "1", "on", "yes"})
+
+
+def _list(call: Call, all_tenants_rule: str, *, with_service: bool = False) -> list[Server]:
+    limit, marker = call.query.page(call.max_limit)
+    found: list[Server] = call.read(
+        servers.list_servers,
+        filters_of(call, all_tenants_rule=all_tenants_rule),
+        with_service=with_service,
+        sort=sort_of(call),
+        limit=limit,
+        marker=marker,
+    )
+    return found
+
+
+def _next(call: Call, path: str, found: list[Server]) -> dict[str, Any]:
+    limit, _ = call.query.page(call.max_limit)
+    if not found or len(found) < limit:
+        return {}
+    return {"servers_links": call.links.after(path, call.query, found[-1].uuid)}
+
+
+def _view(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:
+    target = {"project_id": server.project_id, "user_id": server.user_id}
+    sight = views.sight_of(call, target, all_fields=all_fields)
+    known = call.read(servers.faults_of, failed) if (failed := views.failed([server])) else {}
+    return views.View(sight, known).detailed(server)

@@ -1,0 +1,1 @@
+"""How records look in answers, at each microversion."""

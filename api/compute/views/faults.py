@@ -1,0 +1,49 @@
+"""How a failure looks to its owner, and to an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import clock
+from common.failures import RULES
+from common.messages import Category
+from db.reads.servers import Fault
+
+#: their messages are made for the owner: they name no host and no task
+_OPEN = frozenset({Category.NO_VALID_HOST, Category.QUOTA_EXCEEDED})
+
+
+def message(fault: Fault, *, operator: bool) -> str:
+    """What happened; the owner reads no host names, paths or tasks."""
+    if operator:
+        return fault.message
+    try:
+        category = Category(fault.category)
+    except ValueError:  # a newer conductor's
+        return "The operation failed."
+    return fault.message if category in _OPEN else RULES[category].user
+
+
+def details(fault: Fault) -> str:
+    """All that is known, line by line, for an operator."""
+    lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
+    lines += [
+        f"{word}: {value}"
+        for word, value in (("Host", fault.host), ("Task", fault.upid), ("Remedy", fault.remedy))
+        if value
+    ]
+    for word, values in (("Cleaned up", fault.cleaned), ("Left behind", fault.left)):
+        lines += [f"{word}: {value}" for value in values]
+    return "\n".join([*lines, *(f"Log: {line}" for line in fault.log_tail)])
+
+
+def view(fault: Fault, *, operator: bool) -> dict[str, Any]:
+    """The `fault` of a server in ERROR."""
+    shown: dict[str, Any] = {
+        "code": fault.code,
+        "created": clock.iso(fault.created_at),
+        "message": message(fault, operator=operator),
+    }
+    if operator:
+        shown["details"] = details(fault)
+    return shown

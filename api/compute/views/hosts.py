@@ -1,0 +1,39 @@
+"""Whether compute services are up, in the words of the places where it shows."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from common import clock
+from db.reads.servers import Server
+
+
+def is_up(last_seen_at: datetime.datetime | None, forced_down: bool, down_seconds: float) -> bool:
+    """Whether a service was heard of lately and nobody declared it down."""
+    if forced_down or last_seen_at is None:
+        return False
+    return clock.utcnow() - last_seen_at < datetime.timedelta(seconds=down_seconds)
+
+
+@dataclass(frozen=True)
+class HostStatus:
+    """The `host_status` of servers that were read with their host's service."""
+
+    down_seconds: float
+    unknown_only: bool
+    """Whether nothing but UNKNOWN may be told."""
+
+    def of(self, server: Server) -> str | None:
+        """The status; empty for a server on no host, None where it may not be told."""
+        status = self._status(server)
+        return None if self.unknown_only and status != "UNKNOWN" else status
+
+    def _status(self, server: Server) -> str:
+        if not server.host or server.service_disabled is None:
+            return ""
+        if server.service_forced_down:
+            return "DOWN"
+        if server.service_disabled:
+            return "MAINTENANCE"
+        return "UP" if is_up(server.service_seen_at, False, self.down_seconds) else "UNKNOWN"

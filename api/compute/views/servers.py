@@ -1,0 +1,275 @@
+"""How a server looks: one table of fields, from which each version takes its own.
+
+A view is made once for a request, with what the policy lets who asks see, and then used for
+every server of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.links import Links
+from api.compute.policies import named
+from api.compute.views import faults
+from api.compute.views.hosts import HostStatus
+from common import clock, states
+from common.states import VmState
+from db.reads.servers import Fault, Server
+
+COLLECTION = "servers"
+
+#: statuses that come with a progress, which is never known here
+_WITH_PROGRESS = frozenset({"ACTIVE", "BUILD"})
+_WITH_FAULT = frozenset({"ERROR", "DELETED"})
+
+#: image properties that Nova knows, and therefore shows (nova/objects/image_meta.py)
+_IMAGE_PROPERTY = re.compile(r"(hw|os|img)_[a-zA-Z0-9_:. ]{1,250}|traits_required")
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What may be seen, and what else is known of the servers of an answer."""
+
+    version: int
+    links: Links
+    extended: bool
+    """Attributes for administrators."""
+    extra_specs: bool
+    operator: bool
+    """The inside of faults."""
+    host_status: HostStatus | None
+    all_fields: bool = True
+    """False: a PUT's shorter answer, before 2.75."""
+    single: bool = True
+    """False: in a list."""
+
+
+Make = Callable[[Server, Sight], Any]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the detailed view: since when, and for whom."""
+
+    name: str
+    make: Make
+    since: int = 1
+    when: Callable[[Sight], bool] = lambda sight: True
+
+
+def status(server: Server) -> str:
+    """The status that clients see."""
+    if server.deleted_at is not None:
+        return states.status(VmState.DELETED, None)
+    return states.status(server.vm_state, server.task_state)
+
+
+def host_id(host: str | None, project_id: str) -> str:
+    """The host, told apart from others but not named: the same within a project only."""
+    return hashlib.sha224((project_id + host).encode()).hexdigest() if host else ""
+
+
+def addresses(server: Server, *, extended: bool) -> dict[str, list[dict[str, Any]]]:
+    """Network name → its addresses; with MAC and type where `extended`."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in server.addresses:
+        of_network = found.setdefault(entry["network"], [])
+        if not entry.get("ip"):
+            continue
+        address = {"version": entry["version"], "addr": entry["ip"]}
+        if extended:
+            address["OS-EXT-IPS:type"] = "fixed"
+            address["OS-EXT-IPS-MAC:mac_addr"] = entry["mac"]
+        of_network.append(address)
+    return found
+
+
+def _addresses(server: Server, sight: Sight) -> Any:
+    if server.vm_state == VmState.BUILDING:
+        return {}
+    return addresses(server, extended=sight.all_fields)
+
+
+def _flavor(server: Server, sight: Sight) -> Any:
+    flavor = server.flavor
+    if sight.version < 47:
+        return {"id": flavor["id"], "links": sight.links.bookmark("flavors", flavor["id"])}
+    embedded = {
+        "vcpus": flavor["vcpus"],
+        "ram": flavor["memory_mib"],
+        "disk": flavor["disk_gib"],
+        "ephemeral": flavor.get("ephemeral_gib", 0),
+        "swap": flavor.get("swap_mib", 0),
+        "original_name": flavor["name"],
+    }
+    if sight.extra_specs:
+        embedded["extra_specs"] = flavor.get("extra_specs", {})
+    return embedded
+
+
+def _image(server: Server, sight: Sight) -> Any:
+    if not server.image_id:
+        return ""
+    image: dict[str, Any] = {
+        "id": server.image_id,
+        "links": sight.links.bookmark("images", server.image_id),
+    }
+    if sight.version >= 98:
+        image["properties"] = {
+            name: value
+            for name, value in server.image_properties.items()
+            if value is not None and _IMAGE_PROPERTY.fullmatch(name)
+        }
+    return image
+
+
+def security_groups(server: Server) -> list[dict[str, str]]:
+    """The names that the create gave, in Nova's form."""
+    return [{"name": group} for group in server.security_groups]
+
+
+def _hypervisor(server: Server, _sight: Sight) -> Any:
+    return server.node and server.host
+
+
+FIELDS = (
+    Field("id", lambda s, _: s.uuid),
+    Field("name", lambda s, _: s.name),
+    Field("status", lambda s, _: status(s)),
+    Field("tenant_id", lambda s, _: s.project_id),
+    Field("user_id", lambda s, _: s.user_id),
+    Field("metadata", lambda s, _: s.metadata),
+    Field("hostId", lambda s, _: host_id(s.host, s.project_id)),
+    Field("image", _image),
+    Field("flavor", _flavor),
+    Field("created", lambda s, _: clock.iso(s.created_at)),
+    Field("updated", lambda s, _: clock.iso(s.updated_at or s.created_at)),
+    Field("addresses", _addresses),
+    Field("accessIPv4", lambda s, _: ""),
+    Field("accessIPv6", lambda s, _: ""),
+    Field("links", lambda s, sight: sight.links.item(COLLECTION, s.uuid)),
+    Field("OS-DCF:diskConfig", lambda s, _: "MANUAL"),
+)
+
+#: left out of the answers to PUT before 2.75
+FULL_FIELDS = (
+    Field("OS-EXT-AZ:availability_zone", lambda s, _: s.availability_zone or ""),
+    Field("config_drive", lambda s, _: "True" if s.config_drive else ""),
+    Field("key_name", lambda s, _: s.key_name),
+    Field("OS-SRV-USG:launched_at", lambda s, _: clock.iso_microseconds(s.launched_at)),
+    Field("OS-SRV-USG:terminated_at", lambda s, _: clock.iso_microseconds(s.terminated_at)),
+    Field("OS-EXT-STS:task_state", lambda s, _: s.task_state),
+    Field("OS-EXT-STS:vm_state", lambda s, _: s.vm_state),
+    Field("OS-EXT-STS:power_state", lambda s, _: s.power_state),
+    Field("os-extended-volumes:volumes_attached", lambda s, _: []),
+    Field("pinned_availability_zone", lambda s, _: s.pinned_availability_zone, 96),
+)
+
+_HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
+
+EXTENDED_FIELDS = (
+    Field("OS-EXT-SRV-ATTR:host", lambda s, _: s.host),
+    Field("OS-EXT-SRV-ATTR:instance_name", lambda s, _: f"instance-{s.id:08x}"),
+    Field("OS-EXT-SRV-ATTR:hypervisor_hostname", _hypervisor),
+    Field(_HOSTNAME, lambda s, _: s.hostname, 3),
+    Field("OS-EXT-SRV-ATTR:kernel_id", lambda s, _: "", 3),
+    Field("OS-EXT-SRV-ATTR:launch_index", lambda s, _: s.launch_index, 3),
+    Field("OS-EXT-SRV-ATTR:ramdisk_id", lambda s, _: "", 3),
+    Field("OS-EXT-SRV-ATTR:reservation_id", lambda s, _: s.reservation_id, 3),
+    Field("OS-EXT-SRV-ATTR:root_device_name", lambda s, _: None, 3),
+    Field("OS-EXT-SRV-ATTR:user_data", lambda s, _: s.user_data, 3),
+)
+
+#: what later versions brought, for all answers
+LATER_FIELDS = (
+    Field("locked", lambda s, _: False, 9),
+    Field("description", lambda s, _: s.description, 19),
+    Field("tags", lambda s, _: list(s.tags), 26),
+    Field("trusted_image_certificates", lambda s, _: None, 63),
+    Field("server_groups", lambda s, _: [], 71, lambda sight: sight.single),
+    Field("locked_reason", lambda s, _: None, 73),
+    Field(_HOSTNAME, lambda s, _: s.hostname, 90, lambda sight: not sight.extended),
+    Field("scheduler_hints", lambda s, _: s.scheduler_hints, 100),
+)
+
+
+class View:
+    """Makes the answers' servers, as `sight` allows; `known` are the faults, by UUID."""
+
+    def __init__(self, sight: Sight, known: Mapping[str, Fault]) -> None:
+        self._sight = sight
+        self._faults = known
+        fields = [*FIELDS, *LATER_FIELDS]
+        fields += FULL_FIELDS if sight.all_fields else ()
+        fields += EXTENDED_FIELDS if sight.all_fields and sight.extended else ()
+        self._fields = [
+            (field.name, field.make)
+            for field in fields
+            if field.since <= sight.version and field.when(sight)
+        ]
+
+    def detailed(self, server: Server) -> dict[str, Any]:
+        """All of a server."""
+        sight = self._sight
+        view = {name: make(server, sight) for name, make in self._fields}
+        if view["status"] in _WITH_PROGRESS:
+            view["progress"] = 0
+        fault = self._faults.get(server.uuid)
+        if fault is not None and view["status"] in _WITH_FAULT:
+            view["fault"] = faults.view(fault, operator=sight.operator)
+        if sight.all_fields:
+            groups = security_groups(server)
+            if groups:
+                view["security_groups"] = groups
+            host_status = sight.host_status and sight.host_status.of(server)
+            if host_status is not None:
+                view["host_status"] = host_status
+        return view
+
+
+def basic(server: Server, links: Links) -> dict[str, Any]:
+    """A server in a short list."""
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "links": links.item(COLLECTION, server.uuid),
+    }
+
+
+def sight_of(
+    call: Call,
+    target: Mapping[str, Any] | None = None,
+    *,
+    all_fields: bool = True,
+    single: bool = True,
+) -> Sight:
+    """What the policy lets this call see of servers; faults are added when they are known."""
+    return Sight(
+        version=call.version,
+        links=call.links,
+        extended=call.allows(named("os-extended-server-attributes"), target),
+        extra_specs=call.allows(named("servers:show:flavor-extra-specs"), target),
+        operator=call.is_admin,
+        host_status=_host_status(call, target),
+        all_fields=all_fields,
+        single=single,
+    )
+
+
+def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | None:
+    if call.version < 16:
+        return None
+    everything = call.allows(named("servers:show:host_status"), target)
+    if not everything and not call.allows(named("servers:show:host_status:unknown-only"), target):
+        return None
+    return HostStatus(call.cloud.conf.api.service_down_seconds, unknown_only=not everything)
+
+
+def failed(servers: Sequence[Server]) -> list[str]:
+    """The UUIDs of those whose fault is shown."""
+    return [server.uuid for server in servers if status(server) in _WITH_FAULT]

@@ -1,0 +1,268 @@
+"""Servers, their faults and the state of their hosts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import Invalid
+from db import schema
+from db.reads import keyset
+from db.reads.patterns import holds, matches
+
+COMPUTE = "nova-compute"
+"""The services whose hosts carry servers, under the name that clients know."""
+
+_T = schema.servers.c
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A row of `servers`; sizes in MiB and GiB. JSON columns are as they were written."""
+
+    id: int
+    uuid: str
+    project_id: str
+    user_id: str
+    name: str
+    hostname: str
+    description: str | None
+    vm_state: str
+    task_state: str | None
+    power_state: int
+    reservation_id: str
+    launch_index: int
+    flavor: Mapping[str, Any]
+    image_id: str | None
+    image_properties: Mapping[str, Any]
+    key_name: str | None
+    config_drive: bool
+    user_data: str | None
+    availability_zone: str | None
+    pinned_availability_zone: str | None
+    host: str | None
+    node: str | None
+    cluster: str | None
+    vmid: int | None
+    metadata: Mapping[str, str]
+    tags: Sequence[str]
+    addresses: Sequence[Mapping[str, Any]]
+    scheduler_hints: Mapping[str, Any]
+    security_groups: Sequence[Any]
+    held: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    launched_at: datetime.datetime | None
+    terminated_at: datetime.datetime | None
+    deleted_at: datetime.datetime | None
+    service_disabled: bool | None = None
+    """Of the host's compute service; None: not asked for, or there is none."""
+    service_forced_down: bool | None = None
+    service_seen_at: datetime.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How an operation on a server failed last."""
+
+    server_uuid: str
+    request_id: str
+    code: int
+    category: str
+    message: str
+    host: str | None
+    upid: str | None
+    log_tail: Sequence[str]
+    cleaned: Sequence[str]
+    left: Sequence[str]
+    remedy: str | None
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which servers are meant; what is empty or None restricts nothing."""
+
+    exact: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """column of `servers` → values, one of which it has."""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    """column → regular expression."""
+    flavor_id: str | None = None
+    ip: str | None = None
+    """Regular expression for one of the addresses."""
+    ip6: str | None = None
+    tags: Sequence[str] = ()
+    tags_any: Sequence[str] = ()
+    not_tags: Sequence[str] = ()
+    not_tags_any: Sequence[str] = ()
+    changed_since: datetime.datetime | None = None
+    changed_before: datetime.datetime | None = None
+    deleted: bool | None = False
+    """None: both the living and the deleted."""
+
+
+_SERVICE = schema.services.c
+_SERVICE_COLUMNS = {
+    "service_disabled": _SERVICE.disabled,
+    "service_forced_down": _SERVICE.forced_down,
+    "service_seen_at": _SERVICE.last_seen_at,
+}
+#: in the order of the dataclass
+_COLUMNS = [
+    _T["meta" if name == "metadata" else name]
+    for name in Server.__dataclass_fields__
+    if name not in _SERVICE_COLUMNS
+]
+_FAULT_COLUMNS = [schema.faults.c[name] for name in Fault.__dataclass_fields__]
+
+
+def find(
+    connection: sa.Connection,
+    uuid: str,
+    project_id: str | None = None,
+    *,
+    deleted: bool = False,
+    with_service: bool = False,
+) -> Server | None:
+    """The server of this UUID, or None; `project_id`: only if it is that project's.
+
+    With `deleted` one that is gone is found too. `with_service` tells its host's state.
+    """
+    query = _select(with_service).where(_T.uuid == uuid)
+    if project_id is not None:
+        query = query.where(_T.project_id == project_id)
+    if not deleted:
+        query = query.where(_T.deleted_at.is_(None))
+    row = connection.execute(query).first()
+    return None if row is None else Server(*row)
+
+
+def _select(with_service: bool) -> sa.Select[Any]:
+    if not with_service:
+        return sa.select(*_COLUMNS)
+    mine = sa.and_(_SERVICE.host == _T.host, _SERVICE.binary == COMPUTE)
+    return sa.select(*_COLUMNS, *_SERVICE_COLUMNS.values()).select_from(
+        schema.servers.outerjoin(schema.services, mine)
+    )
+
+
+def list_servers(
+    connection: sa.Connection,
+    filters: Filters,
+    *,
+    with_service: bool = False,
+    sort: Sequence[tuple[str, bool]] = (),
+    limit: int | None = None,
+    marker: str | None = None,
+) -> list[Server]:
+    """A page of the servers that pass `filters`.
+
+    `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
+    of the page before. `with_service` tells the state of their hosts. Raises Invalid for an
+    unknown marker or a pattern that can't be asked.
+    """
+    if limit == 0 or any(not values for values in filters.exact.values()):
+        return []
+    statement = _select(with_service).where(*_conditions(connection, filters))
+    page = keyset.Page(limit, marker)
+    try:
+        rows: Sequence[Any] = keyset.read(connection, statement, _order(sort), page, _T.uuid)
+    except keyset.MarkerNotFound as error:
+        raise Invalid(f"marker [{marker}] not found") from error
+    return [Server(*row) for row in rows]
+
+
+#: what stands for NULL in an order, by Python type of the column: it sorts before everything
+_FIRST: Mapping[type, Any] = {
+    str: "",
+    int: -1,
+    datetime.datetime: datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
+}
+
+
+def _order(sort: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:
+    descending = sort[0][1] if sort else True
+    named = {name for name, _ in sort}
+    ties = [(name, descending) for name in ("created_at", "id") if name not in named]
+    return [keyset.Sort(_never_null(_T[name]), down) for name, down in [*sort, *ties]]
+
+
+def _never_null(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    if not column.nullable:
+        return column
+    first = sa.literal(_FIRST[column.type.python_type], column.type)
+    return sa.func.coalesce(column, first, type_=column.type)
+
+
+def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+    for name, values in filters.exact.items():
+        yield _T[name] == values[0] if len(values) == 1 else _T[name].in_(values)
+    for name, pattern in filters.patterns.items():
+        yield matches(_T[name], pattern)
+    if filters.flavor_id is not None:
+        yield _T.flavor["id"].as_string() == filters.flavor_id
+    if filters.deleted is not None:
+        yield _T.deleted_at.is_not(None) if filters.deleted else _T.deleted_at.is_(None)
+    changed = sa.func.coalesce(_T.deleted_at, _T.updated_at, _T.created_at)
+    if filters.changed_since is not None:
+        yield changed >= sa.literal(filters.changed_since, _T.created_at.type)
+    if filters.changed_before is not None:
+        yield changed <= sa.literal(filters.changed_before, _T.created_at.type)
+    yield from _addresses(filters)
+    yield from _tags(connection, filters)
+
+
+def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+    ports = schema.ports.c
+    for pattern, separator in ((filters.ip, "."), (filters.ip6, ":")):
+        if pattern is not None:
+            yield sa.exists(
+                sa.select(1)
+                .where(ports.server_uuid == _T.uuid, ports.ip.contains(separator))
+                .where(matches(ports.ip, pattern))
+            )
+
+
+def _tags(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+    def each(tags: Sequence[str]) -> list[sa.ColumnElement[bool]]:
+        return [holds(connection, _T.tags, tag) for tag in tags]
+
+    if filters.tags:
+        yield sa.and_(*each(filters.tags))
+    if filters.tags_any:
+        yield sa.or_(*each(filters.tags_any))
+    if filters.not_tags:
+        yield sa.not_(sa.and_(*each(filters.not_tags)))
+    if filters.not_tags_any:
+        yield sa.not_(sa.or_(*each(filters.not_tags_any)))
+
+
+def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Fault]:
+    """The latest fault of each of these servers that has one."""
+    if not uuids:
+        return {}
+    faults = schema.faults.c
+    latest = (
+        sa.select(sa.func.max(faults.id))
+        .where(faults.server_uuid.in_(uuids))
+        .group_by(faults.server_uuid)
+    )
+    rows = connection.execute(sa.select(*_FAULT_COLUMNS).where(faults.id.in_(latest)))
+    return {fault.server_uuid: fault for fault in (Fault(*row) for row in rows)}
+
+
+def on_hosts(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """The living servers of these hosts: {host: [(UUID, id)]}; the id makes the instance name."""
+    found: dict[str, list[tuple[str, str]]] = {host: [] for host in hosts}
+    query = (
+        sa.select(_T.host, _T.uuid, _T.id)
+        .where(_T.host.in_(hosts), _T.deleted_at.is_(None))
+        .order_by(_T.id)
+    )
+    for host, uuid, number in connection.execute(query):
+        found[host].append((uuid, f"instance-{number:08x}"))
+    return found

@@ -1,0 +1,67 @@
+"""Services: who is there, on which host, in which zone."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from db import schema
+from db.reads.servers import COMPUTE
+
+_T = schema.services.c
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A row of `services`."""
+
+    id: int
+    uuid: str
+    binary: str
+    host: str
+    worker: str
+    availability_zone: str
+    disabled: bool
+    disabled_reason: str | None
+    forced_down: bool
+    version: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    last_seen_at: datetime.datetime | None
+
+
+_COLUMNS = [_T[name] for name in Service.__dataclass_fields__]
+
+
+def list_services(
+    connection: sa.Connection, *, host: str | None = None, binary: str | None = None
+) -> list[Service]:
+    """Services, by binary and host; only those of a host or a binary if given."""
+    query = sa.select(*_COLUMNS).order_by(_T.binary, _T.host)
+    if host:
+        query = query.where(_T.host == host)
+    if binary:
+        query = query.where(_T.binary == binary)
+    return [Service(*row) for row in connection.execute(query)]
+
+
+def find(connection: sa.Connection, uuid: str) -> Service | None:
+    """The service of this UUID, or None."""
+    row = connection.execute(sa.select(*_COLUMNS).where(_T.uuid == uuid)).first()
+    return None if row is None else Service(*row)
+
+
+def find_by_id(connection: sa.Connection, number: int) -> Service | None:
+    """The service of this row id, as clients before 2.53 name it, or None."""
+    row = connection.execute(sa.select(*_COLUMNS).where(_T.id == number)).first()
+    return None if row is None else Service(*row)
+
+
+def zones(connection: sa.Connection) -> dict[str, str]:
+    """The zone of every enabled compute host: {host: zone}."""
+    query = sa.select(_T.host, _T.availability_zone).where(
+        _T.binary == COMPUTE, _T.disabled.is_(False)
+    )
+    return {row.host: row.availability_zone for row in connection.execute(query)}

@@ -1,0 +1,216 @@
+"""Servers over HTTP: isolation, create, show, update, delete, actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common.errors import Unavailable
+from tests.fixtures import auth
+from tests.fixtures.compute import IMAGE, NETWORK, ComputeApi, a_flavor, a_full_server, uuid_of
+from tests.functional.api_compute.conftest import MakeApi
+
+MANAGER = auth.token("admin", "admin", "admin", "member", "reader")
+
+
+def a_create(**changes: Any) -> dict[str, Any]:
+    server = {"name": "web", "flavorRef": "m1.small", "imageRef": IMAGE, "networks": "auto"}
+    return {"server": {key: v for key, v in (server | changes).items() if v is not None}}
+
+
+def test_another_projects_server_is_not_there(make: MakeApi) -> None:
+    api = make(a_full_server(1, "other"))
+    for method, path, body in (
+        ("GET", "", None),
+        ("PUT", "", {"server": {"name": "x"}}),
+        ("DELETE", "", None),
+        ("POST", "/action", {"os-start": None}),
+        ("GET", "/metadata", None),
+        ("GET", "/ips", None),
+        ("GET", "/tags", None),
+        ("GET", "/os-instance-actions", None),
+    ):
+        answer = api.request(method, f"/servers/{uuid_of(1)}{path}", body, version="2.26")
+        assert answer.status_code == 404, (method, path)
+        assert answer.json["itemNotFound"]["message"].endswith("could not be found.")
+    assert api.get(f"/servers/{uuid_of(1)}", token=auth.ADMIN).status_code == 200
+    assert api.conductor.asked == []
+
+
+def test_readers_only_read(make: MakeApi) -> None:
+    api = make(a_full_server(1))
+    assert api.get(f"/servers/{uuid_of(1)}", token=auth.READER).status_code == 200
+    refused = api.request("DELETE", f"/servers/{uuid_of(1)}", token=auth.READER)
+    assert refused.status_code == 403
+    assert refused.json == {
+        "forbidden": {
+            "code": 403,
+            "message": "Policy doesn't allow os_compute_api:servers:delete to be performed.",
+        }
+    }
+    assert api.request("POST", "/servers", a_create(), token=auth.READER).status_code == 403
+
+
+def test_no_token(api: ComputeApi) -> None:
+    assert api.get("/servers", token=None).status_code == 401
+    assert api.raw("GET", "/").status_code == 200
+
+
+def test_create_tells_what_was_accepted(api: ComputeApi) -> None:
+    answer = api.request("POST", "/servers", a_create(key_name="laptop"), version="2.96")
+    assert answer.status_code == 202
+    server = answer.json["server"]
+    assert set(server) == {"id", "links", "OS-DCF:diskConfig", "security_groups", "adminPass"}
+    assert answer.headers["location"] == server["links"][0]["href"]
+    (method, request), *_ = api.conductor.asked
+    assert method == "create_servers"
+    assert request.flavor.memory_mib == 2048
+    assert request.public_key == "ssh-ed25519 AAAA"
+    assert request.auto_network
+    assert request.security_groups == ("default",)
+    shown = api.get(f"/servers/{server['id']}", version="2.96").json["server"]
+    assert shown["status"] == "BUILD"
+    assert shown["addresses"] == {}
+
+
+def test_create_several_by_reservation(api: ComputeApi) -> None:
+    body = a_create(min_count="2", max_count=3, return_reservation_id=True)
+    answer = api.request("POST", "/servers", body, version="2.96")
+    assert answer.json == {"reservation_id": "r-12345678"}
+    assert len(api.get("/servers").json["servers"]) == 3
+
+
+def test_the_password_may_be_kept_back(make: MakeApi) -> None:
+    api = make(enable_instance_password=False)
+    answer = api.request("POST", "/servers", a_create(), version="2.96")
+    assert "adminPass" not in answer.json["server"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"flavorRef": "nope"}, "Flavor nope could not be found."),
+        ({"imageRef": "5b0d2b6f-4a0b-4a57-9f0e-000000000000"}, "Can not find requested image"),
+        ({"imageRef": None}, "Invalid imageRef provided."),
+        ({"imageRef": ""}, "Invalid imageRef provided."),
+        ({"key_name": "nope"}, "Invalid key_name provided."),
+        ({"min_count": 3, "max_count": 2}, "min_count must be <= max_count"),
+        ({"networks": [{"port": NETWORK}]}, "Ports can't be chosen"),
+        ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
+        ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),
+        ({"block_device_mapping": [{"volume_id": IMAGE}]}, "Volumes are not supported"),
+        (
+            {"block_device_mapping_v2": [{"source_type": "volume", "uuid": IMAGE}]},
+            "Volumes are not supported",
+        ),
+        ({"accessIPv4": "192.0.2.1"}, "Access addresses are not supported."),
+        ({"availability_zone": "mars"}, "The requested availability zone is not available"),
+        ({"hostname": "web", "max_count": 2}, "Unable to allocate a single hostname"),
+        ({"flavorRef": "tiny"}, "Flavor's disk is too small for requested image."),
+    ],
+)
+def test_create_refuses(make: MakeApi, changes: dict[str, Any], message: str) -> None:
+    api = make(a_flavor("tiny", disk_gib=1))
+    answer = api.request("POST", "/servers", a_create(**changes), version="2.96")
+    assert answer.status_code == 400
+    assert message in answer.json["badRequest"]["message"]
+
+
+def test_create_from_a_local_block_device(api: ComputeApi) -> None:
+    device = {
+        "uuid": IMAGE,
+        "source_type": "image",
+        "destination_type": "local",
+        "boot_index": 0,
+        "delete_on_termination": True,
+    }
+    for image in (IMAGE, ""):
+        body = a_create(block_device_mapping_v2=[device], imageRef=image)
+        assert api.request("POST", "/servers", body, version="2.96").status_code == 202
+    assert api.conductor.asked[-1][1].image_id == IMAGE
+
+
+def test_networks_of_old_versions(api: ComputeApi) -> None:
+    body = a_create(networks=None)
+    assert api.request("POST", "/servers", body, version="2.36").status_code == 202
+    assert api.conductor.asked[-1][1].auto_network
+    refused = api.request("POST", "/servers", body, version="2.37")
+    assert refused.json["badRequest"]["message"] == (
+        "Invalid input for field/attribute server. Value: "
+        f"{body['server']}. 'networks' is a required property"
+    )
+    wish = a_create(networks=[{"uuid": NETWORK, "fixed_ip": "10.20.0.5"}])
+    assert api.request("POST", "/servers", wish, version="2.37").status_code == 202
+    assert api.conductor.asked[-1][1].networks[0].fixed_ip == "10.20.0.5"
+    assert api.request("POST", "/servers", a_create(networks="none"), version="2.37").status
+    assert not api.conductor.asked[-1][1].auto_network
+
+
+def test_only_administrators_choose_hosts(api: ComputeApi) -> None:
+    for changes in ({"availability_zone": "az1:pve1"}, {"host": "pve1"}):
+        refused = api.request("POST", "/servers", a_create(**changes), version="2.74")
+        assert refused.status_code == 403, changes
+        taken = api.request("POST", "/servers", a_create(**changes), version="2.74", token=MANAGER)
+        assert taken.status_code == 202, taken.text
+        assert api.conductor.asked[-1][1].force_host == "pve1"
+    wrong = a_create(host="mars")
+    answer = api.request("POST", "/servers", wrong, version="2.74", token=MANAGER)
+    assert answer.json["badRequest"]["message"] == "Compute host mars could not be found."
+
+
+def test_over_quota_is_forbidden(api: ComputeApi) -> None:
+    answer = api.request("POST", "/servers", a_create(max_count=11), version="2.96")
+    assert answer.status_code == 403
+    assert answer.json["forbidden"]["message"].startswith("Quota exceeded for instances")
+
+
+def test_update(make: MakeApi) -> None:
+    api = make(a_full_server(1))
+    path = f"/servers/{uuid_of(1)}"
+    body = {"server": {"name": "new", "description": None, "hostname": "a.b"}}
+    answer = api.request("PUT", path, body, version="2.94")
+    assert answer.json["server"]["name"] == "new"
+    assert answer.json["server"]["OS-EXT-SRV-ATTR:hostname"] == "a.b"
+    assert "OS-EXT-STS:vm_state" in answer.json["server"]
+    short = api.request("PUT", path, {"server": {"name": "old"}}, version="2.74")
+    assert "OS-EXT-STS:vm_state" not in short.json["server"]
+    refused = api.request("PUT", path, body, version="2.93")
+    assert "does not match" in refused.json["badRequest"]["message"]
+
+
+def test_delete_and_actions(make: MakeApi) -> None:
+    api = make(a_full_server(1), a_full_server(2, vm_state="stopped"))
+    stop = f"/servers/{uuid_of(1)}/action"
+    assert api.request("POST", stop, {"os-stop": None}).status_code == 202
+    conflict = api.request("POST", stop, {"os-start": None})
+    assert conflict.status_code == 409
+    assert conflict.json["conflictingRequest"]["message"] == (
+        f"Cannot 'start' instance {uuid_of(1)} while it is in vm_state active"
+    )
+    assert api.request("POST", stop, {"reboot": {"type": "Hard"}}).status_code == 202
+    assert api.request("POST", stop, {"reboot": {"type": "soft"}}).status_code == 202
+    assert [what for _, what in api.conductor.asked] == [
+        (uuid_of(1), "stop"),
+        (uuid_of(1), "start"),
+        (uuid_of(1), "reboot-hard"),
+        (uuid_of(1), "reboot"),
+    ]
+    for body in ({"shelve": None}, {"os-stop": None, "reboot": {}}, [], None):
+        assert api.request("POST", stop, body).status_code == 400, body
+    assert api.request("DELETE", f"/servers/{uuid_of(1)}").status_code == 204
+    assert api.get(f"/servers/{uuid_of(1)}").status_code == 404
+
+
+def test_errors_of_the_conductor(make: MakeApi) -> None:
+    api = make(a_full_server(1))
+    api.conductor.fail = Unavailable("The service behind act did not answer.")
+    answer = api.request("DELETE", f"/servers/{uuid_of(1)}")
+    assert answer.status_code == 503
+    assert "serviceUnavailable" in answer.json
+    api.conductor.fail = RuntimeError("secret")
+    answer = api.request("DELETE", f"/servers/{uuid_of(1)}")
+    assert answer.status_code == 500
+    assert answer.json["computeFault"]["message"].startswith("Unexpected API Error")
+    assert "secret" not in answer.text
+    assert answer.headers["x-compute-request-id"].startswith("req-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -165,24 +166,25 @@ def check_state(server: Server, action: str) -> None:
 
 def _networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
     """The interfaces asked for, checked. Raises NetworkNotFound, Conflict, Invalid."""
-    known = networks.known(connection)
+    known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
         if len(known) > 1:
             raise Conflict(
                 "Multiple possible networks found, use a Network ID to be more specific."
             )
-        return [{"network_id": network.id, "fixed_ip": None} for network in known]
-    there = {network.id for network in known}
+        return [_wish(network, None) for network in known.values()]
     for wish in request.networks:
-        if wish.network_id not in there:
+        if wish.network_id not in known:
             raise NetworkNotFound(f"Network {wish.network_id} could not be found.")
         if wish.fixed_ip is not None:
             if request.max_count > 1:
                 raise Invalid("A fixed IP address can't be given to more than one server.")
             networks.check_address(connection, wish.network_id, wish.fixed_ip)
-    return [
-        {"network_id": wish.network_id, "fixed_ip": wish.fixed_ip} for wish in request.networks
-    ]
+    return [_wish(known[wish.network_id], wish.fixed_ip) for wish in request.networks]
+
+
+def _wish(network: networks.Network, fixed_ip: str | None) -> dict[str, Any]:
+    return {**dataclasses.asdict(network), "fixed_ip": fixed_ip}
 
 
 def _record(

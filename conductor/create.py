@@ -89,24 +89,24 @@ class Create:
     # --- the stages
 
     def _walk(self, operation: Operation, server: Server) -> None:
+        spawned = False
         while server.task_state != TaskState.SPAWNING:
             stage = self._stages[TaskState(server.task_state) if server.task_state else None]
             moved = stage(operation, server)
             if moved is None:
                 return
             operation, server = moved
-        self._spawn(operation, server)
+            spawned = server.task_state == TaskState.SPAWNING
+        self._spawn(operation, server, handed_over=spawned)
 
     def _begin(self, operation: Operation, server: Server) -> tuple[Operation, Server]:
         return self._advance(operation, server, operation.plan)
 
     def _schedule(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
         started = clock.utcnow()
-        with self._cloud.store.read() as connection:
-            bridges = _bridges(connection, operation)
         decision = self._cloud.scheduler.select(
             operation.ctxt,
-            _requested(operation, server, bridges),
+            _requested(operation, server),
             tuple(wire.load(Alternate, item) for item in operation.plan.alternates),
         )
         if decision.host is None:
@@ -181,15 +181,15 @@ class Create:
     ) -> tuple[Operation, Server]:
         """Make the server's ports, or find those of an earlier attempt."""
         started = clock.utcnow()
-        by_id = {network.id: network for network in networks.known(connection)}
+        wishes = {wish["id"]: wish for wish in _wishes(operation)}
         ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
         if not ports:
-            wishes = [(wish["network_id"], wish["fixed_ip"]) for wish in _wishes(operation)]
+            wanted = [(wish["id"], wish["fixed_ip"]) for wish in _wishes(operation)]
             prefix = self._cloud.conf.networks.mac_prefix
             ports = networks.create_ports(
-                connection, server.uuid, server.project_id, wishes, prefix
+                connection, server.uuid, server.project_id, wanted, prefix
             )
-        nics = [_nic(port, by_id[port.network_id]) for port in ports]
+        nics = [_nic(port, wishes[port.network_id]) for port in ports]
         plan = dataclasses.replace(
             operation.plan, nics=tuple(dataclasses.asdict(nic) for nic in nics)
         )
@@ -238,10 +238,11 @@ class Create:
         leases.hand_over(connection, operation.id, str(plan.worker), self._cloud.lease_seconds)
         return moved
 
-    def _spawn(self, operation: Operation, server: Server) -> None:
+    def _spawn(self, operation: Operation, server: Server, *, handed_over: bool) -> None:
         """Send the command; sending it again does no harm."""
         host = str(operation.plan.host)
-        worker = self._unwinding.take_to(operation, host)
+        # The scheduler has just seen the agent alive; later it is asked for anew.
+        worker = operation.plan.worker if handed_over else self._unwinding.take_to(operation, host)
         if worker is None:
             text = f"The agent of host {host} does not answer."
             self._unwinding.fail(
@@ -306,14 +307,7 @@ def _wishes(operation: Operation) -> list[Mapping[str, Any]]:
     return list(operation.params.get("networks", ()))
 
 
-def _bridges(connection: sa.Connection, operation: Operation) -> tuple[str, ...]:
-    wanted = {wish["network_id"] for wish in _wishes(operation)}
-    if not wanted:
-        return ()
-    return tuple(item.bridge for item in networks.known(connection) if item.id in wanted)
-
-
-def _requested(operation: Operation, server: Server, bridges: tuple[str, ...]) -> Requested:
+def _requested(operation: Operation, server: Server) -> Requested:
     return Requested(
         server_uuid=server.uuid,
         project_id=server.project_id,
@@ -325,22 +319,22 @@ def _requested(operation: Operation, server: Server, bridges: tuple[str, ...]) -
         image_properties=server.image_properties,
         extra_specs=server.flavor.get("extra_specs", {}),
         availability_zone=server.pinned_availability_zone,
-        networks=bridges,
+        networks=tuple(wish["bridge"] for wish in _wishes(operation)),
         ignore_hosts=operation.plan.failed_hosts,
         force_host=operation.params.get("force_host"),
         hints=server.scheduler_hints,
     )
 
 
-def _nic(port: networks.Port, network: networks.Network) -> Nic:
+def _nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:
     return Nic(
         port_id=port.id,
-        network_id=network.id,
-        network_name=network.name,
-        bridge=network.bridge,
+        network_id=port.network_id,
+        network_name=wish["name"],
+        bridge=wish["bridge"],
         mac=port.mac,
-        mtu=network.mtu,
-        vlan=network.vlan,
+        mtu=wish["mtu"],
+        vlan=wish["vlan"],
         ip=port.ip,
         cidr=port.cidr,
         gateway=port.gateway,

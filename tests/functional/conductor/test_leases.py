@@ -31,7 +31,7 @@ def test_another_conductor_goes_on_from_every_task_state(
 ) -> None:
     flow = world.conductor.runner._flows["create"]
 
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise Killed
 
     if dies_in == TaskState.SPAWNING:

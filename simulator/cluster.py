@@ -13,6 +13,7 @@ from simulator.access import Access
 from simulator.engine import Acquire, Engine, Lock, Release, Sleep, Work
 from simulator.errors import (
     NO_QUORUM,
+    LockedCommandTimeout,
     PveError,
     flock_timeout,
     no_config,
@@ -29,6 +30,8 @@ from simulator.volumes import Place, VolumeStore, parse_volid
 
 STORAGE_WAIT = 10.0
 STORAGE_WORK_CAP = 60.0
+CLUSTER_LOCK_LEASE = 120.0
+KEPT_LOCKS = 20_000
 
 
 @dataclass(frozen=True)
@@ -228,11 +231,13 @@ class Cluster:
 
     # locks
 
-    def lock(self, path: str) -> Lock:
-        """The lock of that name."""
+    def lock(self, path: str, lease: float = 0.0) -> Lock:
+        """The lock of that name; with a lease if it is one of the cluster file system."""
         found = self._locks.get(path)
         if found is None:
-            found = self._locks[path] = Lock(path)
+            if len(self._locks) > KEPT_LOCKS:
+                self._locks = {lock.name: lock for lock in self.locks()}
+            found = self._locks[path] = Lock(path, lease)
         return found
 
     def locks(self) -> list[Lock]:
@@ -253,7 +258,10 @@ class Cluster:
         """Take a storage's lock; return it, or fail after the wait."""
         shared = self.storage(storage).shared
         path = f"/var/lock/pve-manager/pve-storage-{storage}"
-        lock = self.lock(f"storage-{storage}" if shared else f"{node}:{path}")
+        if shared:
+            lock = self.lock(f"storage-{storage}", CLUSTER_LOCK_LEASE)
+        else:
+            lock = self.lock(f"{node}:{path}")
         if not (yield Acquire(lock, STORAGE_WAIT)):
             if shared:
                 raise PveError(f"cfs-lock 'storage-{storage}' error: got lock request timeout")
@@ -266,7 +274,7 @@ class Cluster:
             seconds += fault.seconds
         yield Sleep(min(seconds, STORAGE_WORK_CAP))
         if seconds > STORAGE_WORK_CAP:
-            raise PveError(f"'storage-{storage}'-locked command timed out - aborting")
+            raise LockedCommandTimeout(storage)
         yield Release(lock)
 
     def uptime(self, node: Node) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from simulator.cluster import Cluster
-from simulator.engine import Sleep, Work
-from simulator.errors import Interrupted, PveError
+from simulator.engine import Lock, Sleep, Work
+from simulator.errors import Interrupted, LockedCommandTimeout, PveError
 from simulator.model import MIB, Volume
 from simulator.tasks import Job
 from simulator.volumes import format_of, path_of
@@ -91,8 +91,20 @@ def allocate(
     if cluster.used(storage, node) + used > storage.capacity:
         raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
     volume = cluster.add_volume(Volume(*place, name, "images", image_format, size, used, vmid))
-    yield from cluster.storage_work(storage_id, node, lock, ALLOCATE_SECONDS)
+    yield from _make(cluster, node, volume, lock, ALLOCATE_SECONDS)
     return volume
+
+
+def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
+    """The time it takes; what fails half-way is unlinked, what is timed out is left lying."""
+    try:
+        yield from cluster.storage_work(volume.storage, node, lock, seconds)
+    except LockedCommandTimeout:
+        raise
+    except PveError:
+        if cluster.volumes.get((volume.storage, volume.node), volume.name) is volume:
+            cluster.remove_volume(volume)
+        raise
 
 
 def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int) -> Work:
@@ -111,7 +123,7 @@ def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int)
     volume = cluster.add_volume(
         Volume(*place, name, "images", "qcow2", base.size, 528_384, vmid, base.name)
     )
-    yield from cluster.storage_work(base.storage, node, lock, CLONE_SECONDS)
+    yield from _make(cluster, node, volume, lock, CLONE_SECONDS)
     return volume
 
 

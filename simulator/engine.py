@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections import deque
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 
 from simulator.errors import Interrupted, PveError
 
+LOG = logging.getLogger(__name__)
+
 
 class Sleep(NamedTuple):
     """Wait for so many simulated seconds."""
@@ -27,10 +30,15 @@ class Sleep(NamedTuple):
 
 
 class Lock:
-    """A lock with readers and writers, first come first served. Used under its cluster's turn."""
+    """A lock with readers and writers, first come first served. Used under its cluster's turn.
 
-    def __init__(self, name: str) -> None:
+    A file lock goes with the process that holds it. One in the cluster file system has a `lease`:
+    it outlives a killed holder by so many seconds.
+    """
+
+    def __init__(self, name: str, lease: float = 0.0) -> None:
         self.name = name
+        self.lease = lease
         self.holders: dict[Process, bool] = {}
         self.waiters: deque[tuple[Process, int, bool]] = deque()
 
@@ -166,9 +174,13 @@ class Engine:
                     self._ready.wait(delay)
                     continue
                 _due, _order, process, ticket, value = heapq.heappop(self._heap)
-            with process.turn():
-                if not process.done and process.waiting == ticket:
-                    self._step(process, value)
+            try:
+                with process.turn():
+                    if not process.done and process.waiting == ticket:
+                        self._step(process, value)
+            except Exception:
+                # One cluster that can't save its state must not stop time for the others.
+                LOG.exception("a slice of work could not be finished")
 
     def _wake(self, process: Process, ticket: int, value: object, delay: float) -> None:
         with self._ready:
@@ -240,10 +252,25 @@ class Engine:
             self._wake(waiter, waiter.waiting, True, 0.0)
             self._forget_stale(lock)
 
+    def _bequeath(self, process: Process, lock: Lock) -> None:
+        """Let a dead holder's lock stand until its lease is over."""
+
+        def ghost() -> Work:
+            yield Sleep(lock.lease)
+
+        heir = Process(ghost(), process.turn)
+        lock.holders[heir] = lock.holders.pop(process)
+        process.holds.remove(lock)
+        heir.holds.append(lock)
+        self.spawn(heir)
+
     def _end(self, process: Process, result: object, error: BaseException | None) -> None:
         process.done, process.result, process.error = True, result, error
         for lock in list(process.holds):
-            self._release(process, lock)
+            if process.killed and lock.lease:
+                self._bequeath(process, lock)
+            else:
+                self._release(process, lock)
         if process.on_end is not None:
             process.on_end(process)
         process.finished.set()

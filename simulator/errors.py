@@ -41,6 +41,13 @@ class Interrupted(PveError):
         super().__init__("received interrupt")
 
 
+class LockedCommandTimeout(PveError):
+    """Work under a storage's lock took too long; it may be half done."""
+
+    def __init__(self, storage: str) -> None:
+        super().__init__(f"'storage-{storage}'-locked command timed out - aborting")
+
+
 class WorkerKilled(Exception):
     """The worker dies here and cleans nothing up, as SIGKILL makes it."""
 

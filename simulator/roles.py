@@ -115,9 +115,20 @@ def roles_of(legacy: bool) -> dict[str, frozenset[str]]:
     }
 
 
-AGENT_ROLE = "MicronovaAgent"
+# What an agent needs, by role; no more, so that a test notices when it asks for more.
 AGENT_GRANTS: dict[str, frozenset[str]] = {
-    "MicronovaVM": VM_ADMIN,
+    "MicronovaVM": _VM_CONFIG
+    | {
+        "VM.Allocate",
+        "VM.Audit",
+        "VM.Clone",
+        "VM.GuestAgent.Audit",
+        "VM.Migrate",
+        "VM.Monitor",
+        "VM.PowerMgmt",
+        "VM.Snapshot",
+        "VM.Snapshot.Rollback",
+    },
     "MicronovaStorage": DATASTORE_ADMIN,
     "MicronovaNode": frozenset({"Sys.Audit", "Sys.AccessNetwork"}),
     "MicronovaPool": POOL_ADMIN,

@@ -98,11 +98,7 @@ def add_access(cluster: Cluster, known: Secrets) -> None:
     token = Token(AGENT_TOKEN, known.token, privsep=False)
     access.users[AGENT_USER] = User(AGENT_USER, tokens={AGENT_TOKEN: token})
     for name, privileges in AGENT_GRANTS.items():
-        access.roles[name] = privileges & access.roles["Administrator"] | (
-            frozenset({"VM.Monitor"}) & access.roles["Administrator"]
-            if name == "MicronovaVM"
-            else frozenset()
-        )
+        access.roles[name] = privileges & access.roles["Administrator"]
     access.grants += [Grant(path, AGENT_USER, "user", role) for path, role in _AGENT_PATHS]
     cluster.save_access()
 

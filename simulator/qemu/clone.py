@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from simulator import disks
 from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, WorkerKilled, parameter_errors
+from simulator.errors import Interrupted, PveError, WorkerKilled, parameter_errors
 from simulator.model import ConfigMap, Vm, Volume
 from simulator.propstring import join, split
 from simulator.qemu import network, permits
@@ -152,7 +152,8 @@ def _worker(call: Call, job: Job, newid: int) -> Work:
         yield from give_back(call, job, builder)
         if vm.node == node and cluster.vms.get(newid) is vm:
             cluster.remove_vm(vm)
-        raise PveError(f"clone failed: {error.text}") from error
+        text = "interrupted by signal" if isinstance(error, Interrupted) else error.text
+        raise PveError(f"clone failed: {text}") from error
     yield Release(target)
     yield Release(source)
 

@@ -173,3 +173,39 @@ def test_an_order_that_makes_no_sense_is_refused(lab: Lab) -> None:
     with pytest.raises(ValueError, match="no action"):
         lab.simulator.fault(action="explode")
     assert issubclass(PveError, Exception)
+
+
+def test_a_killed_holder_keeps_a_shared_storage_locked_for_a_while(lab: Lab) -> None:
+    lab.simulator.engine.set_speed(20)
+    lab.simulator.fault(action="storage-slow", storage="shared", seconds=20, times=1)
+    upid = lab.api.nodes(NODE).qemu.post(vmid=100, memory=64, scsi0="shared:1")
+    while not lab.volumes(100):
+        lab.api.version.get()
+    post(lab.simulator, "task", {"upid": upid})
+    lab.simulator.clear_faults()
+    lab.simulator.engine.set_speed(200)
+    ended = lab.create(101, node="pve2", scsi0="shared:1")
+    assert ended.endswith("cfs-lock 'storage-shared' error: got lock request timeout")
+    assert lab.create(102, scsi0="local:1") == "OK"
+    lab.simulator.engine.set_speed(2000)
+    while lab.simulator.state()["sim1"]["locks"]:
+        lab.api.version.get()
+    assert lab.create(103, scsi0="shared:1") == "OK"
+
+
+def test_work_under_a_storages_lock_is_capped(lab: Lab) -> None:
+    lab.simulator.fault(action="storage-slow", storage="shared", seconds=90)
+    ended = lab.create(scsi0="shared:1")
+    assert ended.endswith("'storage-shared'-locked command timed out - aborting")
+    assert lab.volumes(100) == ["shared:100/vm-100-disk-0.raw"]
+
+
+def test_a_create_that_is_stopped_cleans_up(lab: Lab) -> None:
+    lab.simulator.engine.set_speed(20)
+    upid = lab.api.nodes(NODE).qemu.post(vmid=100, **BIG)
+    while not lab.volumes(100):
+        lab.api.version.get()
+    lab.api.nodes(NODE).tasks(upid).delete()
+    assert lab.done(upid).endswith("received interrupt")
+    assert lab.volumes(100) == []
+    assert lab.lock_of(100) is None

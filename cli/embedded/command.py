@@ -174,7 +174,7 @@ class Up(Command):
             auth_url=supervisor.auth_url,
             state_dir=settings.state_dir,
             flavor="m1.tiny" if small else "m1.small",
-            image="null-1" if small else "debian-12",
+            image="null-0" if small else "debian-12",
         )
         self.app.stdout.write(text)
         self.app.stdout.flush()

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from cli.embedded import settings
 from cli.embedded.ready import Readiness
 from cli.embedded.tell import tell
 from cli.services import configuration, wiring
@@ -35,7 +36,7 @@ class Cloud:
         """Return every API below its name."""
         try:
             tell(step="loading the services")
-            self._conf = configuration.load([self._config_file])
+            self._conf = configuration.load([self._config_file], settings.register)
             log.setup(self._conf, "cloud")
             self._wiring = wiring.Wiring(self._conf)
             return Mount({path: make(self._wiring) for path, make in wiring.APIS.items()})

@@ -48,15 +48,17 @@ def registers() -> Iterable[config.Register]:
     )
 
 
-def load(files: Sequence[str]) -> cfg.ConfigOpts:
+def load(files: Sequence[str], *more: config.Register) -> cfg.ConfigOpts:
     """Return the configuration that these files hold, options of every service declared.
+
+    `more` declares further ones.
 
     Raises ConfigurationError, one line, for a missing file or a value that isn't allowed.
     """
     missing = [name for name in files if not Path(name).is_file()]
     if missing:
         raise ConfigurationError(f"There is no configuration file {missing[0]}.")
-    return config.load(registers(), files=files)
+    return config.load([*registers(), *more], files=files)
 
 
 def files_of_environment() -> list[str]:

@@ -35,6 +35,7 @@ class UpgradeDatabases(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Upgrade."""
         from cli.services import configuration, databases
+        from db.roles import grant_reader
 
         conf = configuration.load(config_files(parsed_args))
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
@@ -44,7 +45,7 @@ class UpgradeDatabases(Command):
             url = databases.urls(conf).get("cloud")
             if url is None:
                 raise CommandFailed("--reader-role needs [database] connection.")
-            databases.grant_reader(url, parsed_args.reader_role)
+            grant_reader(url, parsed_args.reader_role)
             self.say(f"{parsed_args.reader_role} may read the cloud database.")
 
 

@@ -1,12 +1,10 @@
-"""Both databases: brought up to date, compared with this release, and the API's own role."""
+"""Both databases: brought up to date, and compared with this release."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import sqlalchemy as sa
 from oslo_config import cfg
-from sqlalchemy.engine import make_url
 
 from common.errors import ConfigurationError
 
@@ -52,24 +50,3 @@ def check(
         "placement": placement.db.migrate.check,
     }
     return {name: checks[name](url) for name, url in urls(conf).items() if name in names}
-
-
-def grant_reader(url: str, role: str) -> None:
-    """Let the role read the cloud database at `url`, and nothing else (PostgreSQL).
-
-    Raises ConfigurationError for another kind of database, where this isn't how it is done.
-    """
-    if make_url(url).get_backend_name() != "postgresql":
-        raise ConfigurationError("A reader role is a matter of PostgreSQL.")
-    engine = sa.create_engine(url)
-    quoted = engine.dialect.identifier_preparer.quote_identifier(role)
-    try:
-        with engine.begin() as connection:
-            for statement in (
-                f"GRANT USAGE ON SCHEMA public TO {quoted}",
-                f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {quoted}",
-                f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {quoted}",
-            ):
-                connection.exec_driver_sql(statement)
-    finally:
-        engine.dispose()

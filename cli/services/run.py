@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import threading
 from collections.abc import Sequence
 
+from cli.embedded.tell import tell
 from cli.services import configuration, wiring
 from common import log
 
@@ -25,8 +28,23 @@ def run(name: str, files: Sequence[str]) -> None:
     service = wiring.SERVICES[name](wiring.Wiring(conf))
     service.start()
     LOG.info("%s runs.", name)
+    notify_systemd("READY=1")
+    tell(ready=True)
     try:
         stop.wait()
     finally:
         LOG.info("%s stops.", name)
+        notify_systemd("STOPPING=1")
         service.stop()
+
+
+def notify_systemd(state: str) -> None:
+    """Tell systemd (``Type=notify``), if it started this process."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = f"\0{address[1:]}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.connect(address)
+        channel.sendall(state.encode())

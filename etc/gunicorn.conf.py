@@ -1,0 +1,19 @@
+"""gunicorn for one API: gunicorn --config gunicorn.conf.py micronova.wsgi:compute
+
+The address, the number of workers and whatever else differs between machines are options of the
+command line, which win over this file.
+"""
+
+bind = "127.0.0.1:8774"
+workers = 2
+worker_class = "gthread"
+threads = 16
+# Longer than the proxy in front keeps its connections, so that it never meets a closed one.
+keepalive = 75
+timeout = 60
+graceful_timeout = 30
+errorlog = "-"
+loglevel = "warning"
+# The request log is the services' own, with request ID, project and server.
+accesslog = None
+control_socket_disable = True

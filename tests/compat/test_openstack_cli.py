@@ -1,0 +1,187 @@
+"""The first session of a user with the unmodified `openstack` client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from tests.compat.conftest import Site
+
+OPENSTACK = Path(sys.executable).with_name("openstack")
+TIMEOUT_SECONDS = 180
+
+
+class Client:
+    """Runs `openstack` as a user does, and reads what it prints."""
+
+    def __init__(self, site: Site, user: str = "micronova") -> None:
+        self._environment = site.cloud.environment(user)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(OPENSTACK), *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+    def do(self, *words: str) -> str:
+        """Return what it prints; it must have worked."""
+        done = self.run(*words)
+        assert done.returncode == 0, f"openstack {' '.join(words)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def ask(self, *words: str) -> Any:
+        """Return what it prints as data."""
+        return json.loads(self.do(*words, "-f", "json"))
+
+    def names(self, *words: str) -> set[str]:
+        return {row["Name"] for row in self.ask(*words)}
+
+
+@pytest.fixture
+def client(site: Site) -> Client:
+    return Client(site)
+
+
+@pytest.fixture
+def keypair(client: Client, tmp_path: Path) -> Iterator[str]:
+    """A key pair made from a public key, as `ssh-keygen` writes it."""
+    key = ed25519.Ed25519PrivateKey.generate().public_key()
+    text = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    path = tmp_path / "id.pub"
+    path.write_bytes(text + b" me@here\n")
+    made = client.ask("keypair", "create", "--public-key", str(path), "k")
+    assert made["name"] == "k"
+    assert made["fingerprint"]
+    yield "k"
+    client.do("keypair", "delete", "k")
+
+
+def test_token(client: Client) -> None:
+    token = client.ask("token", "issue")
+    assert token["id"]
+    assert token["project_id"]
+
+
+def test_what_there_is(client: Client, site: Site) -> None:
+    flavors = {row["Name"]: row for row in client.ask("flavor", "list")}
+    assert {"m1.tiny", "m1.small", "m1.medium", "m1.large", "m1.xlarge"} <= set(flavors)
+    assert (flavors["m1.small"]["RAM"], flavors["m1.small"]["VCPUs"]) == (2048, 1)
+    assert client.names("image", "list") == site.images
+    assert "vmbr0" in client.names("network", "list")
+    hypervisors = client.ask("hypervisor", "list")
+    assert len(hypervisors) == site.hosts
+    assert {row["State"] for row in hypervisors} == {"up"}
+    services = client.ask("compute", "service", "list")
+    assert {row["Binary"] for row in services} == {
+        "nova-compute",
+        "nova-conductor",
+        "nova-scheduler",
+    }
+    assert {row["State"] for row in services} == {"up"}
+
+
+def test_life_of_a_server(
+    client: Client, site: Site, keypair: str, name: str, tmp_path: Path
+) -> None:
+    user_data = tmp_path / "f.yaml"
+    user_data.write_text("#cloud-config\npackages: [nginx]\n")
+    server = client.ask(
+        *("server", "create", "--flavor", site.flavor, "--image", site.image),
+        *("--network", "vmbr0", "--key-name", keypair, "--user-data", str(user_data)),
+        *("--wait", name),
+    )
+    assert server["status"] == "ACTIVE"
+    listed = {row["Name"]: row for row in client.ask("server", "list")}
+    assert listed[name]["Status"] == "ACTIVE"
+    assert listed[name]["Networks"]["vmbr0"][0].startswith("10.20.")
+    assert listed[name]["Image"] == site.image
+    assert listed[name]["Flavor"] == site.flavor
+    shown = client.ask("server", "show", name)
+    assert shown["id"] == server["id"]
+    assert shown["key_name"] == keypair
+    assert shown["OS-EXT-STS:power_state"] in (1, "Running")
+
+    power(client, name)
+    events(client, name)
+
+    client.do("server", "delete", "--wait", name)
+    assert name not in client.names("server", "list")
+    gone = client.run("server", "show", name)
+    assert gone.returncode == 1
+    assert f"No Server found for {name}" in gone.stderr
+
+
+def power(client: Client, name: str) -> None:
+    for action, status in (("stop", "SHUTOFF"), ("start", "ACTIVE")):
+        client.do("server", action, name)
+        wait(client, name, status)
+    client.do("server", "reboot", "--wait", name)
+    wait(client, name, "ACTIVE")
+
+
+def wait(client: Client, name: str, status: str) -> None:
+    """Ask until the server is at rest in the status; each question takes a second or two."""
+    for _ in range(60):
+        shown = client.ask("server", "show", name)
+        if shown["status"] == status and not shown["OS-EXT-STS:task_state"]:
+            return
+    raise AssertionError(f"{name} is {shown['status']}, not {status}")
+
+
+def events(client: Client, name: str) -> None:
+    """Every action is there, and the steps of the create."""
+    listed = client.ask("server", "event", "list", name)
+    actions = [row["Action"] for row in listed]
+    assert sorted(actions) == ["create", "reboot", "start", "stop"]
+    request = next(row["Request ID"] for row in listed if row["Action"] == "create")
+    shown = client.ask("server", "event", "show", name, request)
+    assert shown["action"] == "create"
+    assert shown["events"]
+    assert {event["result"] for event in shown["events"]} == {"Success"}
+
+
+def test_explain(client: Client, site: Site, name: str) -> None:
+    client.do(
+        *("server", "create", "--flavor", "m1.tiny", "--image", smallest(site)),
+        *("--nic", "auto" if not site.simulated else "net-id=vmbr0", "--wait", name),
+    )
+    story = client.do("micronova", "explain", name)
+    assert "create" in story
+    assert "ACTIVE" in story.upper()
+    client.do("server", "delete", "--wait", name)
+
+
+def smallest(site: Site) -> str:
+    return "cirros" if site.simulated else site.image
+
+
+def test_a_reader_may_look_and_no_more(site: Site, name: str) -> None:
+    reader = Client(site, "micronova-reader")
+    assert "m1.tiny" in reader.names("flavor", "list")
+    refused = reader.run(
+        *("server", "create", "--flavor", "m1.tiny", "--image", smallest(site)),
+        *("--network", "vmbr0", name),
+    )
+    assert refused.returncode == 1
+    assert "403" in refused.stderr
+
+
+def test_nothing_is_left(client: Client, site: Site) -> None:
+    assert client.ask("server", "list", "--all-projects") == []
+    quota = {row["Resource"]: row for row in client.ask("quota", "show", "--usage")}
+    assert quota["instances"]["In Use"] == 0
+    if site.simulated:
+        for cluster, held in site.cloud.held().items():
+            assert not any(held.values()), f"{cluster}: {held}"

@@ -1,0 +1,185 @@
+"""The embedded cloud for tests: `micronova up` as its own process, as a user starts it.
+
+with embedded_cloud(tmp_path, driver="null") as cloud:
+    cloud.connection().compute.servers()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import openstack.connection
+import requests
+
+from cli.embedded import leftovers
+from cli.embedded.child import ROOT, die_with_parent
+
+START_SECONDS = 180
+STOP_SECONDS = 60
+
+
+@dataclasses.dataclass
+class EmbeddedCloud:
+    """A running cloud; `output` is what it has printed."""
+
+    process: subprocess.Popen[str]
+    state_dir: Path
+    output: list[str]
+
+    @property
+    def clouds_yaml(self) -> Path:
+        """The file for OS_CLIENT_CONFIG_FILE."""
+        return self.state_dir / "clouds.yaml"
+
+    @property
+    def auth_url(self) -> str:
+        """The identity API."""
+        return str(self.config("micronova").auth["auth_url"])
+
+    @property
+    def base_url(self) -> str:
+        """What the APIs are below."""
+        line = next(one for one in self.output if "compute API" in one)
+        return line.split()[-1].removesuffix("/compute/v2.1")
+
+    @property
+    def simulator(self) -> Path:
+        """The simulator's folder."""
+        return self.state_dir / "simulator"
+
+    def config(self, name: str) -> Any:
+        """Return a cloud of clouds.yaml: micronova, -admin, -demo or -reader."""
+        return openstack.config.OpenStackConfig(
+            config_files=[str(self.clouds_yaml)], load_envvars=False
+        ).get_one(name)
+
+    def connection(self, name: str = "micronova-demo") -> Any:
+        """Return an openstacksdk connection."""
+        return openstack.connection.Connection(config=self.config(name))
+
+    def environment(self, name: str = "micronova") -> dict[str, str]:
+        """Return the environment of a client's shell."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}
+        return kept | {"OS_CLIENT_CONFIG_FILE": str(self.clouds_yaml), "OS_CLOUD": name}
+
+    def held(self) -> dict[str, leftovers.Held]:
+        """Return what the simulated clusters hold of servers."""
+        return leftovers.held(self.simulator)
+
+    def control(self, method: str, door: str, **body: Any) -> Any:
+        """Ask the simulator's control API, e.g. ``control("POST", "faults", action=…)``."""
+        endpoints = json.loads((self.simulator / "endpoints.json").read_text(encoding="utf-8"))
+        answer = requests.request(
+            method,
+            f"{endpoints[0]['url']}/_sim/{door}",
+            json=body or None,
+            verify=str(self.simulator / "ca.pem"),
+            timeout=30,
+        )
+        answer.raise_for_status()
+        return answer.json()
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(STOP_SECONDS)
+
+
+def command(state_dir: Path, **options: Any) -> list[str]:
+    """Return the command line of `micronova up`; `nodes=4` is `--nodes 4`, True a bare flag."""
+    words = [sys.executable, "-m", "micronova", "up", "--state-dir", str(state_dir)]
+    for name, value in ({"port": 0} | options).items():
+        words += [f"--{name.replace('_', '-')}"]
+        words += [] if value is True else [str(value)]
+    return words
+
+
+def run_to_end(state_dir: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `micronova up` with options that make it end by itself."""
+    return subprocess.run(
+        command(state_dir, **options),
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+        env=_environment(),
+        cwd=ROOT,
+    )
+
+
+@contextlib.contextmanager
+def embedded_cloud(state_dir: Path, **options: Any) -> Iterator[EmbeddedCloud]:
+    """Run the embedded cloud in `state_dir`, on free ports, until the block ends."""
+    process = subprocess.Popen(
+        command(state_dir, **options),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=_environment(),
+        cwd=ROOT,
+        # Signals of the terminal are for the tests.
+        start_new_session=True,
+        preexec_fn=die_with_parent,  # noqa: PLW1509
+    )
+    cloud = EmbeddedCloud(process, state_dir, [])
+    up = threading.Event()
+    reader = threading.Thread(target=_read, args=(cloud, up), daemon=True)
+    reader.start()
+    try:
+        assert up.wait(START_SECONDS), f"not up: {''.join(cloud.output)}"
+        assert process.poll() is None, f"ended: {''.join(cloud.output)}{_logs(state_dir)}"
+        yield cloud
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        reader.join()
+
+
+def _read(cloud: EmbeddedCloud, up: threading.Event) -> None:
+    assert cloud.process.stdout is not None
+    for line in cloud.process.stdout:
+        cloud.output.append(line)
+        if line.startswith("Ctrl-C stops the cloud"):
+            up.set()
+    up.set()
+
+
+def _logs(state_dir: Path) -> str:
+    tails = []
+    for path in sorted((state_dir / "log").glob("*.log")):
+        tails.append(f"\n--- {path.name}\n{path.read_text(errors='replace')[-3000:]}")
+    return "".join(tails)
+
+
+def _environment() -> Mapping[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+
+
+def eventually(check: Callable[[], Any], seconds: float = 60) -> Any:
+    """Return the first true answer of `check`; fail with its last one."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while True:
+        answer = check()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"never: {answer!r}"
+        pause.wait(0.1)

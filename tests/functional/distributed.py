@@ -1,0 +1,318 @@
+"""A cloud of many processes for tests, as `docs/deploy.md` describes it, on private servers.
+
+PostgreSQL (two databases, a role that only reads), RabbitMQ, memcached, Keystone, the simulator;
+two workers each of the compute and the placement API, two conductors, two schedulers, three
+agents. Every service is a process by name that a test may kill and start again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import openstack.connection
+import requests
+
+from cli.embedded import leftovers
+from cli.embedded.child import READY_FD, ROOT, Child, python
+from cli.embedded.settings import FLAVORS, SUBNETS, Sections, render
+from identity.clouds import service_credentials, write_client_files
+from identity.keystone import Keystone
+from identity.layout import REGION, Endpoint
+from identity.passwords import load_passwords
+from identity.private_file import write_private
+from tests.functional import backends
+from tests.functional.cloud import eventually
+
+NODES = ("pve1", "pve2", "pve3")
+START_SECONDS = 90
+SPEED = 100
+_APIS = {"compute": 2, "placement": 2, "image": 1, "network": 1}
+"""{API: gunicorn workers}."""
+
+_TYPES = {
+    "compute": ("nova", "/v2.1"),
+    "placement": ("placement", ""),
+    "image": ("glance", ""),
+    "network": ("neutron", ""),
+}
+
+
+@dataclasses.dataclass
+class DistributedCloud:
+    """The running cloud; `children` are its processes by name."""
+
+    folder: Path
+    postgres: backends.Postgres
+    transport_url: str
+    children: dict[str, Child]
+    ports: Mapping[str, int]
+
+    def connection(self, name: str = "micronova-demo") -> Any:
+        """Return an openstacksdk connection: micronova, -admin, -demo or -reader."""
+        config = openstack.config.OpenStackConfig(
+            config_files=[str(self.folder / "clouds.yaml")], load_envvars=False
+        )
+        return openstack.connection.Connection(config=config.get_one(name))
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Send a signal to a process, e.g. ``conductor-1``, ``compute-pve2``."""
+        self.children[name].signal(number)
+
+    def restart(self, name: str) -> None:
+        """Start a process again, after its end."""
+        child = self.children[name]
+        child.stop(0 if child.pid is None else 20)
+        child.start()
+        self.wait_started(name)
+
+    def wait_started(self, name: str) -> None:
+        """Return when the process takes requests."""
+        child = self.children[name]
+        if name not in self.ports:
+            for _ in child.messages(START_SECONDS):
+                pass
+            return
+        url = f"http://127.0.0.1:{self.ports[name]}/"
+        eventually(lambda: child.pid is None or _answers(url), START_SECONDS)
+        assert child.pid is not None, f"{name}: {child.log_path.read_text()[-3000:]}"
+
+    def held(self) -> dict[str, leftovers.Held]:
+        """Return what the simulated cluster holds of servers."""
+        return leftovers.held(self.folder / "simulator")
+
+    def logs(self) -> str:
+        """Return the end of every process's log."""
+        return "".join(
+            f"\n--- {path.name}\n{path.read_text(errors='replace')[-2000:]}"
+            for path in sorted((self.folder / "log").glob("*.log"))
+        )
+
+
+@contextlib.contextmanager
+def distributed_cloud(folder: Path) -> Iterator[DistributedCloud]:
+    """Run it in `folder` until the block ends; about half a minute to start."""
+    backends.require(
+        backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
+    )
+    with contextlib.ExitStack() as stack:
+        postgres = stack.enter_context(backends.postgres())
+        cache = stack.enter_context(backends.memcached())
+        bus = stack.enter_context(backends.rabbitmq())
+        ports = {name: backends.free_port() for name in _APIS}
+        databases = make_databases(postgres)
+        identity = stack.enter_context(_keystone(folder, ports))
+        simulator = Child(
+            "simulator",
+            python("simulator", *_simulator(folder)),
+            folder / "log" / "simulator.log",
+        )
+        stack.callback(simulator.stop)
+        simulator.start()
+        endpoint = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]
+        common = _common(folder, identity, ports, databases, bus, cache)
+        cloud = DistributedCloud(folder, postgres, bus, {}, ports)
+        for name, command, environment in _commands(folder, common, endpoint, ports):
+            cloud.children[name] = Child(
+                name, command, folder / "log" / f"{name}.log", extra_environment=environment
+            )
+        cloud.children["simulator"] = simulator
+        _upgrade(folder)
+        for name, child in cloud.children.items():
+            if name != "simulator":
+                stack.callback(child.stop)
+                child.start()
+        for name in cloud.children:
+            if name != "simulator":
+                cloud.wait_started(name)
+        eventually(lambda: _hosts_up(cloud) == len(NODES), START_SECONDS)
+        yield cloud
+
+
+@dataclasses.dataclass(frozen=True)
+class Databases:
+    """SQLAlchemy URLs."""
+
+    cloud: str
+    reader: str
+    placement: str
+
+
+def make_databases(postgres: backends.Postgres) -> Databases:
+    """Make both databases, their owners, and a role that may read the cloud database."""
+    words = {name: secrets.token_hex(12) for name in ("micronova", "micronova_api", "placement")}
+    postgres.execute(*(f"CREATE ROLE {n} LOGIN PASSWORD '{word}'" for n, word in words.items()))
+    postgres.execute(
+        "CREATE DATABASE micronova OWNER micronova", "CREATE DATABASE placement OWNER placement"
+    )
+    return Databases(
+        cloud=postgres.url("micronova", "micronova", words["micronova"]),
+        reader=postgres.url("micronova", "micronova_api", words["micronova_api"]),
+        placement=postgres.url("placement", "placement", words["placement"]),
+    )
+
+
+@contextlib.contextmanager
+def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]]:
+    """Run Keystone with the APIs in its catalog; gives the services' login options."""
+    server = Keystone(folder, port=0)
+    server.listen()
+    try:
+        passwords = load_passwords(folder)
+        endpoints = [Endpoint("identity", "keystone", server.auth_url)]
+        endpoints += [
+            Endpoint(kind, name, f"http://127.0.0.1:{ports[kind]}{path}")
+            for kind, (name, path) in _TYPES.items()
+        ]
+        server.prepare(endpoints, passwords, lambda step: None)
+        server.start()
+        server.wait_ready(START_SECONDS)
+        write_client_files(folder, server.auth_url, passwords)
+        yield service_credentials(server.auth_url, passwords)
+    finally:
+        server.stop()
+
+
+def _simulator(folder: Path) -> list[str]:
+    return [
+        *("--state-dir", str(folder / "simulator"), "--tls", "--port", "0"),
+        *("--nodes", str(len(NODES)), "--speed", str(SPEED), "--ready-fd", READY_FD),
+    ]
+
+
+def _common(
+    folder: Path,
+    credentials: Mapping[str, str],
+    ports: Mapping[str, int],
+    databases: Databases,
+    bus: str,
+    cache: str,
+) -> Path:
+    """Write the files that services share, each with the databases it may see; return the one
+    without any."""
+    shared: Sections = {
+        "DEFAULT": {"transport_url": bus},
+        "keystone_authtoken": {
+            **credentials,
+            "www_authenticate_uri": credentials["auth_url"],
+            "memcached_servers": cache,
+            "service_token_roles": "service",
+            "service_token_roles_required": "true",
+        },
+        "placement": {
+            **credentials,
+            "region_name": REGION,
+            "endpoint_override": f"http://127.0.0.1:{ports['placement']}",
+        },
+        "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
+    }
+    path = folder / "micronova.conf"
+    write_private(path, render(shared))
+    owners: dict[str, Sections] = {
+        "conductor": {
+            "database": {"connection": databases.cloud},
+            "networks": {"subnets": ",".join(SUBNETS)},
+            "seed": {"flavors": ",".join(FLAVORS)},
+        },
+        "api": {"database": {"reader_connection": databases.reader}},
+        "placement": {"placement_database": {"connection": databases.placement}},
+    }
+    for name, sections in owners.items():
+        write_private(folder / f"{name}.conf", render(sections))
+    return path
+
+
+def _commands(
+    folder: Path, common: Path, endpoint: Mapping[str, Any], ports: Mapping[str, int]
+) -> Iterator[tuple[str, list[str], dict[str, str]]]:
+    """Yield name, command and environment of every process of ours."""
+    for name, workers in _APIS.items():
+        own = folder / ("placement.conf" if name == "placement" else "api.conf")
+        command = [
+            *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{name}"),
+            *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
+            *("--bind", f"127.0.0.1:{ports[name]}", "--workers", str(workers)),
+        ]
+        yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}"}
+    for kind in ("conductor", "scheduler"):
+        for number in (1, 2):
+            name = f"{kind}-{number}"
+            own = folder / f"{name}.conf"
+            write_private(own, render({kind: {"name": name}}))
+            files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
+            yield name, _service(kind, *files), {}
+    for node in NODES:
+        own = folder / f"compute-{node}.conf"
+        write_private(own, render(_agent(folder, endpoint, node)))
+        yield f"compute-{node}", _service("compute", common, own), {}
+
+
+def _service(kind: str, *files: Path) -> list[str]:
+    command = [sys.executable, "-m", "micronova", "service", kind]
+    for path in files:
+        command += ["--config-file", str(path)]
+    return command
+
+
+def _agent(folder: Path, endpoint: Mapping[str, Any], node: str) -> Sections:
+    simulator = folder / "simulator"
+    return {
+        "compute": {"worker": f"agent-{node}"},
+        "proxmox": {"clusters": endpoint["cluster"]},
+        f"proxmox:{endpoint['cluster']}": {
+            "endpoints": endpoint["url"],
+            "token_file": str(token_file(simulator)),
+            "ca_file": str(simulator / "ca.pem"),
+            "hosts": node,
+        },
+    }
+
+
+def token_file(simulator: Path) -> Path:
+    """Write the agents' token as their configuration wants it, and return the file."""
+    import json
+
+    token = json.loads((simulator / "token.json").read_text(encoding="utf-8"))
+    path = simulator / "agent-token"
+    write_private(path, f"{token['tokenid']}={token['secret']}\n")
+    return path
+
+
+def _upgrade(folder: Path) -> None:
+    """Run `micronova db upgrade`, as an operator does."""
+    import subprocess
+
+    for words in (
+        ["--config-file", str(folder / "conductor.conf"), "--reader-role", "micronova_api"],
+        ["--config-file", str(folder / "placement.conf")],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "micronova", "db", "upgrade", *words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def _hosts_up(cloud: DistributedCloud) -> int:
+    for child in cloud.children.values():
+        assert child.pid is not None, f"{child.name} ended: {cloud.logs()}"
+    found = cloud.connection("micronova-admin").compute.hypervisors(details=True)
+    return sum(one.state == "up" for one in found)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).status_code < 500
+    except requests.ConnectionError:
+        return False

@@ -90,7 +90,7 @@ def _answer(req: falcon.Request, resp: falcon.Response, code: int, message: str)
     accept = req.get_header("Accept")
     if accept and req.client_prefers(("text/html", "application/json")) == "text/html":
         resp.content_type = "text/html; charset=UTF-8"
-        resp.text = _HTML.format(status=status, message=html.escape(message))
+        resp.text = _HTML.format(status=status, message=html.escape(message, quote=False))
     else:
         resp.content_type = "application/json; charset=UTF-8"
         resp.data = orjson.dumps({"message": message, "code": status, "title": title})
@@ -99,4 +99,4 @@ def _answer(req: falcon.Request, resp: falcon.Response, code: int, message: str)
 def read_only(image_id: str | None = None) -> NoReturn:
     """Refuse a change, as Glance does where its policy forbids one: raises Forbidden."""
     subject = f"Image {image_id} is" if image_id else "Images are"
-    raise Forbidden(f"{subject} read-only here: they follow the clusters' import storages.")
+    raise Forbidden(f"{subject} read-only here: what there is, the import storages hold.")

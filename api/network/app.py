@@ -27,6 +27,7 @@ _EMPTY = {
     "security-group-rules": "security_group_rules",
     "floatingips": "floatingips",
     "routers": "routers",
+    "service-providers": "service_providers",
 }
 
 

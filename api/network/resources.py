@@ -200,4 +200,4 @@ class Quota:
         if what not in {"", "default"}:
             raise NotFound
         self._policy.check(context(req), "get_quota", {"project_id": project_id})
-        send_json(resp, {"quota": dict(_LIMITS)})
+        send_json(resp, {"quota": {"project_id": project_id, **_LIMITS}})

@@ -31,8 +31,8 @@ OWN = SHARED | {"project_id": "p"}
         (["service"], "get_port", SHARED, True),
         (["admin"], "get_port", SHARED, True),
         (["reader"], "get_port:binding:host_id", OWN, False),
-        (["manager"], "get_quota", OWN, True),
-        (["member", "reader"], "get_quota", OWN, False),
+        (["reader"], "get_quota", OWN, True),
+        (["reader"], "get_quota", SHARED, False),
     ],
 )
 def test_rules(roles: list[str], rule: str, target: dict[str, Any], allowed: bool) -> None:

@@ -22,9 +22,9 @@ from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
-from simulator.faults import Fault
 from simulator.params import validate
 from simulator.routes import AUTHENTICATED, WORLD, Route, Router
+from simulator.strikes import after, before
 from simulator.upload import read_multipart
 
 PREFIX = "/api2/json"
@@ -33,6 +33,7 @@ PROXY_TIMEOUT_SECONDS = 30.0
 UNREACHABLE_SECONDS = 1.5
 MAX_BODY = 512 * 1024
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE"})
+_INDEX = [{"subdir": one} for one in ("version", "cluster", "nodes", "storage", "access", "pools")]
 
 
 @dataclass
@@ -157,17 +158,9 @@ class Api:
         found = self._router.find(method, path)
         if found is not None and found[0].modern and not cluster.version.ha_rules:
             found = None
-        open_to_all = found is not None and found[0].permission == WORLD
-        try:
-            who = Identity("") if open_to_all else authenticate(cluster, request)
-        except PveError:
-            yield Sleep(AUTH_DELAY_SECONDS)
-            raise
+        who = yield from _identify(cluster, request, found is not None and found[0].world)
         if path == "/" and method == "GET":
-            return [
-                {"subdir": one}
-                for one in ("version", "cluster", "nodes", "storage", "access", "pools")
-            ]
+            return _INDEX
         if found is None:
             raise not_implemented(method, path)
         route, named = found
@@ -203,6 +196,15 @@ def failure(error: PveError) -> Response:
     if error.errors is not None:
         body["errors"] = dict(error.errors)
     return Response(error.status, error.reason, orjson.dumps(body))
+
+
+def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
+    """Who asks; a refusal takes its time."""
+    try:
+        return Identity("") if world else authenticate(cluster, request)
+    except PveError:
+        yield Sleep(AUTH_DELAY_SECONDS)
+        raise
 
 
 def authenticate(cluster: Cluster, request: Request) -> Identity:
@@ -259,41 +261,6 @@ def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:
     if route.protected and target.daemon == "hung":
         yield Sleep(PROXY_TIMEOUT_SECONDS)
         raise PveError("Connection timed out", 596, body=False)
-
-
-def before(fault: Fault) -> Work:
-    """A fault that strikes before anything is done."""
-    if fault.action == "fail":
-        text = fault.text or "simulated failure"
-        raise PveError(text, fault.status, body=fault.status not in (401, 595, 596))
-    if fault.action == "drop":
-        raise Dropped
-    if fault.action == "slow":
-        yield Sleep(fault.seconds)
-    if fault.action == "hang":
-        yield Sleep(fault.seconds or PROXY_TIMEOUT_SECONDS)
-        raise PveError("Connection timed out", 596, body=False)
-
-
-def after(fault: Fault, call: Call) -> Work:
-    """A fault that strikes when everything is done, or in the task that was started."""
-    if fault.action in ("task-fail", "task-kill"):
-        for upid in call.started:
-            work = _strike(call.cluster, fault, upid)
-            call.cluster.engine.spawn(Process(work, call.cluster.turn))
-    if fault.action == "lose-answer":
-        yield Sleep(fault.seconds)
-        if fault.how == "drop":
-            raise Dropped
-        raise PveError("Connection timed out", 596, body=False)
-
-
-def _strike(cluster: Cluster, fault: Fault, upid: str) -> Work:
-    yield Sleep(fault.seconds)
-    if fault.action == "task-kill":
-        cluster.tasks.kill(upid)
-    else:
-        cluster.tasks.fail(upid, fault.text or "simulated task failure")
 
 
 def now_header() -> str:

@@ -6,6 +6,7 @@ task's exit status. That is why a single class serves both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 
@@ -31,7 +32,7 @@ class PveError(Exception):
     @property
     def reason(self) -> str:
         """The text as it stands in the HTTP reason phrase: one line."""
-        return " ".join(self.text.split("\n")).strip()
+        return re.sub(r"[\r\n\0]+", " ", self.text).strip()
 
 
 class Interrupted(PveError):

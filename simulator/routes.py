@@ -65,6 +65,11 @@ class Route:
     token: bool = True
     modern: bool = False
 
+    @property
+    def world(self) -> bool:
+        """Tell whether anybody may call, logged in or not."""
+        return self.permission == WORLD
+
 
 def _schema(params: Mapping[str, Param], *, vm: bool = False) -> Schema:
     return Schema(params, vm)

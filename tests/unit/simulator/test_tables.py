@@ -145,3 +145,7 @@ def test_a_volume_id_may_hold_slashes_and_routes_are_found() -> None:
     assert found[1]["volume"] == "local:100/vm-100-disk-0.raw"
     assert router.find("GET", "/foo/bar") is None
     assert router.find("POST", "/nodes/pve1/qemu/100/importdisk") is None
+
+
+def test_a_reason_phrase_is_one_line() -> None:
+    assert PveError("one\r\nSet-Cookie: two\n").reason == "one Set-Cookie: two"

@@ -1,0 +1,81 @@
+"""Writes ``docs/states.md`` from the table of actions: ``python -m common.states_document``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from common.failures import RULES
+from common.states import ACTIONS, Action, TaskState, VmState
+
+_HEAD = """\
+# States, actions and failures
+
+Made by `tox -e genstates` from `common/states.py` and `common/failures.py`; not to be edited.
+
+What a server *is* (vm_state) and what is being *done* to it (task_state) are two things. An action
+starts from certain states, walks its task_states, and ends in one vm_state or another.
+"""
+
+
+def _names(states: Iterable[VmState | TaskState | None] | None) -> str:
+    if states is None:
+        return "any"
+    return ", ".join(sorted("none" if state is None else str(state) for state in states)) or "new"
+
+
+def _row(action: Action) -> str:
+    cells = (
+        action.name,
+        _names(action.vm_states),
+        _names(action.task_states),
+        " → ".join(action.walk),
+        action.done,
+        action.failed or "as before",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _begins(action: Action) -> list[VmState]:
+    if action.vm_states is None:
+        return [state for state in VmState if state != VmState.DELETED]
+    return sorted(action.vm_states) or [VmState.BUILDING]
+
+
+def _arrows() -> Iterable[str]:
+    for action in ACTIONS.values():
+        for begin in _begins(action):
+            yield f"    {begin} --> {action.done}: {action.name}"
+            if action.failed not in {None, begin}:
+                yield f"    {begin} --> {action.failed}: {action.name} failed"
+
+
+def document() -> str:
+    """The page, as Markdown with a Mermaid picture."""
+    lines = [
+        _HEAD,
+        "| action | from vm_state | from task_state | walks | ends in | failed |",
+        "|---|---|---|---|---|---|",
+        *(_row(action) for action in ACTIONS.values()),
+        "",
+        "```mermaid",
+        "stateDiagram-v2",
+        "    [*] --> building",
+        *dict.fromkeys(_arrows()),
+        "    deleted --> [*]",
+        "```",
+        "",
+        "## What is done about a failure",
+        "",
+        "| category | verdict | the owner reads | the operator reads |",
+        "|---|---|---|---|",
+        *(
+            f"| {category} | {rule.verdict} | {rule.user} | {rule.operator} |"
+            for category, rule in RULES.items()
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

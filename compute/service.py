@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import oslo_messaging
@@ -80,8 +81,11 @@ class ComputeService:
         self._heart.stop()
         for observer in self._observers:
             observer.stop()
-        for server in self._servers:
-            server.stop()
+        stopping = [threading.Thread(target=server.stop) for server in self._servers]
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join()
         if not self._manager.pool.stop(self._stop_seconds):
             LOG.warning("Operations did not end within %d s.", self._stop_seconds)
         self._reporter.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from oslo_config import cfg
 
 from compute.hypervisor.port import Observation, Work
@@ -23,6 +25,7 @@ class ProxmoxHypervisor:
             self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
         )
         self._templates = Templates(self.shared)
+        self._one_look = threading.Lock()
 
     @property
     def cluster(self) -> str:
@@ -31,8 +34,9 @@ class ProxmoxHypervisor:
 
     def observe(self) -> Observation:
         """Two bulk calls, and what of the slower facts is due."""
-        snapshot = self._surveyor.survey()
-        self.shared.snapshot = snapshot
+        with self._one_look:
+            snapshot = self._surveyor.survey()
+            self.shared.snapshot = snapshot
         return facts.observation(self._conf, self._settings, snapshot)
 
     def machine(self, work: Work) -> ProxmoxMachine:

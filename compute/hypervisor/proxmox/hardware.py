@@ -43,10 +43,10 @@ def parameters(
 def net(nic: Nic) -> str:
     """One network interface."""
     parts = [f"virtio={nic.mac.upper()}", f"bridge={nic.bridge}"]
-    if nic.vlan is not None:
-        parts.append(f"tag={nic.vlan}")
     if nic.mtu is not None:
         parts.append(f"mtu={nic.mtu}")
+    if nic.vlan is not None:
+        parts.append(f"tag={nic.vlan}")
     return ",".join(parts)
 
 

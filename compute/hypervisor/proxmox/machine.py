@@ -13,7 +13,7 @@ from compute.hypervisor.proxmox.disks import Way
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.templates import TakenError, Templates
 from compute.hypervisor.proxmox.view import Storage, chosen
-from compute.hypervisor.proxmox.vm import Config, Vm
+from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
 
 
 class ProxmoxMachine:
@@ -94,7 +94,7 @@ class ProxmoxMachine:
         self._absent = False
         config = None if self._clear else self._see()
         if config is None:
-            self._make(build, storage)
+            self._have(build, storage)
             config = self._see()
         if config is None:
             raise HypervisorError(
@@ -184,10 +184,11 @@ class ProxmoxMachine:
         config = self._vm.locate()
         if config is None:
             return None
-        if not self._vm.is_ours(config):
+        try:
+            return self._vm.ours(config)
+        except ForeignError:
             self._foreign = True
-            self._vm.fence(config)
-        return self._vm.unlocked(config)
+            raise
 
     def _require_no_volumes(self) -> None:
         found = volumes.of_vm(self._vm)
@@ -202,6 +203,18 @@ class ProxmoxMachine:
             remedy=f"as root on {self._vm.node}: pvesm free {found[0].volid}",
         )
 
+    def _have(self, build: Build, storage: Storage) -> None:
+        try:
+            self._make(build, storage)
+        except ApiError as error:
+            if not error.no_config or self._way is Way.IMPORT_FROM or build.template is None:
+                raise
+            # Somebody removed the template since it was last seen: it is made anew, once.
+            self._templates.forget(build.template)
+            self._work.tell(template=f"{build.template.vmid} was gone")
+            self.ensure_image(build)
+            self._make(build, storage)
+
     def _make(self, build: Build, storage: Storage) -> None:
         call = self._clone if self._way is not Way.IMPORT_FROM else self._import
         key = self._shared.storage_key(self._vm.node, storage.name)
@@ -213,14 +226,9 @@ class ProxmoxMachine:
                     look_first=False,
                 )
         except ApiError as error:
-            if error.no_config and build.template is not None:
-                self._templates.forget(build.template)
-            if error.id_taken:
-                # Whose it is decides: ours is gone on with, another's is never adopted.
-                if self._see() is None:
-                    raise
-                return
-            raise
+            # Whose it is decides: ours is gone on with, another's is never adopted.
+            if not error.id_taken or self._see() is None:
+                raise
 
     def _clone(self, build: Build, storage: Storage) -> Any:
         template: Template = build.template  # type: ignore[assignment]  # the way says so

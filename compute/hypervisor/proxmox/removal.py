@@ -26,8 +26,7 @@ def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
     known: frozenset[str] = frozenset()
     config = vm.locate()
     if config is not None:
-        vm.fence(config)
-        config = vm.unlocked(config)
+        config = vm.ours(config)
     if config is not None:
         known = disks.volumes(config, vm.vmid)
         _destroy(vm, config)

@@ -14,7 +14,7 @@ from compute.hypervisor.proxmox import disks, hardware, removal
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.ownership import template_mark
-from compute.hypervisor.proxmox.vm import Config, Vm
+from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
 
 _CHECK_SECONDS = 0.5
 
@@ -85,10 +85,10 @@ class Templates:
         config = vm.locate()
         if config is None:
             return None
-        if not vm.is_ours(config):
-            raise TakenError(str(vm))
         try:
-            return vm.unlocked(config)
+            return vm.ours(config)
+        except ForeignError as error:
+            raise TakenError(str(vm)) from error
         except HypervisorError as error:
             raise HypervisorError(
                 Category.TEMPLATE_LOCKED, error.message, left=error.left, remedy=error.remedy

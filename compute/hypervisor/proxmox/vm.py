@@ -26,6 +26,10 @@ LOCK_SECONDS = (1.0, 3.0, 6.0)
 _MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
+class ForeignError(HypervisorError):
+    """The VMID is in the hands of somebody else."""
+
+
 class Vm:
     """A VM by VMID, wherever in the cluster it is, and the mark that makes it ours."""
 
@@ -84,21 +88,24 @@ class Vm:
 
     # --- the fence
 
-    def is_ours(self, config: Config) -> bool:
-        """Whether the VM is provably ours: by its marks, or as a shell by its maker's task."""
-        found = ownership.owner(config, self.mark)
-        if found is Owner.UNMARKED:
-            return self._maker(str(config["lock"])) is not None
-        return found is Owner.OURS
+    def ours(self, config: Config) -> Config | None:
+        """The configuration once it is provably ours and no lock is held; None: it went.
 
-    def fence(self, config: Config) -> None:
-        """Raise storage_conflict unless the VM is provably ours."""
-        if not self.is_ours(config):
-            raise HypervisorError(
+        Raises ForeignError when the marks name another owner, and what ``unlocked`` raises. A
+        shell without marks is waited for: its task writes them, or leaves it to root.
+        """
+        settled: Config | None = config
+        if ownership.owner(config, self.mark) is Owner.UNMARKED:
+            settled = self.unlocked(config)
+        if settled is None:
+            return None
+        if ownership.owner(settled, self.mark) is not Owner.OURS:
+            raise ForeignError(
                 Category.STORAGE_CONFLICT,
                 f"{self} is not ours: its marks name another owner. It was not touched.",
                 left=(f"{self}: not ours, not touched",),
             )
+        return self.unlocked(settled)
 
     def unlocked(self, config: Config | None) -> Config | None:
         """The configuration once no lock is held, waiting for the live task that holds one.
@@ -123,9 +130,10 @@ class Vm:
         return config
 
     def _stuck(self, lock: str) -> HypervisorError:
+        made = "" if self._maker(lock) else " No task of this token is known to have made it."
         return HypervisorError(
             Category.LOCK,
-            f"{self} carries the lock '{lock}' and no task is running that could hold it.",
+            f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
             left=(f"{self}: locked ({lock})",),
             remedy=f"as root on {self.node}: qm unlock {self.vmid} && "
             f"qm destroy {self.vmid} --purge",
@@ -141,7 +149,10 @@ class Vm:
         return mine
 
     def _maker(self, lock: str) -> Upid | None:
+        """The task of our token that left a shell with this lock, if there is one on record."""
         kind = _MAKERS.get(lock)
+        if kind is None:
+            return None
         me = self.shared.settings.token.id
         if kind == "qmcreate":
             made = self.shared.tasks.of_vm(self.node, self.vmid, kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from cli import columns
@@ -48,6 +49,22 @@ _GONE_IN_2_88 = (
 )
 
 
+_UPTIME = re.compile(
+    r"\s*(?P<host_time>.+)\sup\s+(?P<uptime>.+),\s+(?P<users>.+)\susers?,"
+    r"\s+load average:\s(?P<load_average>.+)"
+)
+
+
+def uptime_shown(text: str) -> dict[str, str]:
+    """Return the parts of what ``uptime`` prints; nothing where it isn't that.
+
+    >>> uptime_shown("17:37:14 up  2:33,  3 users,  load average: 0.33, 0.36, 0.34")["users"]
+    '3'
+    """
+    found = _UPTIME.match(text)
+    return found.groupdict() if found else {}
+
+
 class ListHypervisors(Lister):
     """List hypervisors."""
 
@@ -78,11 +95,28 @@ class ShowHypervisor(ShowOne):
         found = compute.find_hypervisor(
             parsed_args.hypervisor, ignore_missing=False, details=False
         )
-        values = compute.get_hypervisor(found.id).to_dict()
+        values = compute.get_hypervisor(found.id).to_dict(headers=False)
         service = values.pop("service_details", None) or {}
         values |= {"service_id": service.get("id"), "service_host": service.get("host")}
+        values["aggregates"] = [
+            group.name for group in compute.aggregates() if service.get("host") in group.hosts
+        ]
+        values |= uptime_shown(values.pop("uptime", None) or self._uptime(found.id))
         hidden = ("servers", *(_GONE_IN_2_88 if self.cloud.supports("2.88") else ()))
         return shown(values, _RENAMED, hidden, {"cpu_info": columns.Pairs})
+
+    def _uptime(self, hypervisor_id: str) -> str:
+        """Return what older microversions tell by a call of its own, if the driver knows."""
+        from openstack import exceptions
+
+        if self.cloud.supports("2.88"):
+            return ""
+        try:
+            return self.cloud.compute.get_hypervisor_uptime(hypervisor_id)["uptime"] or ""
+        except exceptions.HttpException as error:
+            if error.status_code in (404, 501):
+                return ""
+            raise
 
 
 class ShowHypervisorStats(ShowOne):

@@ -55,7 +55,7 @@ class ShowKeypair(_OfUser, ShowOne):
         if parsed_args.public_key:
             self.app.stdout.write(keypair.public_key.rstrip("\n") + "\n")
             return (), ()
-        return shown(keypair.to_dict(), {}, ("links", "public_key", "private_key"))
+        return shown(keypair.to_dict(headers=False), {}, ("links", "public_key"))
 
 
 class CreateKeypair(_OfUser, ShowOne):

@@ -114,7 +114,9 @@ class ShowNetwork(ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the network."""
         network = self.cloud.network.find_network(parsed_args.network, ignore_missing=False)
-        return columns.shown(network.to_dict(), _NETWORK_RENAMED, ("tenant_id",), _NETWORK_CELLS)
+        return columns.shown(
+            network.to_dict(headers=False), _NETWORK_RENAMED, ("tenant_id",), _NETWORK_CELLS
+        )
 
 
 class ListSubnets(Lister):

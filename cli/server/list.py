@@ -21,6 +21,12 @@ _LONG = (
     Column("Host", "hypervisor_hostname", columns.Blank),
     Column("Properties", "metadata", columns.Pairs),
 )
+_HOST_STATUS = Column("Host Status", "host_status")
+#: with --long, from these microversions on
+_SINCE = (
+    ("2.96", Column("Pinned Availability Zone", "pinned_availability_zone")),
+    ("2.100", Column("Scheduler Hints", "scheduler_hints", columns.ListedPairs)),
+)
 _PROJECT = Column("Project ID", "project_id")
 #: what ``-c`` may name though the table doesn't show it
 _BY_NAME = {
@@ -145,7 +151,17 @@ class ListServers(Lister):
         ids = {(server.image or {}).get("id") for server in servers} - {None, ""}
         images = self._image_names(ids, parsed_args.name_lookup_one_by_one) if named else {}
         chosen = wanted_columns(parsed_args.long, everybody, named, parsed_args.columns)
+        if parsed_args.long:
+            chosen = self._with_later(chosen)
+            if any(server.host_status is not None for server in servers):
+                chosen += (_HOST_STATUS,)
         return table(chosen, (Row(server, images) for server in servers))
+
+    def _with_later(self, chosen: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Return the columns with those of later microversions, before the project's."""
+        later = [column for version, column in _SINCE if self.cloud.supports(version)]
+        place = chosen.index(_LONG[-1]) + 1
+        return (*chosen[:place], *later, *chosen[place:])
 
     def _query(self, parsed_args: argparse.Namespace, everybody: bool) -> dict[str, Any]:
         compute = self.cloud.compute

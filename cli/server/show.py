@@ -85,7 +85,7 @@ def server_shown(
     if flavor.get("original_name") is None:
         values["flavor"] = flavor.get("id") or ""
     else:
-        values["flavor"] = columns.Pairs({k: v for k, v in flavor.items() if k != "location"})
+        values["flavor"] = columns.Pairs(flavor)
     values["attached_volumes"] = [
         {k: v for k, v in volume.items() if v is not None and k != "location"}
         for volume in server.get("attached_volumes") or ()

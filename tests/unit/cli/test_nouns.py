@@ -168,7 +168,7 @@ def test_keypairs_listed_shown_deleted() -> None:
     connection = FakeConnection(compute, identity=identity)
     assert rows(connection, "keypair", "list", "--user", "bob")[0]["Fingerprint"] == "aa"
     assert compute.called("keypairs")[0][1] == {"user_id": "u9"}
-    assert "private_key" not in rows(connection, "keypair", "show", "k")
+    assert "public_key" not in rows(connection, "keypair", "show", "k")
     only = run(connection, "keypair", "show", "k", "--public-key").out
     assert only.startswith("ssh-rsa AAAA me\n")
     assert run(connection, "keypair", "delete", "k").code == 0
@@ -248,7 +248,15 @@ def test_compute_services() -> None:
 def test_hypervisors(newest: str, numbers: bool) -> None:
     node = a_hypervisor()
     compute = FakeProxy(
-        newest, hypervisors=[node], find_hypervisor=node, get_hypervisor=lambda _: node
+        newest,
+        hypervisors=[node],
+        find_hypervisor=node,
+        get_hypervisor=lambda _: node,
+        get_hypervisor_uptime={"uptime": " 17:37 up  2:33,  3 users,  load average: 0.3, 0.3, 1"},
+        aggregates=[
+            SimpleNamespace(name="ssd", hosts=["pve1"]),
+            SimpleNamespace(name="hdd", hosts=["pve2"]),
+        ],
     )
     connection = FakeConnection(compute)
     [row] = rows(connection, "hypervisor", "list", "--long")
@@ -256,6 +264,8 @@ def test_hypervisors(newest: str, numbers: bool) -> None:
     shown = rows(connection, "hypervisor", "show", "pve1")
     assert shown["service_host"] == "pve1"
     assert ("vcpus" in shown) is numbers
+    assert shown["aggregates"] == ["ssd"]
+    assert shown.get("load_average") == ("0.3, 0.3, 1" if numbers else None)
 
 
 def test_zones() -> None:

@@ -1,7 +1,8 @@
 """Keystone's WSGI application, loaded by gunicorn in Keystone's own process.
 
 Keystone reads `sys.argv` as its own command line when it is imported; gunicorn's arguments
-there would end the worker, so they are removed first.
+there would end the worker, so they are removed first. It loads its policy at the first request;
+others that come meanwhile would be refused by the part that is there, so it is loaded here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import sys
 
 sys.argv[1:] = []
 
+from keystone.common.rbac_enforcer.enforcer import RBACEnforcer  # noqa: E402
 from keystone.wsgi.api import application  # noqa: E402
+
+RBACEnforcer()._enforcer.load_rules()
 
 __all__ = ["application"]

@@ -118,8 +118,10 @@ def sections(
         "compute": {"worker": "embedded", "driver": settings.driver},
         "seed": {"flavors": ",".join(FLAVORS)},
     }
-    if settings.simulated or settings.driver == "null":
-        made["networks"] = {"subnets": ",".join(SUBNETS)}
+    if not settings.proxmox:
+        # Hosts without a hypervisor have the first bridge only.
+        subnets = SUBNETS if settings.simulated else SUBNETS[:1]
+        made["networks"] = {"subnets": ",".join(subnets)}
     for section, values in driver.items():
         made.setdefault(section, {}).update(values)
     return made

@@ -215,11 +215,15 @@ class CreateServer(ShowOne):
             optional["user_data"] = _encoded(parsed_args.user_data)
         if parsed_args.security_groups:
             optional["security_groups"] = [{"name": n} for n in parsed_args.security_groups]
+        nics = parsed_args.nics
+        if nics is None and self.cloud.supports("2.37"):
+            nics = ["auto"]  # the API wants to be told since then
+        if nics is not None:
+            optional["networks"] = self._networks(nics)
         return {
             "name": parsed_args.server_name,
             "flavor_id": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
             "image_id": self.cloud.image.find_image(parsed_args.image, ignore_missing=False).id,
-            "networks": self._networks(parsed_args.nics or ["auto"]),
             "min_count": parsed_args.min,
             "max_count": parsed_args.max,
             **optional,

@@ -98,12 +98,20 @@ class ShowHypervisor(ShowOne):
         values = compute.get_hypervisor(found.id).to_dict(headers=False)
         service = values.pop("service_details", None) or {}
         values |= {"service_id": service.get("id"), "service_host": service.get("host")}
-        values["aggregates"] = [
-            group.name for group in compute.aggregates() if service.get("host") in group.hosts
-        ]
+        values["aggregates"] = self._aggregates(service.get("host"))
         values |= uptime_shown(values.pop("uptime", None) or self._uptime(found.id))
         hidden = ("servers", *(_GONE_IN_2_88 if self.cloud.supports("2.88") else ()))
         return shown(values, _RENAMED, hidden, {"cpu_info": columns.Pairs})
+
+    def _aggregates(self, host: str | None) -> list[str]:
+        """Return the host's aggregates; none where the API has no such thing."""
+        from openstack import exceptions
+
+        try:
+            groups = list(self.cloud.compute.aggregates())
+        except exceptions.NotFoundException:
+            return []
+        return [group.name for group in groups if host in group.hosts]
 
     def _uptime(self, hypervisor_id: str) -> str:
         """Return what older microversions tell by a call of its own, if the driver knows."""

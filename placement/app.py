@@ -27,19 +27,21 @@ Protect = Callable[..., Any]
 SERVICE_TYPE = "placement"
 
 
-def make_app(conf: cfg.ConfigOpts, protect: Protect | None = None) -> WSGIApplication:
+def make_app(
+    conf: cfg.ConfigOpts, protect: Protect | None = None, services: Services | None = None
+) -> WSGIApplication:
     """Return the service that `conf` configures, behind the token check.
 
     The database is not touched before the first request; `placement.db.migrate.upgrade` must
-    have made it. `protect(app, anonymous=…)` replaces the token check of common.auth. Raises
-    ConfigurationError without a database connection.
+    have made it. `protect(app, anonymous=…)` replaces the token check of common.auth; `services`
+    are made of `conf` unless given. Raises ConfigurationError without a database connection.
     """
     app = falcon.App()
     # An answer without a body has no type.
     app.resp_options.default_media_type = None  # type: ignore[assignment]
     app.add_middleware(answers.MicroversionMiddleware())
     app.add_middleware(ContextMiddleware())
-    services = make_services(conf)
+    services = services or make_services(conf)
     for path, resource in ROUTES.items():
         app.add_route(path, resource(services))
     answers.add_error_handlers(app)

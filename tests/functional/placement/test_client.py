@@ -1,0 +1,151 @@
+"""The client that the other services use, over HTTP."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from common import context
+from common.errors import (
+    Conflict,
+    Forbidden,
+    GenerationConflict,
+    Invalid,
+    NotFound,
+    Unavailable,
+)
+from placement.client import PlacementClient
+from placement.messages import Allocations, Usage
+from tests.functional.placement.builders import a_uuid
+from tests.functional.placement.conftest import client_at
+
+pytestmark = pytest.mark.timeout(120)
+INVENTORY = {"VCPU": {"total": 4}, "MEMORY_MB": {"total": 1024, "reserved": 24}}
+
+
+@pytest.fixture
+def provider(client: PlacementClient) -> str:
+    """A provider with INVENTORY."""
+    uuid = a_uuid()
+    client.ensure_provider(uuid, f"node-{uuid}")
+    client.set_inventory(uuid, INVENTORY)
+    return uuid
+
+
+def test_providers_are_made_once(client: PlacementClient) -> None:
+    uuid = a_uuid()
+    made = client.ensure_provider(uuid, "node")
+    assert client.ensure_provider(uuid, "node") == made
+    assert client.ensure_provider(uuid, "renamed").name == "renamed"
+    assert [one.uuid for one in client.providers("renamed")] == [uuid]
+    with pytest.raises(Conflict, match="already exists"):
+        client.ensure_provider(a_uuid(), "renamed")
+    client.delete_provider(uuid)
+    client.delete_provider(uuid)
+    assert client.providers() == []
+
+
+def test_what_is_so_already_is_not_written(client: PlacementClient, provider: str) -> None:
+    assert not client.set_inventory(provider, INVENTORY)
+    assert client.set_inventory(provider, {**INVENTORY, "DISK_GB": {"total": 9}})
+    assert client.set_traits(provider, ["CUSTOM_NEW", "HW_CPU_X86_VMX"])
+    assert not client.set_traits(provider, ["HW_CPU_X86_VMX", "CUSTOM_NEW"])
+    assert client.add_trait(provider, "CUSTOM_MORE")
+    assert client.remove_trait(provider, "CUSTOM_NEW")
+    assert not client.remove_trait(provider, "CUSTOM_NEW")
+    assert client.traits(provider) == {"CUSTOM_MORE", "HW_CPU_X86_VMX"}
+    aggregate = a_uuid()
+    assert client.set_aggregates(provider, [aggregate])
+    assert not client.set_aggregates(provider, [aggregate])
+    with pytest.raises(Invalid, match="No such trait NO_SUCH_TRAIT"):
+        client.add_trait(provider, "NO_SUCH_TRAIT")
+    with pytest.raises(NotFound):
+        client.set_inventory(a_uuid(), INVENTORY)
+
+
+def test_candidates(client: PlacementClient, provider: str) -> None:
+    aggregate = a_uuid()
+    client.set_traits(provider, ["CUSTOM_A"])
+    client.set_aggregates(provider, [aggregate])
+    found = client.candidates(
+        {"VCPU": 1, "MEMORY_MB": 512},
+        required=["CUSTOM_A"],
+        forbidden=["HW_CPU_X86_VMX"],
+        member_of=[aggregate, [aggregate, a_uuid()]],
+        in_tree=provider,
+        limit=1,
+    )
+    assert found.requests == ({provider: {"VCPU": 1, "MEMORY_MB": 512}},)
+    summary = found.providers[provider]
+    assert summary.resources == {"VCPU": Usage(4, 0), "MEMORY_MB": Usage(1000, 0)}
+    assert summary.traits == {"CUSTOM_A"}
+    assert (summary.parent_uuid, summary.root_uuid) == (None, provider)
+    assert client.candidates({"VCPU": 5}).requests == ()
+    with pytest.raises(Invalid, match="No such resource class CUSTOM_NONE"):
+        client.candidates({"CUSTOM_NONE": 1})
+    client.ensure_resource_class("CUSTOM_NONE")
+    assert client.candidates({"CUSTOM_NONE": 1}).requests == ()
+
+
+def test_claims(client: PlacementClient, provider: str) -> None:
+    server = a_uuid()
+    wanted = {"VCPU": 2, "MEMORY_MB": 100}
+    assert client.claim(server, provider, wanted, "project", "user")
+    assert client.claim(server, provider, wanted, "project", "user"), "a repeated claim"
+    assert not client.claim(a_uuid(), provider, {"VCPU": 3}, "project", "user")
+    with pytest.raises(GenerationConflict):
+        client.claim(server, provider, {"VCPU": 1}, "project", "user")
+    with pytest.raises(Invalid):
+        client.claim(a_uuid(), a_uuid(), wanted, "project", "user")
+    assert client.allocations_of(server) == Allocations({provider: wanted}, "project", "user", 1)
+    assert client.provider_allocations(provider) == {server: wanted}
+    assert client.provider_usages(provider) == wanted
+    assert client.usages("project") == wanted
+    assert client.usages("project", "somebody") == {}
+    assert client.replace(server, {provider: {"VCPU": 4}}, "project", "user", 1)
+    assert not client.replace(server, {provider: {"VCPU": 5}}, "project", "user", 2)
+    with pytest.raises(GenerationConflict):
+        client.replace(server, {provider: {"VCPU": 4}}, "project", "user", 1)
+    with pytest.raises(Conflict):
+        client.delete_provider(provider)
+    client.release(server)
+    client.release(server)
+    assert client.allocations_of(server) == Allocations()
+
+
+def test_the_global_request_id_goes_along(endpoint: str) -> None:
+    client = client_at(endpoint)
+    sent: list[str] = []
+    session = client._call.__self__._adapter.session  # type: ignore[attr-defined]
+    session.session.hooks["response"].append(
+        lambda answer, **_: sent.append(answer.request.headers["X-OpenStack-Request-ID"])
+    )
+    now = context.RequestContext(overwrite=True)
+    client.providers()
+    assert sent == [now.request_id]
+
+
+def test_who_may_not_is_forbidden_and_silence_is_unavailable(endpoint: str) -> None:
+    from keystoneauth1 import adapter, session, token_endpoint
+
+    def client(url: str, token: str) -> PlacementClient:
+        login = session.Session(auth=token_endpoint.Token(url, token))
+        return PlacementClient(adapter.Adapter(login, service_type="placement"))
+
+    with pytest.raises(Forbidden):
+        client(endpoint, "demo:demo:member").providers()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(Unavailable, match="Placement can't be reached"):
+        client(f"http://127.0.0.1:{port}", "x:y:service").providers()
+
+
+def test_what_a_proxy_says_is_unavailable() -> None:
+    class Proxy:
+        def request(self, *_: Any, **__: Any) -> Any:
+            return type("Answer", (), {"status_code": 502, "json": lambda _: [], "content": b""})()
+
+    with pytest.raises(Unavailable, match="502"):
+        PlacementClient(Proxy()).providers()

@@ -1,0 +1,69 @@
+"""Errors, their codes and their HTTP statuses; and that the tables are whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from common import errors as common_errors
+from common.errors import MicronovaError
+from placement import errors
+from placement.policies import RULES, list_rules
+from placement.routes import ROUTES
+
+#: what clients know: once set, they are set
+CODES = {
+    errors.ConcurrentUpdate: ("placement.concurrent_update", 409),
+    errors.InventoryInUse: ("placement.inventory.inuse", 409),
+    errors.DuplicateName: ("placement.duplicate_name", 409),
+    errors.ProviderInUse: ("placement.resource_provider.inuse", 409),
+    errors.ProviderHasChildren: ("placement.resource_provider.cannot_delete_parent", 409),
+    errors.ProviderUnknown: ("placement.resource_provider.not_found", 400),
+    errors.DuplicateParameter: ("placement.query.duplicate_key", 400),
+    errors.BadParameter: ("placement.query.bad_value", 400),
+    errors.MissingParameter: ("placement.query.missing_value", 400),
+    errors.InventoryRefused: ("placement.undefined_code", 409),
+    errors.UnknownName: ("placement.undefined_code", 404),
+    errors.NotAcceptable: ("placement.undefined_code", 406),
+    errors.MethodNotAllowed: ("placement.undefined_code", 405),
+    errors.UnsupportedMedia: ("placement.undefined_code", 415),
+    common_errors.Unavailable: ("placement.undefined_code", 503),
+    common_errors.TooLarge: ("placement.undefined_code", 413),
+    common_errors.Forbidden: ("placement.undefined_code", 403),
+    common_errors.MicronovaError: ("placement.undefined_code", 500),
+}
+
+
+@pytest.mark.parametrize(("kind", "told"), CODES.items(), ids=str)
+def test_codes_and_statuses(kind: type[MicronovaError], told: tuple[str, int]) -> None:
+    error = kind("text")
+    assert (errors.api_code(error), errors.status_of(error)) == told
+
+
+def test_every_own_error_is_in_the_list() -> None:
+    own = {
+        one
+        for one in vars(errors).values()
+        if isinstance(one, type)
+        and issubclass(one, MicronovaError)
+        and one.__module__ == errors.__name__
+    }
+    assert own <= CODES.keys()
+
+
+def test_every_operation_has_a_rule_and_every_rule_an_operation() -> None:
+    told = {(method, path) for _, method, path in RULES.values()}
+    served = {
+        (name.removeprefix("on_").upper(), path)
+        for path, resource in ROUTES.items()
+        for name in dir(resource)
+        if name.startswith("on_") and path != "/"
+    }
+    # One inventory is changed and deleted under the rules for all.
+    one = "/resource_providers/{uuid}/inventories/{resource_class}"
+    assert served == told | {("PUT", one), ("DELETE", one)}
+
+
+def test_rules_keep_their_names() -> None:
+    names = {rule.name for rule in list_rules()}
+    assert {"placement:allocations:update", "placement:reshaper:reshape"} <= names
+    assert len(names) == 38

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import oslo_messaging
+from typing import TYPE_CHECKING
 
 from common import rpc
 from common.context import RequestContext
 from common.messages import ANNOUNCE_TOPIC, COMPUTE_TOPIC, Build, Command, Destroy, Power
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
 
 
 class ComputeClient:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-
-import oslo_messaging
+from typing import TYPE_CHECKING
 
 from common import clock, rpc
 from common.context import internal
@@ -22,6 +21,10 @@ from common.messages import (
     Working,
 )
 from compute.facts import Board
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
 
 LOG = logger(__name__)
 

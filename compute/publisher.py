@@ -37,8 +37,8 @@ class Placement(Protocol):
 class Publisher:
     """The thread and what it still has to tell."""
 
-    def __init__(self, placement: Placement) -> None:
-        self._placement = placement
+    def __init__(self, placement: Placement, retry_seconds: float = RETRY_SECONDS) -> None:
+        self._placement, self._retry_seconds = placement, retry_seconds
         self._changed = threading.Condition()
         self._pending: dict[str, HostFacts] = {}
         self._told: dict[str, Offer] = {}
@@ -83,7 +83,7 @@ class Publisher:
     def _later(self, facts: HostFacts) -> None:
         with self._changed:
             self._pending.setdefault(facts.uuid, facts)
-            self._changed.wait_for(lambda: self._closed, timeout=RETRY_SECONDS)
+            self._changed.wait_for(lambda: self._closed, timeout=self._retry_seconds)
 
     def _tell(self, facts: HostFacts) -> None:
         offer = (facts.host, inventory.inventories(facts), inventory.traits(facts))

@@ -10,13 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-
-import oslo_messaging
+from typing import TYPE_CHECKING
 
 from common import rpc
 from common.context import internal
 from common.log import logger
 from common.messages import CONDUCTOR_TOPIC, Report
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
 
 LOG = logger(__name__)
 

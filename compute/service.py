@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import oslo_messaging
 from oslo_config import cfg
 
 from common import rpc
@@ -18,6 +18,10 @@ from compute.manager import Announcer, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
 
 LOG = logger(__name__)
 

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from compute.hypervisor.port import Observation, Work
 from compute.hypervisor.proxmox import facts
+from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.settings import Cluster
@@ -18,9 +19,11 @@ from compute.hypervisor.proxmox.templates import Templates
 class ProxmoxHypervisor:
     """The hosts of one cluster; safe for any number of threads."""
 
-    def __init__(self, conf: cfg.ConfigOpts, settings: Cluster) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, settings: Cluster, client: Client | None = None
+    ) -> None:
         self._conf, self._settings = conf, settings
-        self.shared = Shared(settings)
+        self.shared = Shared(settings, client)
         self._surveyor = Surveyor(
             self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
         )

@@ -94,8 +94,11 @@ class Snapshot:
 
 
 def chosen(node: Node, configured: str | None, content: str) -> Storage | None:
-    """The configured storage, or else the largest active one with the content."""
+    """The configured storage, or else the largest active one with the content, local ones first.
+
+    What is free on a shared storage would be counted on each of its nodes.
+    """
     if configured is not None:
         return node.storages.get(configured)
     fitting = [one for one in node.storages.values() if one.active and content in one.content]
-    return max(fitting, key=lambda one: (one.total, one.name), default=None)
+    return max(fitting, key=lambda one: (not one.shared, one.total, one.name), default=None)

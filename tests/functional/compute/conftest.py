@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from common.messages import (
 from compute import config as compute_config
 from compute import drivers
 from compute.client import ComputeClient
+from compute.hypervisor.port import Hypervisor
 from compute.service import ComputeService
 from tests.functional.simulator_fixture import RunningSimulator, running_simulator
 
@@ -119,10 +120,12 @@ class FakePlacement:
 class Worker:
     """A running ComputeService and those it talks to."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, hypervisors: Sequence[Hypervisor] | None = None
+    ) -> None:
         self.conf = conf
         self.transport = rpc.transport(conf)
-        self.hypervisors = drivers.hypervisors(conf)
+        self.hypervisors = list(hypervisors or drivers.hypervisors(conf))
         self.placement = FakePlacement()
         self.conductor = FakeConductor(self.transport)
         self.service = ComputeService(conf, self.transport, self.hypervisors, self.placement)

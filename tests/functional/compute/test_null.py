@@ -1,0 +1,65 @@
+"""The driver without a hypervisor: the same flows, at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.messages import Category, Placed, PowerAction
+from common.states import PowerState
+from tests.functional.compute.conftest import (
+    Worker,
+    a_build,
+    a_destroy,
+    a_power,
+    configuration,
+)
+
+
+@pytest.fixture
+def null(tmp_path: Path) -> Iterator[Worker]:
+    text = f"""
+[DEFAULT]
+transport_url = micronova-local://{uuid.uuid4().hex}
+[compute]
+driver = null
+worker = worker1
+[null]
+hosts = 250
+"""
+    running = Worker(configuration(tmp_path, text))
+    running.start()
+    yield running
+    running.stop()
+
+
+def test_all_hosts_are_told_in_parts(null: Worker) -> None:
+    beats = null.conductor.wait_for(
+        lambda: (
+            [beat for beat in null.conductor.heartbeats if beat.facts]
+            if sum(len(beat.facts) for beat in null.conductor.heartbeats) >= 250
+            else None
+        )
+    )
+    assert len(beats[0].hosts) == 250
+    assert max(len(beat.facts) for beat in beats) == 200
+
+
+def test_the_life_of_a_server(null: Worker) -> None:
+    build = a_build()
+    build = dataclasses.replace(build, placed=Placed("null0001", "null", "null0001", 100_001))
+    assert null.run(build).ok
+    assert null.run(dataclasses.replace(build, attempt=2)).ok
+    other = dataclasses.replace(a_build(), placed=build.placed)
+    taken = null.run(other)
+    assert taken.failure is not None
+    assert taken.failure.category is Category.STORAGE_CONFLICT
+    assert null.run(a_power(build, PowerAction.STOP)).power_state == PowerState.SHUTDOWN
+    assert null.run(a_power(build, PowerAction.START)).power_state == PowerState.RUNNING
+    assert null.run(a_destroy(build)).gone
+    assert null.run(a_destroy(build)).gone
+    assert not null.run(a_power(build, PowerAction.START)).ok

@@ -1,0 +1,128 @@
+"""Every request of the driver is one that Proxmox VE's own schema takes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.messages import PowerAction
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from tests.functional.compute.conftest import (
+    Worker,
+    a_build,
+    a_destroy,
+    a_power,
+    configuration,
+    proxmox_text,
+)
+from tests.functional.simulator_fixture import RunningSimulator
+
+SCHEMA = Path(__file__).resolve().parents[4] / "shared" / "pve" / "apischema.json"
+_NUMBERED = re.compile(r"^([a-z]+)\d+$")
+
+Call = tuple[str, str, Mapping[str, Any]]
+
+
+class RecordingClient(Client):
+    """Sends as ever and keeps what was asked."""
+
+    def __init__(self, cluster: settings.Cluster) -> None:
+        super().__init__(cluster)
+        self.made: list[Call] = []
+
+    def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
+        self.made.append((method, path, dict(values)))
+        return super()._request(method, path, values)
+
+
+def paths(tree: Any) -> Iterator[tuple[re.Pattern[str], Any]]:
+    """Every path of the schema as a pattern, with its methods."""
+    for node in tree:
+        names = re.findall(r"{([^}]+)}", node["path"])
+        pattern = re.sub(r"\\{[^}]+\\}", "([^/]+)", re.escape(node["path"]))
+        # A volume id holds a slash.
+        pattern = pattern.replace("content/([^/]+)", "content/(.+)")
+        if "info" in node:
+            yield re.compile(f"{pattern}$"), (names, node["info"])
+        yield from paths(node.get("children", ()))
+
+
+def problems(value: Any, rule: Mapping[str, Any]) -> Iterator[str]:
+    kind = rule.get("type")
+    if isinstance(value, io.IOBase):
+        return
+    if kind == "boolean" and value not in (0, 1):
+        yield f"{value!r} is no boolean"
+    if kind == "integer":
+        number = int(value)
+        low, high = rule.get("minimum", number), rule.get("maximum", number)
+        if not float(low) <= number <= float(high):
+            yield f"{number} is not from {low} to {high}"
+    if "enum" in rule and value not in rule["enum"]:
+        yield f"{value!r} is none of {rule['enum']}"
+    if "pattern" in rule and not re.match(f"^(?:{rule['pattern']})$", str(value)):
+        yield f"{value!r} doesn't match {rule['pattern']}"
+    if len(str(value)) > int(rule.get("maxLength", 1 << 30)):
+        yield f"{value!r} is too long"
+
+
+def check(call: Call, known: list[tuple[re.Pattern[str], Any]]) -> Iterator[str]:
+    method, path, values = call
+    matches = [
+        (names, info[method.upper()], match)
+        for pattern, (names, info) in known
+        if (match := pattern.match(f"/{path}")) and method.upper() in info
+    ]
+    if not matches:
+        yield f"{method} {path}: there is no such method"
+        return
+    names, info, match = matches[0]
+    given = dict(zip(names, match.groups(), strict=True)) | values
+    rules = info.get("parameters", {}).get("properties", {})
+    for name, value in given.items():
+        numbered = _NUMBERED.match(name)
+        rule = rules.get(name) or rules.get(f"{numbered[1]}[n]" if numbered else "")
+        if rule is None:
+            yield f"{method} {path}: there is no parameter {name}"
+            continue
+        yield from (f"{method} {path} {name}: {text}" for text in problems(value, rule))
+    for name, rule in rules.items():
+        if not rule.get("optional") and name not in given and "[n]" not in name:
+            yield f"{method} {path}: {name} is missing"
+
+
+@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
+def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: Path) -> None:
+    simulator.control("POST", "reset")
+    conf = configuration(tmp_path, proxmox_text(simulator))
+    [cluster] = settings.clusters(conf)
+    client = RecordingClient(cluster)
+    running = Worker(conf, [ProxmoxHypervisor(conf, cluster, client)])
+    running.start()
+    try:
+        for build in (a_build(), a_build(), a_build(template=None)):
+            assert running.run(build).ok
+            for action in PowerAction:
+                assert running.run(a_power(build, action)).ok
+            simulator.fault(leak="L7", vmid=build.placed.vmid)
+            assert running.run(a_destroy(build)).gone
+            assert running.run(a_destroy(build)).gone
+        simulator.fault(action="task-fail", path="/clone$")
+        failed = a_build()
+        assert running.run(failed).gone
+    finally:
+        running.stop()
+    known = list(paths(json.loads(SCHEMA.read_text())))
+    assert len(list(check(("post", "nodes/pve1/qemu", {"bogus": 1}), known))) == 2
+    found = {text for call in client.made for text in check(call, known)}
+    assert found == set()
+    kinds = {(method, re.sub(r"\d+", "N", path)) for method, path, _ in client.made}
+    assert len(kinds) > 20

@@ -1,0 +1,131 @@
+"""Fakes of the port, and builders of commands and facts with defaults."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from common import clock
+from common.context import internal
+from common.messages import Build, Category, HostFacts, Placed, Report
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Removal
+from compute.job import Job
+
+SERVER = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
+
+
+def a_build(**more: Any) -> Build:
+    values: dict[str, Any] = {
+        "operation_id": 1,
+        "attempt": 1,
+        "server_uuid": SERVER,
+        "placed": Placed("pve1", "c1", "pve1", 100_001),
+        "deadline": clock.after(60),
+        "name": "web",
+        "hostname": "web",
+        "vcpus": 2,
+        "memory_mib": 512,
+        "disk_gib": 4,
+    }
+    return Build(**(values | more))
+
+
+def some_facts(**more: Any) -> HostFacts:
+    values: dict[str, Any] = {
+        "host": "pve1",
+        "cluster": "c1",
+        "node": "pve1",
+        "uuid": "5a0c6d52-9f0b-5e9c-9d64-3c7f52dbf001",
+        "worker": "w1",
+        "availability_zone": "nova",
+        "observed_at": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        "vcpus": 8,
+        "memory_mib": 16384,
+        "disk_gib": 100,
+    }
+    return HostFacts(**(values | more))
+
+
+def a_job(command: Any = None) -> tuple[Job, list[Report]]:
+    reports: list[Report] = []
+    return Job(command or a_build(), internal(), reports.append), reports
+
+
+class FakeWork:
+    """A ``port.Work`` that never ends and waits for nothing."""
+
+    def __init__(self, command: Any = None) -> None:
+        self.command = command or a_build()
+        self.told: list[dict[str, Any]] = []
+        self.paused: list[float] = []
+
+    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+        self.told.append({"upid": upid, **detail})
+
+    def check(self) -> None:
+        pass
+
+    def check_time(self) -> None:
+        pass
+
+    def pause(self, seconds: float) -> None:
+        self.paused.append(seconds)
+
+
+class FakeMachine:
+    """A ``port.Machine`` that remembers what it was asked, and fails where it is told to."""
+
+    def __init__(self, fail: str = "", error: Exception | None = None) -> None:
+        self.calls: list[str] = []
+        self.fail = fail
+        self.error = error or HypervisorError(Category.CREATION_FAILED, "it broke", upid="U")
+        self.absent = True
+        self.foreign = False
+        self.removal = Removal(True, ("VM 100001",))
+
+    def _call(self, name: str) -> Detail:
+        self.calls.append(name)
+        if name == self.fail:
+            raise self.error
+        return {"did": name}
+
+    def check_host(self, build: Build) -> Detail:
+        return self._call("check_host")
+
+    def ensure_image(self, build: Build) -> Detail:
+        return self._call("ensure_image")
+
+    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+        return self._call("upload_config_drive")
+
+    def create(self, build: Build) -> Detail:
+        self.absent = False
+        return self._call("create")
+
+    def resize_disk(self, build: Build) -> Detail:
+        return self._call("resize_disk")
+
+    def find(self) -> Detail:
+        return self._call("find")
+
+    def start(self) -> Detail:
+        return self._call("start")
+
+    def stop(self, graceful_seconds: int) -> Detail:
+        return self._call(f"stop {graceful_seconds}")
+
+    def reboot(self, graceful_seconds: int) -> Detail:
+        return self._call(f"reboot {graceful_seconds}")
+
+    def power_state(self) -> PowerState:
+        return PowerState.RUNNING
+
+    def remove(self) -> Removal:
+        self._call("remove")
+        self.absent = self.removal.gone
+        return self.removal
+
+    def remove_config_drive(self) -> Removal:
+        self._call("remove_config_drive")
+        return Removal(True)

@@ -1,0 +1,267 @@
+"""The driver's pure parts: ownership, disks, hardware, task ids, privileges, images, settings."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from common import config, ids
+from common.errors import ConfigurationError
+from common.messages import Nic, Template
+from compute import config as compute_config
+from compute.hypervisor.proxmox import disks, hardware, images, privileges, settings
+from compute.hypervisor.proxmox.admission import Admission
+from compute.hypervisor.proxmox.disks import Way
+from compute.hypervisor.proxmox.ownership import (
+    BUILDING,
+    Owner,
+    owner,
+    server_mark,
+    template_mark,
+)
+from compute.hypervisor.proxmox.settings import Token
+from compute.hypervisor.proxmox.tasks import is_running
+from compute.hypervisor.proxmox.upid import parse
+from tests.unit.compute.fakes import SERVER, FakeWork, a_build
+
+OTHER = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("vm", "whose"),
+    [
+        ({"description": f"micronova: server={SERVER}\n", "smbios1": f"uuid={SERVER}"}, "OURS"),
+        ({"description": f"micronova: server={SERVER}", "smbios1": f"uuid={OTHER}"}, "FOREIGN"),
+        ({"description": f"micronova: server={SERVER}"}, "FOREIGN"),
+        ({"description": f"micronova: server={SERVER}\n{BUILDING}", "smbios1": "x"}, "OURS"),
+        ({"description": f"micronova: server={OTHER}", "smbios1": f"uuid={SERVER}"}, "FOREIGN"),
+        ({"smbios1": f"uuid={SERVER}"}, "FOREIGN"),
+        ({"lock": "create"}, "UNMARKED"),
+        ({"lock": "clone"}, "UNMARKED"),
+        ({"lock": "backup"}, "FOREIGN"),
+        ({}, "FOREIGN"),
+    ],
+)
+def test_whose_a_vm_is(vm: dict[str, Any], whose: str) -> None:
+    assert owner(vm, server_mark(SERVER)) is Owner[whose]
+
+
+def test_a_template_is_known_by_its_image() -> None:
+    mark = template_mark("image1")
+    assert owner({"description": mark.description("more")}, mark) is Owner.OURS
+    assert owner({"description": mark.description()}, template_mark("image2")) is Owner.FOREIGN
+
+
+def test_the_way_to_a_disk() -> None:
+    template = Template(190_001, "pve1", "local")
+    assert disks.way(a_build(), "local", "dir") is Way.IMPORT_FROM
+    assert disks.way(a_build(template=template), "local", "dir") is Way.LINKED_CLONE
+    assert disks.way(a_build(template=template), "other", "dir") is Way.FULL_CLONE
+    assert disks.way(a_build(template=template), "local", "lvm") is Way.IMPORT_FROM
+
+
+def test_disk_values() -> None:
+    volid = "s:import/a.qcow2"
+    assert disks.imported("l", "dir", volid) == f"l:0,import-from={volid},format=qcow2"
+    assert disks.imported("l", "lvmthin", volid) == f"l:0,import-from={volid}"
+    assert disks.size_bytes("local:1/vm-1-disk-0.qcow2,size=3584M") == 3584 << 20
+    assert disks.size_bytes("local:1/vm-1-disk-0.qcow2") == 0
+
+
+def test_volumes_of_a_vm_are_those_with_its_id() -> None:
+    vm = {
+        "scsi0": "local:190001/base-190001-disk-0.qcow2/100001/vm-100001-disk-0.qcow2,size=1G",
+        "unused0": "lvm:vm-100001-disk-1",
+        "scsi1": "lvm:vm-1000010-disk-1,size=1G",
+        "ide2": "local:iso/micronova-100001-x.iso,media=cdrom",
+        "net0": "virtio=AA",
+    }
+    assert disks.volumes(vm, 100_001) == {
+        "local:190001/base-190001-disk-0.qcow2/100001/vm-100001-disk-0.qcow2",
+        "lvm:vm-100001-disk-1",
+    }
+
+
+def test_hardware_of_a_server() -> None:
+    nic = Nic("p", "n", "net", "vmbr1", "fa:16:3e:aa:bb:cc", 1450, 7)
+    build = a_build(nics=(nic,), tags=("Blue Team", "x"), hostname="My_Server.example")
+    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/a.iso")
+    assert found["net0"] == "virtio=FA:16:3E:AA:BB:CC,bridge=vmbr1,mtu=1450,tag=7"
+    assert found["smbios1"] == f"uuid={SERVER}"
+    assert found["tags"] == "micronova;blue-team;x"
+    assert found["name"] == "my-server.example"
+    assert found["ide2"] == "l:iso/a.iso,media=cdrom"
+    assert owner(found, server_mark(SERVER)) is Owner.OURS
+    assert "ide2" not in hardware.parameters(build, server_mark(SERVER), "host", None)
+
+
+@pytest.mark.parametrize(
+    ("hostname", "name"),
+    [("", "web"), ("---", "vm-100001"), ("a" * 80, "a" * 63), ("größe", "gr-e"), ("a..b", "a.b")],
+)
+def test_names_are_dns_names(hostname: str, name: str) -> None:
+    assert hardware.vm_name(a_build(hostname=hostname)) == name
+
+
+def test_templates_are_found_by_name() -> None:
+    assert hardware.image_of_template(hardware.template_name("i1")) == "i1"
+    assert hardware.image_of_template("web") is None
+
+
+def test_task_ids() -> None:
+    upid = parse("UPID:pve1:000005F5:00060595:6B003D23:qmstart:100:root@pam!x:")
+    assert upid is not None
+    assert (upid.node, upid.kind, upid.subject, upid.who) == (
+        "pve1",
+        "qmstart",
+        "100",
+        "root@pam!x",
+    )
+    assert parse("UPID:pve1:000005F5:00060595:6B003D23:imgcopy::root@pam:") is not None
+    assert parse("nonsense") is None
+
+
+def test_the_active_list_also_holds_ended_tasks() -> None:
+    assert is_running({"status": "RUNNING"})
+    assert is_running({})
+    assert not is_running({"status": "OK", "endtime": 1})
+    assert not is_running({"status": "OK"})
+
+
+TOKEN = Token("micronova@pve", "agent", "s3cret")
+
+
+def test_what_a_token_lacks_comes_with_the_commands() -> None:
+    needed = privileges.needs(["local"], ["local"], ["nfs"])
+    everything = {need.path: dict.fromkeys(need.privileges, 1) for need in needed}
+    merged = {"/storage/local": {**everything["/storage/local"]}}
+    for need in needed:
+        merged.setdefault(need.path, {}).update(dict.fromkeys(need.privileges, 1))
+    assert privileges.lacking(merged, needed) == []
+    del merged["/vms"]["VM.Clone"]
+    del merged["/sdn/zones/localnetwork"]
+    missing = privileges.lacking(merged, needed)
+    assert privileges.sentence(missing) == "/vms: VM.Clone; /sdn/zones/localnetwork: SDN.Use"
+    lines = privileges.grant_lines(missing, TOKEN)
+    assert lines[0] == "pveum role add Micronova --privs 'SDN.Use,VM.Clone'"
+    assert "pveum acl modify /vms --tokens 'micronova@pve!agent' --roles Micronova" in lines
+    assert not any("s3cret" in line for line in privileges.all_lines(TOKEN))
+
+
+def test_a_privilege_counts_where_it_propagates() -> None:
+    needed = privileges.needs(["local"], [], [])[3:]
+    have = dict.fromkeys(needed[0].privileges, 1)
+    assert privileges.lacking({"/storage": have}, needed) == []
+    assert privileges.lacking({"/storage": dict.fromkeys(have, 0)}, needed) == needed
+
+
+def test_images_are_named_by_their_files() -> None:
+    listed = [
+        {"content": "import", "format": "qcow2", "volid": "s:import/deb-12.qcow2", "size": 5},
+        {"content": "import", "format": "ova+vmdk", "volid": "s:import/a.ova", "size": 5},
+        {"content": "iso", "format": "iso", "volid": "s:iso/x.iso", "size": 5},
+    ]
+    [found] = images.facts("s", listed)
+    assert (found.name, found.id) == ("deb-12", ids.named("image", "deb-12"))
+
+
+def conf_of(tmp_path: Path, text: str) -> cfg.ConfigOpts:
+    path = tmp_path / "c.conf"
+    path.write_text(text)
+    return config.load([compute_config.register], files=[str(path)])
+
+
+def a_token(tmp_path: Path, text: str = "a@pve!bb=secret", mode: int = 0o600) -> Path:
+    path = tmp_path / "token"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_settings_of_a_cluster(tmp_path: Path) -> None:
+    token = a_token(tmp_path)
+    text = f"""[proxmox]
+clusters = a
+[proxmox:a]
+endpoints = https://pve1:8007, pve2
+token_file = {token}
+hosts = n1
+"""
+    [found] = settings.clusters(conf_of(tmp_path, text))
+    assert found.endpoints == (("pve1", 8007), ("pve2", 8006))
+    assert found.token.id == "a@pve!bb"
+    assert "secret" not in repr(found)
+    assert found.verify is True
+    assert found.hosts == {"n1"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "mode", "words"),
+    [
+        ("", 0o600, "names no cluster"),
+        ("[proxmox:a]\ntoken_file = {token}", 0o600, "endpoints is empty"),
+        ("[proxmox:a]\nendpoints = http://x\ntoken_file = {token}", 0o600, "no https URL"),
+        ("[proxmox:a]\nendpoints = x", 0o600, "token_file is not set"),
+        ("[proxmox:a]\nendpoints = x\ntoken_file = {token}", 0o644, "chmod 600"),
+        ("[proxmox:a]\nendpoints = x\ntoken_file = /nowhere", 0o600, "can't be read"),
+        (
+            "[proxmox:a]\nendpoints = x\ntoken_file = {token}\nca_file = /nowhere",
+            0o600,
+            "is no file",
+        ),
+        (
+            "[proxmox:a]\nendpoints = x\ntoken_file = {token}\nvmid_low = 300000",
+            0o600,
+            "above vmid_high",
+        ),
+    ],
+)
+def test_settings_that_are_wrong_say_so(tmp_path: Path, lines: str, mode: int, words: str) -> None:
+    token = a_token(tmp_path, mode=mode)
+    named = "clusters = a" if lines else ""
+    text = f"[proxmox]\n{named}\n{lines.format(token=token)}\n"
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        settings.clusters(conf_of(tmp_path, text))
+    assert "\n" not in caught.value.message
+    assert "secret" not in caught.value.message
+
+
+def test_a_storage_admits_so_many_in_order() -> None:
+    admission = Admission(local_slots=1, shared_slots=2)
+    order: list[int] = []
+    first_in, go = threading.Event(), threading.Event()
+
+    def use(number: int) -> None:
+        with admission.slot(FakeWork(), ("pve1", "local")):
+            order.append(number)
+            first_in.set()
+            assert go.wait(5)
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(3)]
+    threads[0].start()
+    assert first_in.wait(5)
+    for thread in threads[1:]:
+        thread.start()
+    assert order == [0]
+    with admission.slot(FakeWork(), ("pve2", "local")), admission.slot(FakeWork(), (None, "nfs")):
+        go.set()
+    for thread in threads:
+        thread.join(5)
+    assert sorted(order) == [0, 1, 2]
+
+
+def test_who_gives_up_waiting_takes_no_slot() -> None:
+    class Impatient(FakeWork):
+        def check(self) -> None:
+            raise TimeoutError
+
+    admission = Admission(local_slots=1, shared_slots=1)
+    with admission.slot(FakeWork(), ("pve1", "local")):
+        with pytest.raises(TimeoutError), admission.slot(Impatient(), ("pve1", "local")):
+            pytest.fail("the slot was taken")
+    with admission.slot(FakeWork(), ("pve1", "local")):
+        pass

@@ -1,0 +1,61 @@
+"""The config drive: label, paths, contents, and the same bytes for the same content."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+
+import pycdlib
+import pytest
+
+from common.errors import Invalid
+from common.messages import ConfigDrive
+from compute import configdrive
+
+DRIVE = ConfigDrive(
+    meta_data={"uuid": "u1", "hostname": "web", "public_keys": {"me": "ssh-rsa AAA"}},
+    network_data={"links": [{"id": "tap0"}]},
+    vendor_data={"a": 1},
+    user_data=base64.b64encode(b"#cloud-config\n").decode(),
+)
+
+
+def read(image: bytes, path: str) -> bytes:
+    iso = pycdlib.PyCdlib()
+    iso.open_fp(io.BytesIO(image))
+    out = io.BytesIO()
+    iso.get_file_from_iso_fp(out, rr_path=path)
+    iso.close()
+    return out.getvalue()
+
+
+def test_a_guest_finds_what_cloud_init_reads() -> None:
+    image = configdrive.image(DRIVE)
+    assert image[32808:32840].rstrip() == b"config-2"
+    for version in ("latest", "2018-08-27"):
+        folder = f"/openstack/{version}"
+        assert json.loads(read(image, f"{folder}/meta_data.json")) == DRIVE.meta_data
+        assert json.loads(read(image, f"{folder}/network_data.json")) == DRIVE.network_data
+        assert json.loads(read(image, f"{folder}/vendor_data.json")) == {"a": 1}
+        assert json.loads(read(image, f"{folder}/vendor_data2.json")) == {"static": {"a": 1}}
+        assert read(image, f"{folder}/user_data") == b"#cloud-config\n"
+    ec2 = json.loads(read(image, "/ec2/latest/meta-data.json"))
+    assert ec2["instance-id"] == "u1"
+    assert ec2["public-keys"]["0"] == {"openssh-key": "ssh-rsa AAA"}
+
+
+def test_without_user_data_there_is_no_such_file() -> None:
+    found = configdrive.files(ConfigDrive({"uuid": "u1"}, {}, {}))
+    assert not [path for path in found if "user" in path]
+
+
+def test_the_same_content_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = configdrive.image(DRIVE)
+    monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
+    assert configdrive.image(DRIVE) == before
+
+
+def test_user_data_that_is_no_base64_is_refused() -> None:
+    with pytest.raises(Invalid):
+        configdrive.image(ConfigDrive({}, {}, {}, "a"))

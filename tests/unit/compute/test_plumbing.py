@@ -1,0 +1,161 @@
+"""Pool, outbox, board and publisher."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any
+
+from common import clock
+from common.context import internal
+from common.errors import Unavailable
+from common.messages import ClusterFacts, Destroy, Outcome, Report, Step
+from compute.facts import Board, is_news
+from compute.job import Job
+from compute.publisher import Publisher
+from compute.reporter import merged
+from compute.workpool import WorkPool
+from tests.unit.compute.fakes import a_build, some_facts
+
+NOW = clock.utcnow()
+CLUSTER = ClusterFacts("c1", "9.2", True)
+
+
+def job_of(command: Any) -> Job:
+    return Job(command, internal(), lambda report: None)
+
+
+def a_destroy(operation_id: int) -> Destroy:
+    build = a_build()
+    return Destroy(operation_id, 1, build.server_uuid, build.placed, build.deadline)
+
+
+def test_jobs_of_one_vmid_run_one_after_the_other() -> None:
+    order: list[int] = []
+    go, done = threading.Event(), threading.Event()
+
+    def run(job: Job) -> None:
+        assert go.wait(5)
+        order.append(job.command.operation_id)
+        if len(order) == 3:
+            done.set()
+
+    pool = WorkPool(4, run)
+    builds = [job_of(a_build(operation_id=number)) for number in (1, 2)]
+    assert all(pool.submit(job) for job in builds)
+    assert not pool.submit(job_of(a_build(operation_id=1, attempt=2)))
+    assert builds[0].working().attempt == 2
+    # A destroy may bear the operation of the build that it overtakes.
+    assert pool.submit(job_of(a_destroy(1)))
+    assert all(job.cancelled for job in builds)
+    assert len(pool.working()) == 3
+    go.set()
+    assert done.wait(5)
+    assert order == [1, 2, 1]
+    assert pool.stop(5)
+
+
+def test_a_stopped_pool_abandons_what_waits() -> None:
+    started, seen = threading.Event(), threading.Event()
+
+    def run(job: Job) -> None:
+        started.set()
+        try:
+            job.pause(30)
+        finally:
+            seen.set()
+
+    pool = WorkPool(1, run)
+    pool.submit(job_of(a_build()))
+    assert started.wait(5)
+    assert pool.stop(5)
+    assert seen.is_set()
+
+
+def a_report(sequence: int, outcome: Outcome | None = None, **more: Any) -> Report:
+    step = Step(f"s{sequence}", sequence, NOW, **more)
+    return Report(1, 1, "uuid", "pve1", (step,), outcome)
+
+
+def test_reports_that_gathered_become_one() -> None:
+    reports = merged(
+        [
+            a_report(0),
+            a_report(0, result="Success"),
+            dataclasses.replace(a_report(5), operation_id=2),
+            a_report(1, Outcome(True)),
+            a_report(0),
+        ]
+    )
+    assert [(one.operation_id, len(one.steps)) for one in reports] == [(1, 2), (2, 1), (1, 1)]
+    assert reports[0].steps[0].result == "Success"
+    assert reports[0].outcome == Outcome(True)
+    assert reports[2].outcome is None
+
+
+def test_noise_is_no_news() -> None:
+    facts = some_facts(cpu_load=0.1, memory_used_mib=1000)
+    assert is_news(None, facts)
+    assert not is_news(facts, dataclasses.replace(facts, observed_at=NOW, cpu_load=0.15))
+    assert is_news(facts, dataclasses.replace(facts, cpu_load=0.5))
+    assert is_news(facts, dataclasses.replace(facts, memory_used_mib=9000))
+    assert is_news(facts, dataclasses.replace(facts, healthy=False))
+    assert is_news(facts, dataclasses.replace(facts, images=("x",)))
+
+
+def test_the_board_gives_each_fact_out_once() -> None:
+    board = Board()
+    facts = some_facts()
+    assert board.update([facts], CLUSTER) == [facts]
+    assert board.take() == ((facts,), (CLUSTER,))
+    assert board.take() == ((), ())
+    assert board.update([facts], CLUSTER) == []
+    board.forget_told()
+    assert board.take() == ((facts,), (CLUSTER,))
+    [down] = board.unreachable("c1", "No endpoint answers.")
+    assert (down.healthy, down.health) == (False, "No endpoint answers.")
+    assert board.unreachable("c1", "No endpoint answers.") == []
+    assert board.names() == ("pve1",)
+
+
+def test_a_node_that_left_is_unhealthy() -> None:
+    board = Board()
+    board.update([some_facts()], CLUSTER)
+    board.take()
+    [gone] = board.update([], CLUSTER)
+    assert not gone.healthy
+
+
+class FakePlacement:
+    def __init__(self) -> None:
+        self.failures = 1
+        self.told = threading.Event()
+        self.present = frozenset({"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX"})
+        self.inventories: Any = None
+
+    def ensure_provider(self, uuid: str, name: str) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable
+
+    def set_inventory(self, uuid: str, inventories: Any) -> None:
+        self.inventories = inventories
+
+    def traits(self, uuid: str) -> frozenset[str]:
+        return self.present
+
+    def set_traits(self, uuid: str, traits: Any) -> None:
+        self.present = frozenset(traits)
+        self.told.set()
+
+
+def test_what_placement_did_not_take_is_told_again() -> None:
+    placement = FakePlacement()
+    publisher = Publisher(placement, retry_seconds=0.01)
+    publisher.start()
+    publisher.publish([some_facts()])
+    assert placement.told.wait(5)
+    publisher.stop()
+    assert placement.inventories["VCPU"]["total"] == 8
+    assert "COMPUTE_STATUS_DISABLED" in placement.present
+    assert "HW_CPU_X86_AVX" not in placement.present

@@ -15,12 +15,21 @@ import falcon
 
 from api.compute.call import Cloud
 from api.compute.operation import Door, Handler
+from api.compute.resources.availability_zones import AvailabilityZones
+from api.compute.resources.explanations import Explanations
 from api.compute.resources.flavor_access import FlavorAccess
 from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
 from api.compute.resources.flavors import Flavors
+from api.compute.resources.hypervisors import Hypervisors
+from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
+from api.compute.resources.quotas import Limits, QuotaSets
 from api.compute.resources.server_actions import ServerActions
+from api.compute.resources.server_ips import ServerIps
+from api.compute.resources.server_metadata import ServerMetadata
+from api.compute.resources.server_tags import ServerTags
 from api.compute.resources.servers import Servers
+from api.compute.resources.services import Services
 
 VERSION = "/v2.1"
 
@@ -51,6 +60,34 @@ ROUTES = (
         {"POST": ()},
         {"os-start": "start", "os-stop": "stop", "reboot": "reboot"},
     ),
+    Row(
+        "/servers/{server_id}/metadata",
+        ServerMetadata,
+        {"GET": "index", "POST": "create", "PUT": "update_all"},
+    ),
+    Row(
+        "/servers/{server_id}/metadata/{key}",
+        ServerMetadata,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row(
+        "/servers/{server_id}/tags",
+        ServerTags,
+        {"GET": "index", "PUT": "update_all", "DELETE": "delete_all"},
+    ),
+    Row(
+        "/servers/{server_id}/tags/{tag}",
+        ServerTags,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row("/servers/{server_id}/ips", ServerIps, {"GET": "index"}),
+    Row("/servers/{server_id}/ips/{network}", ServerIps, {"GET": "show"}),
+    Row("/servers/{server_id}/os-instance-actions", InstanceActions, {"GET": "index"}),
+    Row(
+        "/servers/{server_id}/os-instance-actions/{request_id}",
+        InstanceActions,
+        {"GET": "show"},
+    ),
     Row("/flavors", Flavors, {"GET": "index", "POST": "create"}),
     Row("/flavors/detail", Flavors, {"GET": "detail"}),
     Row("/flavors/{flavor_id}", Flavors, {"GET": "show", "PUT": "update", "DELETE": "delete"}),
@@ -73,6 +110,30 @@ ROUTES = (
     ),
     Row("/os-keypairs", KeyPairs, {"GET": "index", "POST": "create"}),
     Row("/os-keypairs/{name}", KeyPairs, {"GET": "show", "DELETE": "delete"}),
+    Row("/os-services", Services, {"GET": "index"}),
+    Row(
+        "/os-services/{service_id}",
+        Services,
+        {"PUT": ("update", "update_by_name"), "DELETE": "delete"},
+    ),
+    Row("/os-hypervisors", Hypervisors, {"GET": "index"}),
+    Row("/os-hypervisors/detail", Hypervisors, {"GET": "detail"}),
+    Row("/os-hypervisors/statistics", Hypervisors, {"GET": "statistics"}),
+    Row("/os-hypervisors/{hypervisor_id}", Hypervisors, {"GET": "show"}),
+    Row("/os-hypervisors/{hypervisor_id}/uptime", Hypervisors, {"GET": "uptime"}),
+    Row("/os-hypervisors/{hypervisor_id}/search", Hypervisors, {"GET": "search"}),
+    Row("/os-hypervisors/{hypervisor_id}/servers", Hypervisors, {"GET": "servers"}),
+    Row("/os-availability-zone", AvailabilityZones, {"GET": "index"}),
+    Row("/os-availability-zone/detail", AvailabilityZones, {"GET": "detail"}),
+    Row("/limits", Limits, {"GET": "index"}),
+    Row(
+        "/os-quota-sets/{project_id}",
+        QuotaSets,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row("/os-quota-sets/{project_id}/defaults", QuotaSets, {"GET": "defaults"}),
+    Row("/os-quota-sets/{project_id}/detail", QuotaSets, {"GET": "detail"}),
+    Row("/explanations/{subject}", Explanations, {"GET": "show"}),
 )
 
 

@@ -100,12 +100,14 @@ def body(key: str, inside: Schema) -> Schema:
 
 def record(properties: Mapping[str, Schema], required: Sequence[str] = ()) -> Schema:
     """An object of these properties and no others."""
-    schema: Schema = {
+    # `required` first: of several faults, the one that is named is that.
+    needed = {"required": list(required)} if required else {}
+    return {
         "type": "object",
         "properties": dict(properties),
+        **needed,
         "additionalProperties": False,
     }
-    return {**schema, "required": list(required)} if required else schema
 
 
 def changed(schema: Schema, path: str, **properties: Schema | None) -> Schema:

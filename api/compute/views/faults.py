@@ -7,13 +7,14 @@ from typing import Any
 from common import clock
 from common.failures import RULES
 from common.messages import Category
+from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 
 #: their messages are made for the owner: they name no host and no task
 _OPEN = frozenset({Category.NO_VALID_HOST, Category.QUOTA_EXCEEDED})
 
 
-def message(fault: Fault, *, operator: bool) -> str:
+def message(fault: Fault | OperationFault, *, operator: bool) -> str:
     """What happened; the owner reads no host names, paths or tasks."""
     if operator:
         return fault.message
@@ -24,7 +25,7 @@ def message(fault: Fault, *, operator: bool) -> str:
     return fault.message if category in _OPEN else RULES[category].user
 
 
-def details(fault: Fault) -> str:
+def details(fault: Fault | OperationFault) -> str:
     """All that is known, line by line, for an operator."""
     lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
     lines += [

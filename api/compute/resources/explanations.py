@@ -1,0 +1,38 @@
+"""`/explanations/{subject}`: the whole story of a request or a server, told from the ledger.
+
+This resource is micronova's own. Owners read what happened and what it means for them;
+administrators also where, with reasons, numbers, tasks and logs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from api.compute import policies
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.views import explanations as views
+from common import ids
+from common.errors import NotFound
+from db.reads import operations
+
+
+class Explanations:
+    """Stories by request ID, global request ID or server UUID, deleted servers included."""
+
+    @operation(policies.EXPLAIN)
+    def show(self, call: Call, subject: str) -> Any:
+        """What is known under this ID; nothing of other projects', except to administrators."""
+        named = str(uuid.UUID(subject)) if ids.is_uuid(subject) else subject
+        project = None if call.is_admin else call.ctxt.project_id or ""
+        found = call.read(operations.stories, named, project, limit=call.max_limit)
+        if not found:
+            raise NotFound(f"Nothing is known under {subject}.")
+        operator = call.allows(policies.EXPLAIN_ALL)
+        return {
+            "explanation": {
+                "subject": named,
+                "operations": [views.story(story, operator=operator) for story in found],
+            }
+        }

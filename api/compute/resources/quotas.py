@@ -1,0 +1,139 @@
+"""`/os-quota-sets` and `/limits`: how much a project may have, and has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_utils import strutils
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.schemas import operators as schemas
+from common import quotas as common_quotas
+from common.errors import NotSupported
+from common.quotas import UNLIMITED
+from db.reads import quotas
+
+
+def _limits(call: Call, project_id: str) -> tuple[dict[str, int], dict[str, int]]:
+    """(limits, usage) of a project."""
+    found = call.read(quotas.of_project, project_id)
+    return {**_defaults(call), **found.limits}, dict(found.used)
+
+
+def _defaults(call: Call) -> dict[str, int]:
+    return common_quotas.defaults(call.cloud.conf)
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    """The quotas that a version knows."""
+    names: tuple[str, ...] = schemas.COMPUTE_QUOTAS
+    if call.version < 57:
+        names += schemas.FILE_QUOTAS
+    if call.version < 36:
+        names += schemas.NETWORK_QUOTAS
+    return names
+
+
+class QuotaSets:
+    """The quotas of projects. There are none of users: `user_id` changes no number."""
+
+    @operation(None, query=schemas.QUOTAS)
+    def show(self, call: Call, project_id: str) -> Any:
+        """The limits."""
+        call.check(named("os-quota-sets:show"), {"project_id": project_id})
+        limits, _ = _limits(call, project_id)
+        return {"quota_set": {"id": project_id} | _shown(call, limits)}
+
+    @operation(None, query=schemas.QUOTAS)
+    def detail(self, call: Call, project_id: str) -> Any:
+        """The limits with what is used."""
+        call.check(named("os-quota-sets:detail"), {"project_id": project_id})
+        limits, used = _limits(call, project_id)
+        return {
+            "quota_set": {"id": project_id}
+            | {
+                name: {"limit": limit, "in_use": used.get(name, 0), "reserved": 0}
+                for name, limit in _shown(call, limits).items()
+            }
+        }
+
+    @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS)
+    def defaults(self, call: Call, project_id: str) -> Any:
+        """The limits of projects that have none of their own."""
+        return {"quota_set": {"id": project_id} | _shown(call, _defaults(call))}
+
+    @operation(named("os-quota-sets:update"), body=schemas.SET_QUOTAS, query=schemas.QUOTAS)
+    def update(self, call: Call, project_id: str) -> Any:
+        """Set limits of a project."""
+        if call.query.last("user_id"):
+            raise NotSupported("Quotas of users are not supported.")
+        asked = call.body["quota_set"]
+        force = bool(strutils.bool_from_string(asked.get("force", False)))
+        wanted = {
+            name: int(limit)
+            for name, limit in asked.items()
+            if name in common_quotas.RESOURCES and limit != ""
+        }
+        if wanted:
+            call.conductor.set_quota(call.ctxt, project_id, wanted, force=force)
+        limits, _ = _limits(call, project_id)
+        return {"quota_set": _shown(call, limits)}
+
+    @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS)
+    def delete(self, call: Call, project_id: str) -> None:
+        """Back to the defaults."""
+        if call.query.last("user_id"):
+            raise NotSupported("Quotas of users are not supported.")
+        call.conductor.reset_quota(call.ctxt, project_id)
+
+
+def _shown(call: Call, limits: dict[str, int]) -> dict[str, int]:
+    return {name: limits.get(name, UNLIMITED) for name in _names(call)}
+
+
+#: name in `/limits` → quota
+_ABSOLUTE = {
+    "maxTotalInstances": "instances",
+    "maxTotalCores": "cores",
+    "maxTotalRAMSize": "ram",
+    "maxServerMeta": "metadata_items",
+    "maxImageMeta": "metadata_items",
+    "maxTotalKeypairs": "key_pairs",
+    "maxServerGroups": "server_groups",
+    "maxServerGroupMembers": "server_group_members",
+    "maxPersonality": "injected_files",
+    "maxPersonalitySize": "injected_file_content_bytes",
+    "maxTotalFloatingIps": "floating_ips",
+    "maxSecurityGroups": "security_groups",
+    "maxSecurityGroupRules": "security_group_rules",
+}
+_USED = {
+    "totalInstancesUsed": "instances",
+    "totalCoresUsed": "cores",
+    "totalRAMUsed": "ram",
+    "totalServerGroupsUsed": "server_groups",
+    "totalFloatingIpsUsed": "floating_ips",
+    "totalSecurityGroupsUsed": "security_groups",
+}
+
+
+class Limits:
+    """`/limits`: the same numbers, in another form and for everybody."""
+
+    @operation(named("limits"), query=schemas.LIMITS)
+    def index(self, call: Call) -> Any:
+        """One's own project's, or another one's (`tenant_id`) for administrators."""
+        project_id = call.query.last("tenant_id")
+        if project_id is not None:
+            call.check(named("limits:other_project"))
+        limits, used = _limits(call, project_id or call.ctxt.project_id or "")
+        known = _names(call)
+        absolute = {
+            name: limits.get(quota, UNLIMITED)
+            for name, quota in _ABSOLUTE.items()
+            if quota in known and not (name == "maxImageMeta" and call.version >= 39)
+        }
+        absolute |= {name: used.get(quota, 0) for name, quota in _USED.items() if quota in known}
+        return {"limits": {"rate": [], "absolute": absolute}}

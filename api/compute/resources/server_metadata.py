@@ -1,0 +1,63 @@
+"""`/servers/{id}/metadata`: texts that a user keeps with a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.schemas import server_parts as schemas
+from common.errors import Invalid, NotFound
+
+
+class ServerMetadata:
+    """The metadata of a server."""
+
+    @operation(named("server-metadata:index"), on=the_server)
+    def index(self, call: Call) -> Any:
+        """All of it."""
+        return {"metadata": call.server.metadata}
+
+    @operation(named("server-metadata:show"), on=the_server)
+    def show(self, call: Call, key: str) -> Any:
+        """One item."""
+        return {"meta": {key: _item(call, key)}}
+
+    @operation(named("server-metadata:create"), body=schemas.SET_METADATA, on=the_server)
+    def create(self, call: Call) -> Any:
+        """Add and change items; answers all of them."""
+        return {"metadata": _set(call, call.body["metadata"])}
+
+    @operation(named("server-metadata:update_all"), body=schemas.SET_METADATA, on=the_server)
+    def update_all(self, call: Call) -> Any:
+        """Let these be all items."""
+        return {"metadata": _set(call, call.body["metadata"], replace=True)}
+
+    @operation(named("server-metadata:update"), body=schemas.SET_ITEM, on=the_server)
+    def update(self, call: Call, key: str) -> Any:
+        """Set the item that the path names."""
+        item = call.body["meta"]
+        if key not in item:
+            raise Invalid("Request body and URI mismatch")
+        _set(call, item)
+        return {"meta": item}
+
+    @operation(named("server-metadata:delete"), status=204, on=the_server)
+    def delete(self, call: Call, key: str) -> None:
+        """Drop an item."""
+        _item(call, key)
+        call.conductor.set_server_metadata(
+            call.ctxt, call.server.uuid, {}, replace=False, delete=(key,)
+        )
+
+
+def _item(call: Call, key: str) -> str:
+    if key not in call.server.metadata:
+        raise NotFound("Metadata item was not found")
+    return call.server.metadata[key]
+
+
+def _set(call: Call, items: dict[str, str], *, replace: bool = False) -> dict[str, str]:
+    return call.conductor.set_server_metadata(call.ctxt, call.server.uuid, items, replace=replace)

@@ -1,0 +1,108 @@
+"""Compute hosts: their facts, their service, and what their servers take."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import Invalid
+from db import schema
+from db.reads import keyset
+from db.reads.servers import COMPUTE
+
+_HOSTS = schema.hosts.c
+_SERVICES = schema.services.c
+_SERVERS = schema.servers.c
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A compute host with its service; sizes in MiB and GiB, and sums over its living servers."""
+
+    id: int
+    uuid: str
+    host: str
+    facts: Mapping[str, Any]
+    service_id: int
+    service_uuid: str
+    disabled: bool
+    disabled_reason: str | None
+    forced_down: bool
+    last_seen_at: datetime.datetime | None
+    servers: int
+    vcpus_used: int
+    memory_used_mib: int
+    disk_used_gib: int
+
+
+def _query() -> sa.Select[Any]:
+    used = (
+        sa.select(
+            _SERVERS.host,
+            sa.func.count().label("servers"),
+            sa.func.sum(_SERVERS.vcpus).label("vcpus"),
+            sa.func.sum(_SERVERS.memory_mib).label("memory_mib"),
+            sa.func.sum(_SERVERS.disk_gib).label("disk_gib"),
+        )
+        .where(_SERVERS.deleted_at.is_(None), _SERVERS.host.is_not(None))
+        .group_by(_SERVERS.host)
+        .subquery()
+    )
+    service = sa.and_(_SERVICES.host == _HOSTS.host, _SERVICES.binary == COMPUTE)
+    return sa.select(
+        _HOSTS.id,
+        _HOSTS.uuid,
+        _HOSTS.host,
+        _HOSTS.facts,
+        _SERVICES.id.label("service_id"),
+        _SERVICES.uuid.label("service_uuid"),
+        _SERVICES.disabled,
+        _SERVICES.disabled_reason,
+        _SERVICES.forced_down,
+        _SERVICES.last_seen_at,
+        *(
+            sa.cast(sa.func.coalesce(used.c[name], 0), sa.Integer)
+            for name in ("servers", "vcpus", "memory_mib", "disk_gib")
+        ),
+    ).select_from(
+        schema.hosts.join(schema.services, service).outerjoin(used, used.c.host == _HOSTS.host)
+    )
+
+
+def list_hosts(
+    connection: sa.Connection,
+    *,
+    name_part: str | None = None,
+    limit: int | None = None,
+    marker: str | int | None = None,
+) -> list[Host]:
+    """A page of the hosts that have a service, in order of age.
+
+    `name_part` must be in the name. `marker` is a host's UUID, or its row id as an int. Raises
+    Invalid for an unknown marker.
+    """
+    if limit == 0:
+        return []
+    statement = _query()
+    if name_part:
+        statement = statement.where(_HOSTS.host.contains(name_part, autoescape=True))
+    key: Any = _HOSTS.id if isinstance(marker, int) else _HOSTS.uuid
+    page: Any = keyset.Page(limit, marker)  # type: ignore[arg-type]
+    try:
+        rows: Sequence[Any] = keyset.read(
+            connection, statement, [keyset.Sort(_HOSTS.id)], page, key
+        )
+    except keyset.MarkerNotFound as error:
+        raise Invalid(f"marker [{marker}] not found") from error
+    return [Host(*row) for row in rows]
+
+
+def find(connection: sa.Connection, named: str | int) -> Host | None:
+    """The host of this UUID, or of this row id as an int; None if there is none."""
+    key = _HOSTS.id == named if isinstance(named, int) else _HOSTS.uuid == named
+    row = connection.execute(_query().where(key)).first()
+    return None if row is None else Host(*row)

@@ -1,0 +1,226 @@
+"""The ledger: what was done to servers, step by step, and how it ended."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from common.errors import Invalid
+from db import schema
+from db.reads import keyset
+
+T = TypeVar("T")
+
+_T = schema.operations.c
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One user's action on one server."""
+
+    id: int
+    server_uuid: str
+    project_id: str
+    user_id: str
+    request_id: str
+    global_request_id: str | None
+    action: str
+    state: str
+    attempt: int
+    message: str | None
+    started_at: datetime.datetime
+    updated_at: datetime.datetime
+    finished_at: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A step of an attempt."""
+
+    operation_id: int
+    attempt: int
+    name: str
+    sequence: int
+    host: str | None
+    started_at: datetime.datetime
+    finished_at: datetime.datetime | None
+    result: str | None
+    upid: str | None
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A server's move from one state to another."""
+
+    operation_id: int
+    from_vm_state: str
+    from_task_state: str | None
+    to_vm_state: str
+    to_task_state: str | None
+    at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the scheduler decided; `body` is `common.messages.Decision` as plain values."""
+
+    operation_id: int
+    attempt: int
+    body: Mapping[str, Any]
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFault:
+    """How an attempt failed."""
+
+    operation_id: int
+    attempt: int
+    server_uuid: str
+    request_id: str
+    code: int
+    category: str
+    message: str
+    host: str | None
+    upid: str | None
+    log_tail: Sequence[str]
+    cleaned: Sequence[str]
+    left: Sequence[str]
+    remedy: str | None
+    created_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Story:
+    """An operation with all that the ledger knows of it, each in order of time."""
+
+    operation: Operation
+    events: Sequence[Event]
+    transitions: Sequence[Transition]
+    decisions: Sequence[Decision]
+    faults: Sequence[OperationFault]
+
+
+def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
+    names: Mapping[str, Any] = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    return [table.c[name] for name in names]
+
+
+_COLUMNS = _columns(schema.operations, Operation)
+
+
+def list_operations(
+    connection: sa.Connection,
+    server_uuid: str,
+    *,
+    limit: int | None = None,
+    marker: str | None = None,
+    changed_since: datetime.datetime | None = None,
+    changed_before: datetime.datetime | None = None,
+) -> list[Operation]:
+    """A page of what was done to a server, newest first; `marker` is a request ID.
+
+    Raises Invalid for an unknown marker.
+    """
+    if limit == 0:
+        return []
+    statement = sa.select(*_COLUMNS).where(_T.server_uuid == server_uuid)
+    if changed_since is not None:
+        statement = statement.where(_T.updated_at >= changed_since)
+    if changed_before is not None:
+        statement = statement.where(_T.updated_at <= changed_before)
+    own = sa.case((_T.server_uuid == server_uuid, _T.request_id))
+    order = [keyset.Sort(_T.id, descending=True)]
+    try:
+        page = keyset.Page(limit, marker)
+        rows: Sequence[Any] = keyset.read(connection, statement, order, page, own)
+    except keyset.MarkerNotFound as error:
+        raise Invalid(f"Marker {marker} could not be found.") from error
+    return [Operation(*row) for row in rows]
+
+
+def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operation | None:
+    """What a request did to a server, or None; the last, if it did several things."""
+    query = (
+        sa.select(*_COLUMNS)
+        .where(_T.server_uuid == server_uuid, _T.request_id == request_id)
+        .order_by(_T.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else Operation(*row)
+
+
+def events_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Event]:
+    """The steps of operations, in order of time."""
+    table = schema.operation_events
+    return _of(connection, table, Event, operation_ids, ("attempt", "sequence", "started_at"))
+
+
+def faults_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[OperationFault]:
+    """The faults of operations, in order of time."""
+    return _of(connection, schema.faults, OperationFault, operation_ids, ("id",))
+
+
+def _of(
+    connection: sa.Connection,
+    table: sa.Table,
+    kind: type[T],
+    operation_ids: Sequence[int],
+    order: Sequence[str],
+) -> list[T]:
+    query = (
+        sa.select(*_columns(table, kind))
+        .where(table.c.operation_id.in_(operation_ids))
+        .order_by(table.c.operation_id, *(table.c[name] for name in order))
+    )
+    return [kind(*row) for row in connection.execute(query)]
+
+
+def stories(
+    connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
+) -> list[Story]:
+    """What the ledger knows under a request ID, a global request ID or a server's UUID.
+
+    The oldest operation comes first; of more than `limit` the newest are told. `project_id`: only
+    that project's. Five queries, however many operations there are.
+    """
+    named = (
+        (_T.request_id == subject) | (_T.global_request_id == subject)
+        if subject.startswith("req-")
+        else _T.server_uuid == subject
+    )
+    query = sa.select(*_COLUMNS).where(named).order_by(_T.id.desc()).limit(limit)
+    if project_id is not None:
+        query = query.where(_T.project_id == project_id)
+    operations = [Operation(*row) for row in connection.execute(query)][::-1]
+    ids = [operation.id for operation in operations]
+    if not ids:
+        return []
+    events = _by_operation(events_of(connection, ids))
+    faults = _by_operation(faults_of(connection, ids))
+    moves = _by_operation(_of(connection, schema.transitions, Transition, ids, ("id",)))
+    chosen = _by_operation(_of(connection, schema.decisions, Decision, ids, ("attempt",)))
+    return [
+        Story(
+            operation=operation,
+            events=events.get(operation.id, ()),
+            transitions=moves.get(operation.id, ()),
+            decisions=chosen.get(operation.id, ()),
+            faults=faults.get(operation.id, ()),
+        )
+        for operation in operations
+    ]
+
+
+def _by_operation(records: Sequence[T]) -> dict[int, list[T]]:
+    found: dict[int, list[T]] = {}
+    for record in records:
+        key: int = record.operation_id  # type: ignore[attr-defined]
+        found.setdefault(key, []).append(record)
+    return found

@@ -1,0 +1,42 @@
+"""A project's own limits, and what its living servers use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from db import schema
+
+_SERVERS = schema.servers.c
+_LIMITS = schema.quota_limits.c
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Limits that were set (resource → limit, -1: none) and usage (resource → sum; MiB)."""
+
+    limits: Mapping[str, int]
+    used: Mapping[str, int]
+
+
+def of_project(connection: sa.Connection, project_id: str) -> Quotas:
+    """Both, in one query."""
+    used = (
+        sa.select(
+            sa.func.count().label("instances"),
+            sa.func.coalesce(sa.func.sum(_SERVERS.vcpus), 0).label("cores"),
+            sa.func.coalesce(sa.func.sum(_SERVERS.memory_mib), 0).label("ram"),
+        )
+        .where(_SERVERS.project_id == project_id, _SERVERS.deleted_at.is_(None))
+        .subquery()
+    )
+    query = sa.select(
+        used.c.instances, used.c.cores, used.c.ram, _LIMITS.resource, _LIMITS.hard_limit
+    ).select_from(used.outerjoin(schema.quota_limits, _LIMITS.project_id == project_id))
+    rows = connection.execute(query).all()
+    return Quotas(
+        limits={row.resource: row.hard_limit for row in rows if row.resource is not None},
+        used={name: int(getattr(rows[0], name)) for name in ("instances", "cores", "ram")},
+    )

@@ -48,7 +48,21 @@ class Explain(Command):
 
             yaml.safe_dump(explanation, out, sort_keys=False, allow_unicode=True)
         else:
-            write(out, explanation_lines(explanation))
+            write(out, explanation_lines(explanation, self._servers(explanation)))
+
+    def _servers(self, explanation: Any) -> dict[str, dict[str, Any]]:
+        """Return what the servers of the story are now; those that are gone are left out."""
+        from openstack import exceptions
+
+        known = {}
+        for uuid in {str(o["server"]) for o in explanation["operations"] if o.get("server")}:
+            try:
+                server = self.cloud.compute.get_server(uuid)
+            except exceptions.HttpException:
+                continue  # the story itself tells how it ended
+            host = server.hypervisor_hostname
+            known[uuid] = {"name": server.name, "status": server.status, "host": host}
+        return known
 
     def _explanation(self, what: str) -> Any:
         from openstack.exceptions import raise_from_response

@@ -14,52 +14,57 @@ _MOST = 5
 
 
 def decision_lines(decision: Facts) -> Iterator[Line]:
-    """Yield the lines of a decision: ``{"attempt": n, "body": Decision}``."""
-    body: Facts = decision.get("body") or decision
-    considered = body.get("considered") or 0
-    hosts = f"{considered} host{'' if considered == 1 else 's'} considered"
-    took = f" in {duration(body['seconds'])}" if body.get("seconds") else ""
-    if body.get("host"):
-        yield (("host ", ""), (one_line(body["host"]), "bold green"), (f"  {hosts}{took}", "dim"))
+    """Yield the lines of a decision.
+
+    An administrator's has hosts, reasons and scores; an owner's has only numbers and ``placed``.
+    """
+    count = _hosts(decision.get("considered") or 0)
+    took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
+    considered = (f"  {count} considered{took}", "dim")
+    if decision.get("host"):
+        yield (("host ", ""), (one_line(decision["host"]), "bold green"), considered)
+    elif decision.get("placed"):
+        yield (("a host was found", "bold green"), considered)
     else:
-        reason = one_line(body.get("reason") or "no reason was given")
-        yield (("no host: ", "bold red"), (reason, "red"), (f"  {hosts}{took}", "dim"))
-    yield from _claims(body)
-    yield from _scores(body)
-    yield from _refusals(body)
-    alternates = [one_line(a.get("host")) for a in body.get("alternates") or ()]
+        reason = one_line(decision.get("reason") or "no reason was given")
+        yield (("no host: ", "bold red"), (reason, "red"), considered)
+    yield from _claims(decision)
+    yield from _scores(decision)
+    yield from _refusals(decision)
+    alternates = [one_line(a.get("host")) for a in decision.get("alternates") or ()]
     if alternates:
         yield (("  would have done as well: ", "dim"), (", ".join(alternates), ""))
 
 
-def _claims(body: Facts) -> Iterator[Line]:
-    for claim in body.get("claims") or ():
+def _hosts(count: int) -> str:
+    return f"{count} host{'' if count == 1 else 's'}"
+
+
+def _claims(decision: Facts) -> Iterator[Line]:
+    for claim in decision.get("claims") or ():
         result = one_line(claim.get("result") or "")
         style = "green" if result in ("claimed", "ok") else "yellow"
         yield (("  claim ", "dim"), (f"{one_line(claim.get('host'))}: ", ""), (result, style))
 
 
-def _scores(body: Facts) -> Iterator[Line]:
-    scores = dict(body.get("scores") or {})
-    for host, parts in list(scores.items())[:_MOST]:
-        total = sum(parts.values())
+def _scores(decision: Facts) -> Iterator[Line]:
+    scores = dict(decision.get("scores") or {})
+    for host, known in list(scores.items())[:_MOST]:
+        parts = dict(known)
+        total = parts.pop("total", sum(parts.values()))
         each = "  ".join(f"{one_line(name)} {value:+.3f}" for name, value in parts.items())
         yield (("  score ", "dim"), (f"{one_line(host)} {total:+.3f}", ""), (f"  {each}", "dim"))
     yield from _rest(len(scores), "scored")
 
 
-def _refusals(body: Facts) -> Iterator[Line]:
-    for name, hosts in (body.get("refused") or {}).items():
-        count = len(hosts)
-        plural = "" if count == 1 else "s"
-        yield (
-            ("  refused by ", "dim"),
-            (one_line(name), "yellow"),
-            (f": {count} host{plural}", ""),
-        )
+def _refusals(decision: Facts) -> Iterator[Line]:
+    for name, refused in (decision.get("refused") or {}).items():
+        hosts = {} if isinstance(refused, int) else refused
+        count = refused if isinstance(refused, int) else len(hosts)
+        yield (("  refused by ", "dim"), (one_line(name), "yellow"), (f": {_hosts(count)}", ""))
         for host, reason in sorted(hosts.items())[:_MOST]:
             yield ((f"    {one_line(host)}: ", ""), (one_line(reason), "yellow"))
-        yield from _rest(count, "refused")
+        yield from _rest(len(hosts), "refused")
 
 
 def _rest(count: int, what: str) -> Iterator[Line]:

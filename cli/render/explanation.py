@@ -1,13 +1,14 @@
 """The story of a request: what happened, where, in what order, and why.
 
-The explanation of the API becomes lines: a head for the server, then for each operation one
+The explanation of the API becomes lines: a head for each server, then for each operation one
 timeline of its state changes, steps, decisions and faults, oldest first, with a bar where each
-step lies within the operation. What a release doesn't know yet is left out, not an error.
+step lies within the operation. What the API doesn't tell (an owner reads no hosts and tasks, an
+older release has less) is left out, not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -40,13 +41,24 @@ class Entry:
     lines: tuple[Line, ...]
 
 
-def explanation_lines(explanation: Facts) -> list[Line]:
-    """Return the whole story."""
-    lines = list(_server_lines(explanation.get("server") or {}))
+def explanation_lines(
+    explanation: Facts, servers: Mapping[str, Facts] | None = None
+) -> list[Line]:
+    """Return the whole story.
+
+    :param explanation: ``{"subject": …, "operations": […]}`` of the API.
+    :param servers: what is known of servers beyond it, by UUID: name, status, host.
+    """
     operations = explanation.get("operations") or ()
     if not operations:
-        lines.append((("  nothing was done", "dim"),))
+        return [((f"{explanation.get('subject') or ''}: nothing was done", "dim"),)]
+    lines: list[Line] = []
+    shown = None
     for operation in operations:
+        uuid = str(operation.get("server") or "")
+        if uuid != shown:
+            lines.append(_server_line(uuid, (servers or {}).get(uuid) or {}))
+            shown = uuid
         lines.append(())
         lines.extend(operation_lines(operation))
     return lines
@@ -80,34 +92,28 @@ def bar(start: float, length: float | None, total: float) -> str:
     return f"{' ' * left}{'█' * width}".ljust(_BAR_WIDTH)
 
 
-def _server_lines(server: Facts) -> Iterator[Line]:
-    name = one_line(server.get("name") or "a server that no record names")
-    uuid = server.get("id") or server.get("uuid") or ""
-    state = server.get("status") or server.get("vm_state") or ""
-    place = " on ".join(str(p) for p in (_vm(server), server.get("host")) if p)
-    yield (
-        (name, "bold"),
-        (f" ({uuid})" if uuid else "", "dim"),
+def _server_line(uuid: str, server: Facts) -> Line:
+    name, state, host = (one_line(server.get(key) or "") for key in ("name", "status", "host"))
+    return (
+        (f"{name} " if name else "server ", "bold"),
+        (uuid, "dim"),
         (f"  {state}" if state else "", "bold"),
-        (f"  {one_line(place)}" if place else "", ""),
+        (f" on {host}" if host else "", ""),
     )
-
-
-def _vm(server: Facts) -> str:
-    return f"VM {server['vmid']}" if server.get("vmid") else ""
 
 
 def _head(operation: Facts) -> Line:
     state = str(operation.get("state") or "unknown")
     took = seconds_between(operation.get("started_at"), operation.get("finished_at"))
-    attempt = operation.get("attempt")
+    attempts = operation.get("attempts")
+    began = parse_time(operation.get("started_at"))
     return (
         (str(operation.get("action") or "operation"), "bold cyan"),
         (f"  {state}", _STATES.get(state, "yellow")),
         (f" in {duration(took)}" if took is not None else "", ""),
-        (f", attempt {attempt}" if attempt and attempt != 1 else "", "yellow"),
+        (f", {attempts} attempts" if attempts and attempts != 1 else "", "yellow"),
         (f"  {operation.get('request_id') or ''}", ""),
-        (f"  {operation.get('started_at') or ''}", "dim"),
+        (f"  {began:%Y-%m-%d %H:%M:%S} UTC" if began else "", "dim"),
     )
 
 
@@ -121,11 +127,10 @@ def _entries(operation: Facts) -> Iterator[Entry]:
         offset = seconds_between(started, event.get("started_at")) or 0.0
         yield Entry(str(event.get("started_at") or ""), 1, tuple(_event(event, offset, total)))
     for decision in operation.get("decisions") or ():
-        at = decision.get("created_at") or decision.get("at")
-        at = at or _decided_at(events, decision.get("attempt")) or started or ""
+        at = decision.get("at") or started or ""
         yield Entry(str(at), 2, tuple(decision_lines(decision)))
     for fault in operation.get("faults") or ():
-        at = fault.get("created_at") or fault.get("at") or operation.get("finished_at") or ""
+        at = fault.get("at") or operation.get("finished_at") or ""
         yield Entry(str(at), 3, tuple(_fault(fault)))
 
 
@@ -138,45 +143,40 @@ def _length(operation: Facts) -> float:
     return max((seconds_between(started, end) or 0.0 for end in ends), default=0.0)
 
 
-def _decided_at(events: Sequence[Facts], attempt: Any) -> Any:
-    """Return when the scheduling step of an attempt ended, for a decision without a time."""
-    for event in events:
-        same = event.get("attempt") in (None, attempt)
-        if same and "schedul" in str(event.get("name") or ""):
-            return event.get("finished_at") or event.get("started_at")
-    return None
-
-
 def _transition(change: Facts) -> Line:
     return (
-        (_state(change, "from"), "dim"),
+        (_state(change.get("from") or {}), "dim"),
         (" → ", "dim"),
-        (_state(change, "to"), "bold cyan"),
+        (_state(change.get("to") or {}), "bold cyan"),
     )
 
 
-def _state(change: Facts, side: str) -> str:
-    vm = change.get(f"{side}_vm_state") or change.get(side) or "?"
-    task = change.get(f"{side}_task_state")
-    return f"{vm} ({task})" if task else str(vm)
+def _state(state: Facts) -> str:
+    task = state.get("task_state")
+    return f"{state.get('vm_state') or '?'}{f' ({task})' if task else ''}"
 
 
 def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     took = seconds_between(event.get("started_at"), event.get("finished_at"))
     result = str(event.get("result") or ("running" if took is None else ""))
     yield (
-        (f"{one_line(event.get('name') or event.get('event') or 'step'):<32} ", ""),
+        (f"{one_line(event.get('name') or 'step'):<32} ", ""),
         (bar(offset, took, total), "cyan" if result != "Error" else "red"),
         (f" {duration(took):>10}", ""),
         (f"  {result}", _RESULTS.get(result, "yellow")),
         (f"  {one_line(event.get('host'))}" if event.get("host") else "", "dim"),
     )
-    if event.get("upid"):
-        yield (("task ", "dim"), (one_line(event["upid"]), "dim"))
-    detail = event.get("detail") or {}
+    detail = dict(event.get("detail") or {})
+    upids = detail.pop("upids", None) or [event.get("upid")]
+    for upid in filter(None, upids):
+        yield (("  task ", "dim"), (one_line(upid), "dim"))
     if detail:
-        facts = "  ".join(f"{one_line(k)}={one_line(v)}" for k, v in sorted(detail.items()))
-        yield ((facts, "dim"),)
+        facts = "  ".join(f"{one_line(k)}={_value(v)}" for k, v in sorted(detail.items()))
+        yield ((f"  {facts}", "dim"),)
+
+
+def _value(value: Any) -> str:
+    return ",".join(map(one_line, value)) if isinstance(value, list) else one_line(value)
 
 
 #: fields of a fault that hold several things, and what they are called

@@ -16,7 +16,7 @@ class Step:
     key: str
     text: str
     at_seconds: float
-    """When it was first seen, since the wait began."""
+    """When it began: an event since its action began, a state (as first seen) since the wait."""
     result: str | None = None
     """``Success`` or ``Error`` of an event; ``""`` of a state, which has none; None: running."""
     took_seconds: float | None = None
@@ -36,9 +36,11 @@ def after(
     elapsed_seconds: float,
     task_state: str | None,
     events: Iterable[Mapping[str, Any]],
+    began: str | None = None,
 ) -> Progress:
     """Return the progress after one more look.
 
+    :param began: when the action did, ISO 8601; None: its events are placed at this look.
     :param events: of the instance action: event, start_time, finish_time, result, host.
     """
     steps = {step.key: step for step in progress.steps}
@@ -49,7 +51,9 @@ def after(
         name = str(event.get("event"))
         started, finished = event.get("start_time"), event.get("finish_time")
         key = f"event {name} {started}"
-        known = steps.get(key) or Step(key, name, elapsed_seconds)
+        offset = seconds_between(began, started)
+        at_seconds = elapsed_seconds if offset is None else offset
+        known = steps.get(key) or Step(key, name, at_seconds)
         steps[key] = replace(
             known,
             result=event.get("result") if finished else None,
@@ -64,7 +68,7 @@ def news(before: Progress, now: Progress) -> list[Line]:
     known = {step.key: step for step in before.steps}
     return [
         step_line(step)
-        for step in now.steps
+        for step in _in_time(now)
         if step.result is not None
         and (step.key not in known or known[step.key].result != step.result)
     ]
@@ -90,4 +94,8 @@ def step_line(step: Step) -> Line:
 
 def all_lines(progress: Progress) -> list[Line]:
     """Return a line for each step, running ones too."""
-    return [step_line(step) for step in progress.steps]
+    return [step_line(step) for step in _in_time(progress)]
+
+
+def _in_time(progress: Progress) -> list[Step]:
+    return sorted(progress.steps, key=lambda step: step.at_seconds)

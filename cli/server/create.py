@@ -176,7 +176,8 @@ class CreateServer(ShowOne):
         server = compute.get_server(server.id)
         names, values = show(self.cloud, server)
         if password:
-            names, values = (*names, "adminPass"), (*values, password)
+            shown = {**dict(zip(names, values, strict=True)), "adminPass": password}
+            names, values = zip(*sorted(shown.items()), strict=True)
         return names, values
 
     def _siblings(self, server: Any, most: int) -> list[Any]:

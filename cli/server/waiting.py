@@ -13,7 +13,7 @@ from cli.errors import CommandFailed
 from cli.render.progress import Progress, after
 from cli.terminal import progress_view
 
-_FIRST_PAUSE_SECONDS = 0.25
+_FIRST_PAUSE_SECONDS = 0.1
 _LAST_PAUSE_SECONDS = 2.0
 
 
@@ -25,6 +25,7 @@ class Waiting:
         self._stream = stream
         self._request_id: str | None = None
         self._message: str | None = None
+        self._began: str | None = None
 
     def until_idle(self, server_id: str, name: str, action: str) -> None:
         """Return when nothing is being done to the server and the action succeeded.
@@ -57,7 +58,8 @@ class Waiting:
                 server = self._server(server_id)
                 task_state = server.task_state if server is not None else None
                 elapsed = time.monotonic() - started
-                progress = after(progress, elapsed, task_state, self._events(server_id, action))
+                events = self._events(server_id, action)
+                progress = after(progress, elapsed, task_state, events, self._began)
                 view.show(progress)
                 if task_state is None and (server is None or server.status != "BUILD"):
                     return server
@@ -88,7 +90,7 @@ class Waiting:
             found = compute.get_server_action(self._request_id, server_id)
         except exceptions.HttpException:
             return []  # policy, or a deleted server: the states alone are shown
-        self._message = found.message
+        self._message, self._began = found.message, found.start_time
         return [event.to_dict() for event in found.events or ()]
 
     def _why(self, server: Any) -> str:

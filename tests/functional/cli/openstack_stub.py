@@ -190,9 +190,10 @@ _ZONE = {
     "hosts": {"pve1": {"nova-compute": {"active": True, "available": True, "updated_at": "T"}}},
 }
 _EXPLANATION = {
-    "server": {"id": SERVER_ID, "name": "web", "status": "ACTIVE"},
+    "subject": SERVER_ID,
     "operations": [
         {
+            "server": SERVER_ID,
             "action": "create",
             "request_id": REQUEST_ID,
             "state": "done",

@@ -17,13 +17,16 @@ from tests.fixtures.sdk import FakeConnection, FakeProxy, run
 
 REQUEST = "req-00000000-0000-0000-0000-000000000001"
 UUID = "11111111-1111-1111-1111-111111111111"
-EXPLANATION = {"server": {"id": UUID, "name": "web"}, "operations": []}
+EXPLANATION = {"subject": UUID, "operations": [{"server": UUID, "action": "create"}]}
 
 
 def a_cloud(find_server: Any = None) -> FakeConnection:
     """A cloud that explains everything alike."""
     response = SimpleNamespace(status_code=200, json=lambda: {"explanation": EXPLANATION})
-    return FakeConnection(FakeProxy(get=response, find_server=lambda *_, **__: find_server))
+    server = SimpleNamespace(name="web", status="ACTIVE", hypervisor_hostname="pve1")
+    return FakeConnection(
+        FakeProxy(get=response, find_server=lambda *_, **__: find_server, get_server=server)
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,7 @@ def test_a_request_a_name_and_a_deleted_server(what: str, found: Any, asked: str
     connection = a_cloud(found)
     ran = run(connection, "explain", what)
     assert ran.code == 0
-    assert ran.out.startswith(f"web ({UUID})\n")
+    assert ran.out.startswith(f"web {UUID}  ACTIVE on pve1\n\ncreate")
     assert connection.compute.called("get") == [((f"/explanations/{asked}",), {})]
 
 
@@ -46,6 +49,12 @@ def test_an_unknown_name() -> None:
     ran = run(a_cloud(), "explain", "nix")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("No server named nix")
+
+
+def test_a_server_that_is_gone_has_no_name() -> None:
+    connection = a_cloud()
+    connection.compute.answers["get_server"] = exceptions.NotFoundException("gone")
+    assert run(connection, "explain", UUID).out.startswith(f"server {UUID}\n")
 
 
 def test_as_data() -> None:

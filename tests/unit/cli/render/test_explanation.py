@@ -11,18 +11,25 @@ from cli.render.explanation import bar, explanation_lines
 from cli.render.text import duration, one_line, parse_time, plain, plain_text, seconds_between
 from common.messages import Alternate, Decision
 
-DECISION = dataclasses.asdict(
-    Decision(
-        server_uuid="u",
-        host="pve2",
-        alternates=(Alternate("pve3", "x", 0.5),),
-        considered=3,
-        refused={"ram": {"pve1": "512 MiB free, 2048 MiB asked"}},
-        scores={"pve2": {"ram": 1.0, "cpu": -0.25}, "pve3": {"ram": 0.5, "cpu": 0.0}},
-        claims=({"host": "pve2", "result": "claimed"},),
-        seconds=0.004,
-    )
-)
+DECISION = {
+    "attempt": 1,
+    "at": "2026-01-01T00:00:00.500000",
+    **dataclasses.asdict(
+        Decision(
+            server_uuid="u",
+            host="pve2",
+            alternates=(Alternate("pve3", "x", 0.5),),
+            considered=3,
+            refused={"ram": {"pve1": "512 MiB free, 2048 MiB asked"}},
+            scores={
+                "pve2": {"ram": 1.0, "cpu": -0.25, "total": 0.75},
+                "pve3": {"ram": 0.5, "cpu": 0.0},
+            },
+            claims=({"host": "pve2", "result": "claimed"},),
+            seconds=0.004,
+        )
+    ),
+}
 UPID = "UPID:pve2:0001:0001:68000000:qmcreate:100123:root@pam!m:"
 FAULT = {
     "attempt": 1,
@@ -34,7 +41,7 @@ FAULT = {
     "cleaned": ["VM 100123 on pve2"],
     "left": ["volume local:vm-100123"],
     "remedy": "qm unlock 100123",
-    "created_at": "2026-01-01T00:00:03+00:00",
+    "at": "2026-01-01T00:00:03",
 }
 
 
@@ -42,18 +49,17 @@ def an_operation(**changes: Any) -> dict[str, Any]:
     """A create that failed on its first attempt."""
     return {
         "action": "create",
+        "server": "u-1",
         "request_id": "req-1",
         "state": "failed",
-        "attempt": 2,
+        "attempts": 2,
         "started_at": "2026-01-01T00:00:00+00:00",
         "finished_at": "2026-01-01T00:00:04+00:00",
         "message": "No room anywhere.",
         "transitions": [
             {
-                "from_vm_state": "building",
-                "from_task_state": "scheduling",
-                "to_vm_state": "building",
-                "to_task_state": "spawning",
+                "from": {"vm_state": "building", "task_state": "scheduling"},
+                "to": {"vm_state": "building", "task_state": "spawning"},
                 "at": "2026-01-01T00:00:01+00:00",
             }
         ],
@@ -65,7 +71,7 @@ def an_operation(**changes: Any) -> dict[str, Any]:
                 "finished_at": "2026-01-01T00:00:03+00:00",
                 "result": "Error",
                 "upid": UPID,
-                "detail": {"vmid": 100123, "node": "pve2"},
+                "detail": {"vmid": 100123, "node": "pve2", "upids": [UPID], "ips": ["a", "b"]},
             },
             {
                 "name": "conductor_schedule",
@@ -74,29 +80,29 @@ def an_operation(**changes: Any) -> dict[str, Any]:
                 "result": "Success",
             },
         ],
-        "decisions": [{"attempt": 1, "body": DECISION}],
+        "decisions": [DECISION],
         "faults": [FAULT],
         **changes,
     }
 
 
-def story(*operations: dict[str, Any], server: dict[str, Any] | None = None) -> str:
+def story(*operations: dict[str, Any]) -> str:
     """The plain text of an explanation."""
-    server = server or {"id": "u-1", "name": "web", "status": "ERROR", "vmid": 7, "host": "pve2"}
-    return plain_text(explanation_lines({"server": server, "operations": list(operations)}))
+    servers = {"u-1": {"name": "web", "status": "ERROR", "host": "pve2"}}
+    return plain_text(explanation_lines({"operations": list(operations)}, servers))
 
 
 def test_the_story_in_the_order_of_time() -> None:
     text = story(an_operation())
     in_order = (
-        "web (u-1)  ERROR  VM 7 on pve2",
-        "create  failed in 4.00 s, attempt 2  req-1",
+        "web u-1  ERROR on pve2",
+        "create  failed in 4.00 s, 2 attempts  req-1  2026-01-01 00:00:00 UTC",
         "+0 ms  conductor_schedule",
         "+500 ms  host pve2  3 hosts considered in 4 ms",
         "+1.00 s  building (scheduling) → building (spawning)",
         "+2.00 s  compute_create_vm",
         "task UPID:pve2:",
-        "node=pve2  vmid=100123",
+        "ips=a,b  node=pve2  vmid=100123",
         "+3.00 s  fault storage_full on pve2: No room on local.",
         "No room anywhere.",
     )
@@ -130,16 +136,28 @@ def test_a_fault_tells_log_cleaning_and_remedy() -> None:
 
 def test_nowhere_gives_the_reason() -> None:
     body = {"host": None, "considered": 1, "reason": "1 host refused by ram."}
-    text = story(an_operation(decisions=[{"attempt": 1, "body": body}]))
+    text = story(an_operation(decisions=[body]))
     assert "no host: 1 host refused by ram.  1 host considered" in text
 
 
 def test_many_hosts_are_counted() -> None:
     refused = {f"pve{n}": "full" for n in range(9)}
     body = {"host": None, "considered": 9, "refused": {"disk": refused}}
-    text = story(an_operation(decisions=[{"attempt": 1, "body": body}]))
+    text = story(an_operation(decisions=[body]))
     assert "refused by disk: 9 hosts" in text
     assert "and 4 more refused" in text
+
+
+def test_an_owner_reads_numbers_and_no_hosts() -> None:
+    body = {"considered": 3, "placed": True, "refused": {"ram": 1}, "reason": None}
+    text = story(an_operation(decisions=[body]))
+    assert "a host was found  3 hosts considered" in text
+    assert "refused by ram: 1 host\n" in text
+
+
+def test_each_server_of_a_request_has_its_head_once() -> None:
+    text = story(an_operation(), an_operation(), an_operation(server="u-2"))
+    assert (text.count("web u-1"), text.count("server u-2")) == (1, 1)
 
 
 def test_a_running_operation() -> None:
@@ -147,11 +165,11 @@ def test_a_running_operation() -> None:
     text = story(
         an_operation(state="running", finished_at=None, events=[running], faults=[], message=None)
     )
-    assert "create  running, attempt 2" in text
+    assert "create  running, 2 attempts" in text
     assert "running\n" in text
 
 
-@pytest.mark.parametrize("explanation", [{}, {"server": None, "operations": None}])
+@pytest.mark.parametrize("explanation", [{}, {"subject": "u", "operations": None}])
 def test_nothing_is_an_answer_too(explanation: dict[str, Any]) -> None:
     assert "nothing was done" in plain_text(explanation_lines(explanation))
 

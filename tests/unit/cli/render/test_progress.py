@@ -53,6 +53,15 @@ def test_events_are_in_the_order_they_began() -> None:
     assert [step.text for step in progress.steps] == ["early", "late"]
 
 
+def test_events_are_placed_by_their_own_time() -> None:
+    event = an_event(start_time="2026-01-01T00:00:02", finish_time="2026-01-01T00:00:03")
+    now = after(
+        Progress(), 9.0, "spawning", [{**event, "result": "Success"}], began="2026-01-01T00:00:00"
+    )
+    for lines in (news(Progress(), now), all_lines(now)):
+        assert [plain(line).split()[0] for line in lines] == ["+2.00", "+9.00"]
+
+
 class Terminal(StringIO):
     """A stream that says it is a terminal."""
 

@@ -8,7 +8,7 @@ way to it, doesn't answer; Forbidden when the service's own credentials don't su
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode
 
 from keystoneauth1 import adapter as ksa_adapter
@@ -16,11 +16,7 @@ from keystoneauth1 import adapter as ksa_adapter
 from common.errors import Conflict, GenerationConflict, Invalid, NotFound
 from placement import messages
 from placement.messages import Allocations, Candidates, Provider, Resources
-from placement.transport import Transport
-
-T = TypeVar("T")
-#: how often a read-decide-write is begun again when somebody else wrote in between
-ATTEMPTS = 5
+from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 
 class PlacementClient:
@@ -88,7 +84,7 @@ class PlacementClient:
             )
             return True
 
-        return _until_undisturbed(attempt)
+        return until_undisturbed(attempt)
 
     def set_traits(self, uuid: str, traits: Iterable[str]) -> bool:
         """Make these the provider's traits; return whether that changed anything.
@@ -129,7 +125,7 @@ class PlacementClient:
             )
             return True
 
-        return _until_undisturbed(attempt)
+        return until_undisturbed(attempt)
 
     def provider_usages(self, uuid: str) -> dict[str, int]:
         """Return {resource class: allocated} of a provider. 1 request. Raises NotFound."""
@@ -278,22 +274,13 @@ class PlacementClient:
                 self._call("PUT", path, body)
             return True
 
-        return _until_undisturbed(attempt)
+        return until_undisturbed(attempt)
 
     def _absent_is_fine(self, method: str, path: str) -> None:
         try:
             self._call(method, path)
         except NotFound:
             return
-
-
-def _until_undisturbed(attempt: Callable[[], T]) -> T:
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return attempt()
-        except GenerationConflict:
-            continue
-    return attempt()
 
 
 def _same_inventories(

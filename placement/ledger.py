@@ -9,47 +9,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from common.errors import Invalid, NotFound
+from placement.claim import Claim, Held, Line, check
 from placement.db import claims as sql
 from placement.db import schema, sequence
 from placement.db.engine import Database
-from placement.errors import ConcurrentUpdate, InventoryRefused
+from placement.errors import ConcurrentUpdate
 from placement.snapshot import Stock
-
-#: (provider UUID, resource class)
-Line = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a consumer shall have from now on, instead of what it has; nothing means: release.
-
-    `allocations` is {provider UUID: {resource class: amount}}. With `checked`, `generation` must
-    be the consumer's current one, None for a consumer that doesn't exist.
-    """
-
-    consumer_uuid: str
-    allocations: Mapping[str, Mapping[str, int]]
-    project_id: str
-    user_id: str
-    consumer_type: str | None = None
-    generation: int | None = None
-    checked: bool = True
-
-
-class Held(NamedTuple):
-    """A provider's stock, under lock, and what of it the consumers at hand have."""
-
-    provider_id: int
-    stock: Stock
-    freed: int
 
 
 class Ledger:
@@ -110,46 +82,6 @@ def release(connection: Connection, consumer_uuid: str) -> None:
         raise NotFound(f"No allocations for consumer '{consumer_uuid}'")
     connection.execute(sql.DELETE_CONSUMERS, {"consumers": [consumer_uuid]})
     _change_used(connection, {}, held)
-
-
-def check(wanted: Mapping[Line, Sequence[int]], held: Mapping[Line, Held]) -> None:
-    """Raise InventoryRefused unless all amounts fit; what the consumers have now counts as free.
-
-    `wanted` has the amounts of every consumer. What is over capacity already may stay, or
-    shrink, but not grow. Every line of `wanted` must be in `held`, or has no inventory.
-    """
-    missing = sorted({uuid for uuid, _ in wanted} - {uuid for uuid, _ in held})
-    if missing:
-        names = ", ".join(sorted({name for _, name in wanted}))
-        raise _refused(
-            f"Inventory for '{names}' on resource provider '{', '.join(missing)}' invalid.",
-            [(missing[0], names)],
-        )
-    for line, amounts in wanted.items():
-        uuid, name = line
-        if line not in held:
-            raise _refused(
-                f"Inventory for '{name}' on resource provider '{uuid}' invalid.", [line]
-            )
-        where = f"Unable to create allocation for '{name}' on resource provider '{uuid}'."
-        stock, freed = held[line].stock, held[line].freed
-        if any(
-            amount < stock.min_unit or amount > stock.max_unit or amount % stock.step_size
-            for amount in amounts
-        ):
-            raise _refused(
-                f"{where} The requested amount would violate inventory constraints.", [line]
-            )
-        after = stock.used - freed + sum(amounts)
-        if after > stock.capacity and after > stock.used:
-            raise _refused(f"{where} The requested amount would exceed the capacity.", [line])
-
-
-def _refused(text: str, lines: Sequence[Line]) -> InventoryRefused:
-    uuid, name = lines[0]
-    return InventoryRefused(
-        f"Unable to allocate inventory: {text}", resource_provider=uuid, resource_class=name
-    )
 
 
 def _wanted(claims: Iterable[Claim]) -> dict[Line, list[int]]:

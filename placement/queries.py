@@ -213,24 +213,7 @@ def _require_resources(call: Call, query: Query) -> None:
     """Raise Invalid for a group that asks for no resources where it must."""
     bare = [group for group in query.groups if not group.resources]
     if call.at_least(1, 36):
-        if len(bare) == len(query.groups):
-            raise MissingParameter(
-                "There must be at least one resources or resources[$S] parameter."
-            )
-        together = frozenset().union(*query.same_subtrees)
-        strange = [group.suffix for group in bare if group.suffix not in together]
-        if strange:
-            raise BadParameter(
-                "Resourceless suffixed group request should be specified in `same_subtree` "
-                f"query param: bad group(s) - {strange}."
-            )
-        suffixes = [group.suffix for group in query.groups]
-        unreal = sorted(together - set(suffixes))
-        if unreal:
-            raise BadParameter(
-                f"Real suffixes should be specified in `same_subtree`: {unreal} not found in "
-                f"{suffixes}."
-            )
+        _require_subtrees(query, bare)
         return
     orphans = [f"required{group.suffix}" for group in bare if group.required]
     if orphans:
@@ -252,6 +235,26 @@ def _require_resources(call: Call, query: Query) -> None:
         raise Invalid("All request groups must specify resources.")
     if not query.groups:
         raise Invalid("At least one request group (`resources` or `resources{$S}`) is required.")
+
+
+def _require_subtrees(query: Query, bare: Sequence[Group]) -> None:
+    """Raise Invalid for a group without resources that no `same_subtree` names."""
+    if len(bare) == len(query.groups):
+        raise MissingParameter("There must be at least one resources or resources[$S] parameter.")
+    together = frozenset().union(*query.same_subtrees)
+    strange = [group.suffix for group in bare if group.suffix not in together]
+    if strange:
+        raise BadParameter(
+            "Resourceless suffixed group request should be specified in `same_subtree` "
+            f"query param: bad group(s) - {strange}."
+        )
+    suffixes = [group.suffix for group in query.groups]
+    unreal = sorted(together - set(suffixes))
+    if unreal:
+        raise BadParameter(
+            f"Real suffixes should be specified in `same_subtree`: {unreal} not found in "
+            f"{suffixes}."
+        )
 
 
 def _refuse_contradictions(groups: Sequence[Group]) -> None:

@@ -10,10 +10,10 @@ from sqlalchemy.engine import Connection
 
 from common.errors import Invalid
 from placement import ledger
+from placement.claim import Claim
 from placement.db import inventories, schema
 from placement.db.claims import LOCK_CONSUMERS
 from placement.errors import ConcurrentUpdate, InventoryInUse, ProviderUnknown, UnknownName
-from placement.ledger import Claim
 
 _P, _A = schema.providers.c, schema.allocations.c
 

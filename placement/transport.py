@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from keystoneauth1 import adapter as ksa_adapter
 from keystoneauth1 import exceptions as ksa
@@ -20,7 +20,10 @@ from common.errors import (
     Unavailable,
 )
 
+T = TypeVar("T")
 SERVICE_TYPE = "placement"
+#: how often a read-decide-write is begun again when somebody else wrote in between
+ATTEMPTS = 5
 #: candidates from trees, generations of consumers, mappings: what the client needs
 MICROVERSION = "1.36"
 _CONCURRENT = "placement.concurrent_update"
@@ -73,3 +76,13 @@ def _error(answer: Any, what: str) -> MicronovaError:
     if told.get("code") == _CONCURRENT:
         return GenerationConflict(text)
     return _ERRORS.get(status, Unavailable)(f"{what}: {text}", status=status)
+
+
+def until_undisturbed(attempt: Callable[[], T]) -> T:
+    """Run a read-decide-write again while others write in between; raises GenerationConflict."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except GenerationConflict:
+            continue
+    return attempt()

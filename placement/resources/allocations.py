@@ -8,8 +8,8 @@ from typing import Any
 
 from common.errors import Invalid, NotFound
 from common.ids import is_uuid
+from placement.claim import Claim
 from placement.db import providers, usages
-from placement.ledger import Claim
 from placement.operation import DONE, Answer, Call, Services, operation
 from placement.schemas import allocations as schemas
 

@@ -13,10 +13,11 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import NotFound
+from placement.claim import Claim
 from placement.db import schema
 from placement.db.engine import Database
 from placement.errors import ConcurrentUpdate, InventoryRefused
-from placement.ledger import Claim, Ledger
+from placement.ledger import Ledger
 from placement.operation import Services
 from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_inventory, used
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.claim import Held, check
 from placement.errors import InventoryRefused
-from placement.ledger import Held, check
 from placement.snapshot import Stock
 
 LINE = ("provider", "VCPU")

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cli.embedded import settings
+from cli.embedded.inprocess import WsgiAdapter
 from cli.embedded.ready import Readiness
 from cli.embedded.tell import tell
 from cli.services import configuration, wiring
 from cli.services.mount import Mount
-from common import log
+from common import auth, log
 from common.errors import MicronovaError
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
+
+    from keystoneauth1.session import Session
 
 LOG = log.logger(__name__)
 
@@ -38,11 +41,22 @@ class Cloud:
             tell(step="loading the services")
             self._conf = configuration.load([self._config_file], settings.register)
             log.setup(self._conf, "cloud")
-            self._wiring = wiring.Wiring(self._conf)
-            return Mount({path: make(self._wiring) for path, make in wiring.APIS.items()})
+            placement = wiring.placement_api(wiring.Wiring(self._conf))
+            self._wiring = wiring.Wiring(self._conf, self._session(placement))
+            others = (name for name in wiring.APIS if name != "placement")
+            apps = {name: wiring.APIS[name](self._wiring) for name in others}
+            return Mount({"placement": placement, **apps})
         except Exception as error:
             tell(error=_line(error))
             raise
+
+    def _session(self, placement: WSGIApplication) -> Session:
+        """Return the services' session, which reaches placement without a socket."""
+        session = auth.service_session(self._conf, "placement")
+        base_url = self._conf.embedded.base_url
+        path = "/placement"
+        session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))
+        return session
 
     def start(self, give_up: Callable[[], None]) -> None:
         """Start the services while the port is served already; `give_up` ends the process.

@@ -13,6 +13,7 @@ from common.errors import Invalid
 from db import schema
 from db.reads import keyset
 from db.reads.patterns import holds, matches
+from db.types import UtcDateTime
 
 COMPUTE = "nova-compute"
 """The services whose hosts carry servers, under the name that clients know."""
@@ -176,11 +177,11 @@ def list_servers(
     return [Server(*row) for row in rows]
 
 
-#: what stands for NULL in an order, by Python type of the column: it sorts before everything
+#: what stands for NULL in an order, by type of the column: it sorts before everything
 _FIRST: Mapping[type, Any] = {
-    str: "",
-    int: -1,
-    datetime.datetime: datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
+    sa.String: "",
+    sa.Integer: -1,
+    UtcDateTime: datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
 }
 
 
@@ -194,7 +195,8 @@ def _order(sort: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:
 def _never_null(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
     if not column.nullable:
         return column
-    first = sa.literal(_FIRST[column.type.python_type], column.type)
+    value = next(first for kind, first in _FIRST.items() if isinstance(column.type, kind))
+    first = sa.literal(value, column.type)
     return sa.func.coalesce(column, first, type_=column.type)
 
 

@@ -16,6 +16,7 @@ _STATES = (Column("Task State", "task_state"), Column("Power State", "power_stat
 _NETWORKS = (Column("Networks", "addresses", columns.Addresses),)
 _IMAGE_BOTH = (Column("Image Name", "image_name"), Column("Image ID", "image_id"))
 _FLAVOR = (Column("Flavor", "flavor_name"),)
+_FLAVOR_BOTH = (Column("Flavor Name", "flavor_name"), Column("Flavor ID", "flavor_id"))
 _LONG = (
     Column("Availability Zone", "availability_zone"),
     Column("Host", "hypervisor_hostname", columns.Blank),
@@ -64,20 +65,22 @@ _FILTERS = (
 
 
 def wanted_columns(
-    long: bool, all_projects: bool, names: bool, asked: Iterable[str] = ()
+    long: bool, all_projects: bool, names: bool, asked: Iterable[str] = (), embedded: bool = True
 ) -> tuple[Column, ...]:
     """Return the columns of the table.
 
     :param names: whether images are shown by name.
+    :param embedded: whether a server carries its flavor (from 2.47), not only the flavor's ID.
     :param asked: further columns, as ``-c`` names them.
     """
     image = (Column("Image", "image_name" if names else "image_id"),)
+    flavor = _FLAVOR if names or embedded else (Column("Flavor", "flavor_id"),)
     chosen = (
         _HEAD
         + (_STATES if long else ())
         + _NETWORKS
         + (_IMAGE_BOTH if long else image)
-        + _FLAVOR
+        + (_FLAVOR_BOTH if long and not embedded else flavor)
         + (_LONG if long else ())
         + ((_PROJECT,) if all_projects else ())
     )
@@ -88,13 +91,16 @@ def wanted_columns(
 class Row:
     """A server with what the table shows beyond the server's own attributes."""
 
-    def __init__(self, server: Any, image_names: Mapping[str, str]) -> None:
+    def __init__(
+        self, server: Any, image_names: Mapping[str, str], flavor_names: Mapping[str, str]
+    ) -> None:
         self._server = server
         image_id = (server.image or {}).get("id")
         flavor = server.flavor or {}
         self.image_id = image_id or NO_IMAGE
         self.image_name = image_names.get(image_id, "") if image_id else NO_IMAGE
-        self.flavor_name = flavor.get("original_name") or flavor.get("id") or ""
+        self.flavor_id = flavor.get("id") or ""
+        self.flavor_name = flavor.get("original_name") or flavor_names.get(self.flavor_id, "")
         groups = server.security_groups or ()
         self.security_group_names = [group["name"] for group in groups]
 
@@ -150,12 +156,14 @@ class ListServers(Lister):
         named = not parsed_args.no_name_lookup
         ids = {(server.image or {}).get("id") for server in servers} - {None, ""}
         images = self._image_names(ids, parsed_args.name_lookup_one_by_one) if named else {}
-        chosen = wanted_columns(parsed_args.long, everybody, named, parsed_args.columns)
+        embedded = self.cloud.supports("2.47")
+        flavors = {} if embedded or not named or not servers else self._flavor_names()
+        chosen = wanted_columns(parsed_args.long, everybody, named, parsed_args.columns, embedded)
         if parsed_args.long:
             chosen = self._with_later(chosen)
             if any(server.host_status is not None for server in servers):
                 chosen += (_HOST_STATUS,)
-        return table(chosen, (Row(server, images) for server in servers))
+        return table(chosen, (Row(server, images, flavors) for server in servers))
 
     def _with_later(self, chosen: tuple[Column, ...]) -> tuple[Column, ...]:
         """Return the columns with those of later microversions, before the project's."""
@@ -188,6 +196,9 @@ class ListServers(Lister):
                 key = option.replace("_", "-")
                 query[key] = ",".join(value) if isinstance(value, list) else value
         return query
+
+    def _flavor_names(self) -> dict[str, str]:
+        return {found.id: found.name for found in self.cloud.compute.flavors(is_public=None)}
 
     def _image_names(self, ids: set[Any], one_by_one: bool) -> dict[str, str]:
         from openstack import exceptions

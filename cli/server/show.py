@@ -98,6 +98,9 @@ def show(cloud: Cloud, server: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     from openstack import exceptions
 
     values = server.to_dict()
+    flavor = values.get("flavor") or {}
+    if flavor.get("id") and flavor.get("original_name") is None:
+        values["flavor"] = {"id": _flavor_named(cloud, flavor["id"])}
     image_id = (values.get("image") or {}).get("id")
     name = None
     if image_id:
@@ -106,6 +109,12 @@ def show(cloud: Cloud, server: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         except exceptions.HttpException:
             name = None  # deleted since, or not for this user: the id is shown alone
     return server_shown(values, name, cloud.supports)
+
+
+def _flavor_named(cloud: Cloud, flavor_id: str) -> str:
+    """Return ``name (id)``, as before microversion 2.47; the id where the flavor is gone."""
+    flavor = cloud.compute.find_flavor(flavor_id)
+    return f"{flavor.name} ({flavor_id})" if flavor else flavor_id
 
 
 class ShowServer(ShowOne):

@@ -97,6 +97,30 @@ def test_list_without_names_of_images_asks_for_none() -> None:
     assert connection.image.calls == []
 
 
+def test_list_before_servers_carried_their_flavor() -> None:
+    old = a_server(flavor={"id": "2"})
+    flavors = [SimpleNamespace(id="2", name="m1.small")]
+    compute = FakeProxy("2.46", servers=[old], flavors=flavors)
+    connection = FakeConnection(compute, FakeProxy(images=[]))
+    for options, shown in (
+        ([], {"Flavor": "m1.small"}),
+        (["-n"], {"Flavor": "2"}),
+        (["--long"], {"Flavor Name": "m1.small", "Flavor ID": "2"}),
+    ):
+        [row] = json.loads(run(connection, "server", "list", *options, "-f", "json").out)
+        assert shown.items() <= row.items()
+
+
+def test_show_before_servers_carried_their_flavor() -> None:
+    old = a_server(flavor={"id": "2"}, image=None)
+    compute = FakeProxy(
+        "2.46", find_server=old, find_flavor=SimpleNamespace(id="2", name="m1.small")
+    )
+    shown = json.loads(run(FakeConnection(compute), "server", "show", "web", "-f", "json").out)
+    assert shown["flavor"] == "m1.small (2)"
+    assert shown["image"] == "N/A (booted from volume)"
+
+
 def test_list_shows_ids_where_images_cannot_be_read() -> None:
     refused = FakeProxy(images=exceptions.SDKException("no image API"))
     ran = run(FakeConnection(FakeProxy(servers=[a_server()]), refused), "server", "list")

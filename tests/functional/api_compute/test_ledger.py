@@ -1,0 +1,206 @@
+"""The ledger over HTTP: instance actions, and the whole story."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from db import schema
+from tests.fixtures import auth
+from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
+from tests.fixtures.listings import NOW, Row
+from tests.functional.api_compute.conftest import MakeApi
+
+pytestmark = pytest.mark.database
+
+CREATE, REBOOT = f"req-{uuid_of(91)}", f"req-{uuid_of(92)}"
+GLOBAL = f"req-{uuid_of(93)}"
+ACTIONS = f"/servers/{uuid_of(1)}/os-instance-actions"
+MINUTE = datetime.timedelta(minutes=1)
+
+
+def an_operation(number: int, request_id: str, **changes: Any) -> Row:
+    values: dict[str, Any] = {
+        "id": number,
+        "server_uuid": uuid_of(1),
+        "project_id": "demo",
+        "user_id": "demo",
+        "request_id": request_id,
+        "action": "create",
+        "state": "done",
+        "context": {},
+        "params": {},
+        "plan": {},
+        "started_at": NOW + number * MINUTE,
+        "updated_at": NOW + number * MINUTE,
+        "finished_at": NOW + number * MINUTE,
+    }
+    return schema.operations, values | changes
+
+
+def an_event(name: str, sequence: int, **changes: Any) -> Row:
+    values: dict[str, Any] = {
+        "operation_id": 1,
+        "attempt": 1,
+        "name": name,
+        "sequence": sequence,
+        "host": "pve1",
+        "started_at": NOW,
+        "finished_at": NOW,
+        "result": "Success",
+        "upid": None,
+        "detail": {"node": "pve1"},
+    }
+    return schema.operation_events, values | changes
+
+
+ROWS: tuple[Row, ...] = (
+    a_full_server(1),
+    an_operation(1, CREATE, global_request_id=GLOBAL, attempt=2),
+    an_event("conductor_scheduling", 0, host=None),
+    an_event("compute_create_vm", 1, result="Error", upid="UPID:pve1:1"),
+    (
+        schema.faults,
+        {
+            "server_uuid": uuid_of(1),
+            "operation_id": 1,
+            "request_id": CREATE,
+            "attempt": 1,
+            "code": 500,
+            "category": "storage_full",
+            "message": "storage of pve1 is full",
+            "host": "pve1",
+            "upid": "UPID:pve1:1",
+            "log_tail": ["no space left on pve1"],
+            "cleaned": ["VM 1 on pve1"],
+            "left": [],
+            "remedy": "free some space on pve1",
+            "created_at": NOW,
+        },
+    ),
+    (
+        schema.transitions,
+        {
+            "server_uuid": uuid_of(1),
+            "operation_id": 1,
+            "from_vm_state": "building",
+            "from_task_state": "scheduling",
+            "to_vm_state": "building",
+            "to_task_state": "networking",
+            "at": NOW,
+        },
+    ),
+    (
+        schema.decisions,
+        {
+            "operation_id": 1,
+            "attempt": 1,
+            "server_uuid": uuid_of(1),
+            "request_id": CREATE,
+            "body": {
+                "server_uuid": uuid_of(1),
+                "host": "pve1",
+                "considered": 3,
+                "refused": {"memory": {"pve2": "1 MiB free", "pve3": "2 MiB free"}},
+                "scores": {"pve1": {"ram": 1.0}},
+                "reason": None,
+            },
+            "created_at": NOW,
+        },
+    ),
+    an_operation(
+        2, REBOOT, action="reboot-hard", state="failed", message="pve1 said no", user_id="admin"
+    ),
+)
+
+
+@pytest.fixture
+def api(make: MakeApi) -> ComputeApi:
+    return make(*ROWS)
+
+
+def test_actions_newest_first(api: ComputeApi) -> None:
+    listed = api.get(ACTIONS).json["instanceActions"]
+    assert [action["action"] for action in listed] == ["reboot", "create"]
+    assert listed[0] == {
+        "action": "reboot",
+        "instance_uuid": uuid_of(1),
+        "request_id": REBOOT,
+        "user_id": "admin",
+        "project_id": "demo",
+        "start_time": "2026-01-31T12:02:00.123456",
+        "message": "Error",
+    }
+    theirs = api.get(ACTIONS, version="2.58", token=auth.ADMIN).json["instanceActions"][0]
+    assert theirs["message"] == "pve1 said no"
+    assert theirs["updated_at"] == "2026-01-31T12:02:00.123456"
+
+
+def test_pages_and_times(api: ComputeApi) -> None:
+    first = api.get(f"{ACTIONS}?limit=1", version="2.58").json
+    assert [action["request_id"] for action in first["instanceActions"]] == [REBOOT]
+    assert f"marker={REBOOT}" in first["links"][0]["href"]
+    second = api.get(f"{ACTIONS}?limit=1&marker={REBOOT}", version="2.58").json
+    assert [action["request_id"] for action in second["instanceActions"]] == [CREATE]
+    assert api.get(f"{ACTIONS}?marker=nope", version="2.58").status_code == 400
+    since = api.get(f"{ACTIONS}?changes-since=2026-01-31T12:01:30Z", version="2.58").json
+    assert [action["request_id"] for action in since["instanceActions"]] == [REBOOT]
+    before = api.get(f"{ACTIONS}?changes-before=2026-01-31T12:01:30Z", version="2.66").json
+    assert [action["request_id"] for action in before["instanceActions"]] == [CREATE]
+    assert api.get(f"{ACTIONS}?nonsense=1", version="2.58").status_code == 400
+
+
+def test_events(api: ComputeApi) -> None:
+    path = f"{ACTIONS}/{CREATE}"
+    assert "events" not in api.get(path, version="2.50").json["instanceAction"]
+    mine = api.get(path, version="2.84").json["instanceAction"]["events"]
+    assert [event["event"] for event in mine] == ["compute_create_vm", "conductor_scheduling"]
+    assert set(mine[0]) == {"event", "start_time", "finish_time", "result", "hostId"}
+    assert mine[0]["result"] == "Error"
+    assert "pve1" not in str(mine)
+    theirs = api.get(path, version="2.84", token=auth.ADMIN).json["instanceAction"]["events"]
+    assert theirs[0]["host"] == "pve1"
+    assert theirs[0]["details"] == "storage of pve1 is full"
+    assert "no space left" in theirs[0]["traceback"]
+    assert theirs[1]["traceback"] is None
+    assert api.get(f"{ACTIONS}/req-nope").status_code == 404
+
+
+def test_actions_of_the_deleted(make: MakeApi) -> None:
+    api = make(a_full_server(1, deleted_at=NOW, vm_state="deleted"), *ROWS[1:])
+    assert api.get(ACTIONS, version="2.20").status_code == 404
+    assert api.get(ACTIONS, version="2.21").status_code == 200
+
+
+@pytest.mark.parametrize("subject", [CREATE, GLOBAL, uuid_of(1)])
+def test_the_story_for_operators(api: ComputeApi, subject: str) -> None:
+    answer = api.get(f"/explanations/{subject}", token=auth.ADMIN).json["explanation"]
+    story = answer["operations"][0]
+    assert story["action"] == "create"
+    assert story["attempts"] == 2
+    assert [event["name"] for event in story["events"]] == [
+        "conductor_scheduling",
+        "compute_create_vm",
+    ]
+    assert story["transitions"][0]["to"]["task_state"] == "networking"
+    assert story["decisions"][0]["refused"]["memory"]["pve2"] == "1 MiB free"
+    assert story["faults"][0]["remedy"] == "free some space on pve1"
+
+
+def test_the_story_for_owners_names_no_host(api: ComputeApi) -> None:
+    answer = api.get(f"/explanations/{uuid_of(1)}")
+    story, reboot = answer.json["explanation"]["operations"]
+    assert "pve" not in answer.text
+    assert "UPID" not in answer.text
+    assert story["decisions"][0]["refused"] == {"memory": 2}
+    assert story["decisions"][0]["placed"] is True
+    assert story["faults"][0]["message"] == "The host's storage is full."
+    assert reboot["message"] == "The operation failed."
+
+
+def test_other_projects_read_nothing(api: ComputeApi) -> None:
+    for subject in (CREATE, GLOBAL, uuid_of(1), "req-nope", "%00"):
+        answer = api.get(f"/explanations/{subject}", token=auth.OTHER)
+        assert answer.status_code == 404, subject

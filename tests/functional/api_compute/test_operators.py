@@ -1,0 +1,231 @@
+"""What operators see and do: services, hypervisors, zones, quotas; and limits for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.errors import Conflict, Invalid
+from db import schema
+from tests.fixtures import auth
+from tests.fixtures.compute import ComputeApi, a_full_server, a_host, a_service, uuid_of
+from tests.functional.api_compute.conftest import MakeApi
+
+pytestmark = pytest.mark.database
+
+PVE1 = ids.named("service", "nova-compute/pve1")
+CONDUCTOR = ids.named("service", "nova-conductor/c1")
+HOST = ids.named("host", "pve1")
+
+
+@pytest.fixture
+def api(make: MakeApi) -> ComputeApi:
+    """Two compute hosts, pve2 long silent in az2, and a conductor; two servers on pve1."""
+    return make(
+        a_service("pve2", availability_zone="az2", last_seen_at=None),
+        a_host("pve2", facts={"vcpus": 4, "uptime_seconds": 0}),
+        a_service("c1", "nova-conductor", availability_zone="internal"),
+        a_full_server(1),
+        a_full_server(2, "other", vcpus=3, memory_mib=1000),
+    )
+
+
+def test_services(api: ComputeApi) -> None:
+    assert api.get("/os-services").status_code == 403
+    listed = api.get("/os-services", version="2.53", token=auth.ADMIN).json["services"]
+    assert [(s["host"], s["state"], s["zone"]) for s in listed] == [
+        ("pve1", "up", "az1"),
+        ("pve2", "down", "az2"),
+        ("c1", "up", "internal"),
+    ]
+    assert listed[0]["id"] == PVE1
+    assert "forced_down" not in api.get("/os-services", token=auth.ADMIN).json["services"][0]
+    for query in ("host=pve1", "binary=nova-conductor"):
+        found = api.get(f"/os-services?{query}", version="2.53", token=auth.ADMIN)
+        assert len(found.json["services"]) == 1
+
+
+def test_switch_a_service(api: ComputeApi) -> None:
+    def put(body: Any, service: str = PVE1) -> Any:
+        return api.request(
+            "PUT", f"/os-services/{service}", body, version="2.53", token=auth.ADMIN
+        )
+
+    done = put({"status": "disabled", "disabled_reason": "repair"}).json["service"]
+    assert (done["status"], done["disabled_reason"]) == ("disabled", "repair")
+    assert put({"forced_down": True}).json["service"]["state"] == "down"
+    done = put({"status": "enabled", "forced_down": "false"}).json["service"]
+    assert (done["status"], done["disabled_reason"], done["state"]) == ("enabled", None, "up")
+    assert put({}).status_code == 400
+    assert put({"status": "enabled", "disabled_reason": "x"}).status_code == 400
+    assert put({"status": "enabled"}, CONDUCTOR).status_code == 400
+    assert put({"status": "enabled"}, uuid_of(5)).status_code == 404
+    assert put({"status": "enabled"}, "enable").status_code == 400
+
+
+def test_switch_a_service_before_2_53(api: ComputeApi) -> None:
+    def put(what: str, version: str = "2.11", **body: Any) -> Any:
+        sent = {"host": "pve1", "binary": "nova-compute", **body}
+        return api.request("PUT", f"/os-services/{what}", sent, version=version, token=auth.ADMIN)
+
+    assert put("disable-log-reason", disabled_reason="x").json == {
+        "service": {
+            "host": "pve1",
+            "binary": "nova-compute",
+            "status": "disabled",
+            "disabled_reason": "x",
+        }
+    }
+    assert put("enable").json["service"]["status"] == "enabled"
+    assert put("disable").json["service"]["status"] == "disabled"
+    assert put("force-down", forced_down=True).json["service"]["forced_down"] is True
+    assert put("disable-log-reason").status_code == 400
+    assert put("force-down").status_code == 400
+    assert put("force-down", "2.10").status_code == 404
+    assert put("explode").status_code == 404
+    assert put("enable", host="mars").status_code == 404
+    assert put("enable", binary="nova-scheduler").status_code == 400
+
+
+def test_forget_a_service(api: ComputeApi) -> None:
+    def delete(service: str, version: str = "2.53") -> int:
+        path = f"/os-services/{service}"
+        return api.request("DELETE", path, version=version, token=auth.ADMIN).status_code
+
+    api.conductor.fail = Conflict("Unable to delete compute service that is hosting instances.")
+    assert delete(PVE1) == 409
+    assert delete(PVE1) == 204
+    assert delete(PVE1) == 404
+    assert delete("x") == 400
+    assert delete("999", "2.1") == 404
+    assert delete("x", "2.1") == 400
+
+
+def test_hypervisors(api: ComputeApi) -> None:
+    assert api.get("/os-hypervisors").status_code == 403
+    listed = api.get("/os-hypervisors", version="2.53", token=auth.ADMIN).json["hypervisors"]
+    assert [(h["hypervisor_hostname"], h["state"]) for h in listed] == [
+        ("pve1", "up"),
+        ("pve2", "down"),
+    ]
+    old = api.get("/os-hypervisors/detail", version="2.28", token=auth.ADMIN).json["hypervisors"]
+    assert {name: old[0][name] for name in ("vcpus", "vcpus_used", "running_vms")} == {
+        "vcpus": 8,
+        "vcpus_used": 4,
+        "running_vms": 2,
+    }
+    assert old[0]["memory_mb_used"] == 1512
+    assert old[0]["free_ram_mb"] == 16_384 - 1512
+    assert old[0]["hypervisor_version"] == 8_002_004
+    assert old[0]["cpu_info"]["model"] == "EPYC"
+    new = api.get(f"/os-hypervisors/{HOST}", version="2.88", token=auth.ADMIN).json["hypervisor"]
+    assert new["uptime"] == "up 1 day, 2:03"
+    assert "vcpus" not in new
+
+
+def test_hypervisors_with_servers_and_by_name(api: ComputeApi) -> None:
+    def get(path: str, version: str) -> Any:
+        return api.get(f"/os-hypervisors{path}", version=version, token=auth.ADMIN)
+
+    both = get("?with_servers=true", "2.75").json["hypervisors"]
+    assert [len(host["servers"]) for host in both] == [2, 0]
+    assert "servers" not in get("?with_servers=true", "2.53").json["hypervisors"][1]
+    assert both[0]["servers"][0]["uuid"] == uuid_of(1)
+    found = get("?hypervisor_hostname_pattern=ve2", "2.53").json["hypervisors"]
+    assert [host["hypervisor_hostname"] for host in found] == ["pve2"]
+    assert get("?hypervisor_hostname_pattern=mars", "2.53").status_code == 404
+    assert get("?hypervisor_hostname_pattern=ve2&limit=1", "2.53").status_code == 400
+    assert get("/ve2/search", "2.52").json["hypervisors"][0]["hypervisor_hostname"] == "pve2"
+    assert len(get("/ve1/servers", "2.52").json["hypervisors"][0]["servers"]) == 2
+    assert get("/ve2/search", "2.53").status_code == 404
+
+
+def test_hypervisor_pages(api: ComputeApi) -> None:
+    first = api.get("/os-hypervisors?limit=1", version="2.53", token=auth.ADMIN).json
+    assert f"marker={HOST}" in first["hypervisors_links"][0]["href"]
+    second = api.get(f"/os-hypervisors?marker={HOST}", version="2.53", token=auth.ADMIN).json
+    assert [host["hypervisor_hostname"] for host in second["hypervisors"]] == ["pve2"]
+    by_number = api.get("/os-hypervisors?marker=1", version="2.33", token=auth.ADMIN).json
+    assert [host["id"] for host in by_number["hypervisors"]] == [2]
+    for marker, version in (("x", "2.33"), ("x", "2.53"), ("999", "2.33")):
+        path = f"/os-hypervisors?marker={marker}"
+        assert api.get(path, version=version, token=auth.ADMIN).status_code == 400
+
+
+def test_hypervisor_statistics_and_uptime(api: ComputeApi) -> None:
+    path = "/os-hypervisors/statistics"
+    sums = api.get(path, token=auth.ADMIN).json["hypervisor_statistics"]
+    assert (sums["count"], sums["vcpus"], sums["vcpus_used"]) == (2, 12, 4)
+    assert api.get(path, version="2.88", token=auth.ADMIN).status_code == 404
+    up = api.get("/os-hypervisors/1/uptime", token=auth.ADMIN).json["hypervisor"]
+    assert up["uptime"] == "up 1 day, 2:03"
+    assert api.get("/os-hypervisors/99", token=auth.ADMIN).status_code == 404
+
+
+def test_zones(make: MakeApi) -> None:
+    api = make(
+        a_service("pve2", availability_zone="az2", disabled=True),
+        a_service("c1", "nova-conductor", availability_zone="internal"),
+    )
+    listed = api.get("/os-availability-zone").json["availabilityZoneInfo"]
+    assert listed == [
+        {"zoneName": "az1", "zoneState": {"available": True}, "hosts": None},
+        {"zoneName": "az2", "zoneState": {"available": False}, "hosts": None},
+    ]
+    assert api.get("/os-availability-zone/detail").status_code == 403
+    detail = api.get("/os-availability-zone/detail", token=auth.ADMIN).json
+    zones = {zone["zoneName"]: zone["hosts"] for zone in detail["availabilityZoneInfo"]}
+    assert set(zones) == {"az1", "az2", "internal"}
+    assert zones["az1"]["pve1"]["nova-compute"]["available"] is True
+    assert zones["az2"] is None
+
+
+def test_limits(make: MakeApi) -> None:
+    api = make(
+        a_full_server(1),
+        a_full_server(2, vcpus=3, memory_mib=1000),
+        a_full_server(3, deleted_at=a_full_server(3)[1]["created_at"]),
+        (schema.quota_limits, {"project_id": "demo", "resource": "cores", "hard_limit": 7}),
+    )
+    absolute = api.get("/limits", version="2.57").json["limits"]["absolute"]
+    assert absolute["maxTotalCores"] == 7
+    assert absolute["maxTotalInstances"] == 10
+    assert (absolute["totalInstancesUsed"], absolute["totalCoresUsed"]) == (2, 4)
+    assert absolute["totalRAMUsed"] == 1512
+    assert "maxPersonality" not in absolute
+    assert "maxImageMeta" in api.get("/limits", version="2.1").json["limits"]["absolute"]
+    assert api.get("/limits?tenant_id=other").status_code == 403
+    other = api.get("/limits?tenant_id=demo", token=auth.ADMIN).json["limits"]["absolute"]
+    assert other["maxTotalCores"] == 7
+
+
+def test_quotas(make: MakeApi) -> None:
+    api = make(a_full_server(1))
+    path = "/os-quota-sets/demo"
+    assert api.get(path, version="2.57").json["quota_set"] == {
+        "id": "demo",
+        "instances": 10,
+        "cores": 20,
+        "ram": 51_200,
+        "metadata_items": 128,
+        "key_pairs": 100,
+        "server_groups": 10,
+        "server_group_members": 10,
+    }
+    assert api.get(path, token=auth.OTHER).status_code == 403
+    assert api.request("PUT", path, {"quota_set": {"cores": 5}}).status_code == 403
+    body = {"quota_set": {"cores": "5", "instances": -1, "fixed_ips": 3, "force": "true"}}
+    answer = api.request("PUT", path, body, token=auth.ADMIN)
+    assert answer.json["quota_set"]["cores"] == 5
+    assert "id" not in answer.json["quota_set"]
+    assert api.conductor.asked[-1][1] == ("demo", {"cores": 5, "instances": -1}, True)
+    detail = api.get(f"{path}/detail").json["quota_set"]["cores"]
+    assert detail == {"limit": 5, "in_use": 1, "reserved": 0}
+    assert api.get(f"{path}/defaults").json["quota_set"]["cores"] == 20
+    api.conductor.fail = Invalid("Quota limit 0 for cores must be greater than or equal to …")
+    low = api.request("PUT", path, {"quota_set": {"cores": 0}}, token=auth.ADMIN)
+    assert low.status_code == 400
+    assert api.request("DELETE", path, token=auth.ADMIN).status_code == 202
+    assert api.get(path).json["quota_set"]["cores"] == 20

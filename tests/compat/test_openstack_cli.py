@@ -180,7 +180,7 @@ def test_a_reader_may_look_and_no_more(site: Site, name: str) -> None:
 
 def test_nothing_is_left(client: Client, site: Site) -> None:
     assert client.ask("server", "list", "--all-projects") == []
-    quota = {row["Resource"]: row for row in client.ask("quota", "show", "--usage")}
+    quota = {row["Resource"]: row for row in client.ask("quota", "show", "--compute", "--usage")}
     assert quota["instances"]["In Use"] == 0
     if site.simulated:
         for cluster, held in site.cloud.held().items():

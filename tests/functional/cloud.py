@@ -151,6 +151,8 @@ def embedded_cloud(state_dir: Path, **options: Any) -> Iterator[EmbeddedCloud]:
                 process.kill()
                 process.wait()
         reader.join()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def _read(cloud: EmbeddedCloud, up: threading.Event) -> None:

@@ -74,9 +74,10 @@ class Manager:
         job = Job(command, ctxt, self._report)
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."
-            _refuse(job, Category.CONFIGURATION, problem)
+            job.journal.close(_refusal(job, Category.CONFIGURATION, problem))
         elif self._overtaken(command):
-            _refuse(job, Category.CREATION_FAILED, "The server was destroyed meanwhile.")
+            problem = "The server was destroyed meanwhile."
+            job.journal.close(_refusal(job, Category.CREATION_FAILED, problem))
         elif not self._pool.submit(job):
             # It is being worked on: saying so renews its lease.
             self.tick(ctxt)
@@ -91,31 +92,32 @@ class Manager:
                 return False
             return self._destroyed.get(command.server_uuid, -1) > command.operation_id
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: Job) -> Outcome | None:
         oslo_context.RequestContext.update_store(job.ctxt)
         command = job.command
-        machine = self._hypervisors[command.placed.cluster].machine(job)
         try:
-            if isinstance(command, Build):
-                outcome = build.build(job, machine, command)
-            elif isinstance(command, Destroy):
-                outcome = destroy.destroy(job, machine, command, self._graceful_seconds)
-            elif isinstance(command, Power):
-                outcome = power.power(job, machine, command, self._graceful_seconds)
-            else:
-                raise TypeError(type(command).__name__)
+            return self._carry_out(job, command)
         except Abandoned:
             LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
+            return None
         except Exception:
             LOG.exception("Operation %d broke.", command.operation_id)
-            _refuse(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.", clean=False)
-        else:
-            job.journal.close(outcome)
+            return _refusal(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.")
+
+    def _carry_out(self, job: Job, command: Command) -> Outcome:
+        machine = self._hypervisors[command.placed.cluster].machine(job)
+        if isinstance(command, Build):
+            return build.build(job, machine, command)
+        if isinstance(command, Destroy):
+            return destroy.destroy(job, machine, command, self._graceful_seconds)
+        if isinstance(command, Power):
+            return power.power(job, machine, command, self._graceful_seconds)
+        raise TypeError(type(command).__name__)
 
 
-def _refuse(job: Job, category: Category, message: str, *, clean: bool = True) -> None:
+def _refusal(job: Job, category: Category, message: str) -> Outcome:
     host = job.command.placed.host
-    job.journal.close(Outcome(False, failure=Failure(category, message, host=host, clean=clean)))
+    return Outcome(False, failure=Failure(category, message, host=host, clean=False))
 
 
 class Announcer:

@@ -10,14 +10,17 @@ import concurrent.futures
 import threading
 from collections.abc import Callable
 
-from common.messages import Command, Destroy, Working
+from common.messages import Command, Destroy, Outcome, Working
 from compute.job import Job
 
 
 class WorkPool:
-    """Jobs by VM id: the first of each runs, the others wait behind it."""
+    """Jobs by VM id: the first of each runs, the others wait behind it.
 
-    def __init__(self, threads: int, run: Callable[[Job], None]) -> None:
+    ``run`` returns the outcome to report, or None when there is none to report.
+    """
+
+    def __init__(self, threads: int, run: Callable[[Job], Outcome | None]) -> None:
         self._run = run
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
@@ -63,10 +66,15 @@ class WorkPool:
         return done
 
     def _work(self, job: Job) -> None:
+        outcome: Outcome | None = None
         try:
-            self._run(job)
+            outcome = self._run(job)
         finally:
+            # Out of the line before its end is told: a command that is sent again in answer to
+            # the outcome is a new run, not a repetition of this one.
             self._done(job)
+        if outcome is not None:
+            job.journal.close(outcome)
 
     def _done(self, job: Job) -> None:
         with self._idle:

@@ -6,21 +6,12 @@ from common.messages import Build, Category, Image
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import THIN_TYPES
-from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
-
-
-def survey(shared: Shared) -> Snapshot:
-    """The last survey. Raises node_unhealthy when there is none."""
-    if shared.snapshot is None:
-        raise HypervisorError(
-            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} was not seen yet."
-        )
-    return shared.snapshot
+from compute.hypervisor.proxmox.view import Node, Storage, chosen
 
 
 def seen(shared: Shared, name: str) -> Node:
     """The node in the last survey. Raises node_unhealthy when it isn't there."""
-    node = survey(shared).nodes.get(name)
+    node = shared.snapshot.nodes.get(name)
     if node is None:
         raise HypervisorError(
             Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no node {name}."
@@ -31,7 +22,7 @@ def seen(shared: Shared, name: str) -> Node:
 def node(shared: Shared, build: Build) -> Node:
     """The placed node, if it is up, has quorum, the rights and the bridges."""
     found = seen(shared, build.placed.node)
-    snapshot = survey(shared)
+    snapshot = shared.snapshot
     if not found.online:
         raise HypervisorError(Category.NODE_UNHEALTHY, f"Node {found.name} is offline.")
     if not snapshot.quorate:
@@ -87,7 +78,7 @@ def image(shared: Shared, build: Build) -> Image:
     if found is None:
         raise HypervisorError(Category.IMAGE_NOT_FOUND, "The build names no image.")
     name = found.volid.split(":", 1)[0]
-    place = survey(shared).storage(build.placed.node, name)
+    place = shared.snapshot.storage(build.placed.node, name)
     if place is None or not place.active:
         raise HypervisorError(
             Category.CONFIGURATION,

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common.messages import Category
+from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.admission import Admission, Key
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.tasks import Tasks
 from compute.hypervisor.proxmox.view import Snapshot
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A VMID in the cluster's list."""
+
+    node: str
+    kind: str
+    """``qemu`` or ``lxc``: both take their ids from one pool."""
 
 
 class Shared:
@@ -17,17 +31,33 @@ class Shared:
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client)
         self.admission = Admission(settings.local_storage_slots, settings.shared_storage_slots)
-        self.snapshot: Snapshot | None = None
-        """The last survey, at most an observation interval old; None before the first."""
+        self._snapshot: Snapshot | None = None
+        self.survey: Callable[[], Snapshot] | None = None
+        """Takes a survey; for who comes before the first one was taken."""
 
-    def where(self, vmid: int) -> str | None:
-        """The node on which the cluster lists a VMID now, or None."""
+    @property
+    def snapshot(self) -> Snapshot:
+        """The last survey, at most an observation interval old. Raises HypervisorError."""
+        if self._snapshot is None:
+            if self.survey is None:
+                raise HypervisorError(
+                    Category.NODE_UNHEALTHY, f"Cluster {self.settings.name} was not seen yet."
+                )
+            self._snapshot = self.survey()
+        return self._snapshot
+
+    @snapshot.setter
+    def snapshot(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def listed(self, vmid: int) -> Listed | None:
+        """Where the cluster lists a VMID now, or None. One call, as long as there are VMs."""
         for one in self.client.get("cluster/resources", type="vm"):
             if one.get("vmid") == vmid:
-                return str(one["node"])
+                return Listed(str(one["node"]), str(one.get("type")))
         return None
 
     def storage_key(self, node: str, storage: str) -> Key:
         """The lock that an allocation on this storage takes."""
-        seen = self.snapshot.storage(node, storage) if self.snapshot else None
+        seen = self.snapshot.storage(node, storage)
         return (None if seen is not None and seen.shared else node, storage)

@@ -14,6 +14,7 @@ from compute.hypervisor.proxmox.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.survey import Surveyor
 from compute.hypervisor.proxmox.templates import Templates
+from compute.hypervisor.proxmox.view import Snapshot
 
 
 class ProxmoxHypervisor:
@@ -29,6 +30,7 @@ class ProxmoxHypervisor:
         )
         self._templates = Templates(self.shared)
         self._one_look = threading.Lock()
+        self.shared.survey = self._survey
 
     @property
     def cluster(self) -> str:
@@ -37,10 +39,13 @@ class ProxmoxHypervisor:
 
     def observe(self) -> Observation:
         """Two bulk calls, and what of the slower facts is due."""
-        with self._one_look:
-            snapshot = self._surveyor.survey()
-            self.shared.snapshot = snapshot
+        snapshot = self._survey()
+        self.shared.snapshot = snapshot
         return facts.observation(self._conf, self._settings, snapshot)
+
+    def _survey(self) -> Snapshot:
+        with self._one_look:
+            return self._surveyor.survey()
 
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""

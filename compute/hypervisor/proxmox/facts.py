@@ -155,5 +155,6 @@ def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     return tuple(
         VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE))
         for vm in snapshot.vms.values()
-        if settings.vmid_low <= vm.vmid <= settings.vmid_high and not vm.template
+        if settings.vmid_low <= vm.vmid <= settings.vmid_high and vm.kind == "qemu"
+        if not vm.template
     )

@@ -45,13 +45,10 @@ class ProxmoxMachine:
 
     def check_host(self, build: Build) -> Detail:
         """See ``port.Machine``; what is there already of this server is gone on with."""
+        config = self._look_around()
         node = admit.node(self._shared, build)
         storage = self._storage(build)
         admit.room(build, storage)
-        config = self._see()
-        if config is None:
-            self._require_no_volumes()
-            self._absent = self._clear = True
         return {
             "node": node.name,
             "vmid": self._vm.vmid,
@@ -179,13 +176,26 @@ class ProxmoxMachine:
 
     # --- inner
 
-    def _see(self) -> Config | None:
-        """The configuration, if it is ours and no lock is held."""
-        config = self._vm.locate()
-        if config is None:
-            return None
+    def _look_around(self) -> Config | None:
+        """What is there of this server before anything is made, first of all: a host that is
+        refused afterwards is known to hold nothing, and another one can be taken."""
         try:
-            return self._vm.ours(config)
+            config = self._see(recent=True)
+        except ApiError as error:
+            if error.category is Category.NODE_UNHEALTHY:
+                # The node is silent; the cluster's list, which survives its nodes, is not.
+                self._absent = self._shared.listed(self._vm.vmid) is None
+            raise
+        if config is None:
+            self._require_no_volumes()
+            self._absent = self._clear = True
+        return config
+
+    def _see(self, *, recent: bool = False) -> Config | None:
+        """The configuration, if it is ours and no lock is held."""
+        try:
+            config = self._vm.locate(recent=recent)
+            return None if config is None else self._vm.ours(config)
         except ForeignError:
             self._foreign = True
             raise
@@ -283,7 +293,4 @@ class ProxmoxMachine:
         configured = self._shared.settings.iso_storage
         if configured is not None:
             return [configured]
-        snapshot = self._shared.snapshot
-        if snapshot is None:
-            return []
-        return [storage.name for storage in snapshot.storages(self._vm.node, "iso")]
+        return [one.name for one in self._shared.snapshot.storages(self._vm.node, "iso")]

@@ -53,7 +53,7 @@ class Surveyor:
         return Snapshot(
             quorate=_quorate(status),
             nodes=full,
-            vms={int(one["vmid"]): _vm(one) for one in resources if one.get("type") == "qemu"},
+            vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
             version=self._version,
             missing=self._missing_privileges(full.values()),
         )
@@ -210,6 +210,7 @@ def _storage(one: Mapping[str, Any]) -> Storage:
 def _vm(one: Mapping[str, Any]) -> Vm:
     return Vm(
         vmid=int(one["vmid"]),
+        kind=str(one.get("type", "")),
         node=str(one["node"]),
         name=str(one.get("name", "")),
         running=one.get("status") == "running",

@@ -82,11 +82,9 @@ class Templates:
 
     def _settled(self, vm: Vm) -> Config | None:
         """What is there, after waiting for whoever is making it."""
-        config = vm.locate()
-        if config is None:
-            return None
         try:
-            return vm.ours(config)
+            config = vm.locate(recent=True)
+            return None if config is None else vm.ours(config)
         except ForeignError as error:
             raise TakenError(str(vm)) from error
         except HypervisorError as error:
@@ -96,11 +94,7 @@ class Templates:
 
     def _create(self, vm: Vm, image: Image, template: Template) -> None:
         client, key = self._shared.client, self._shared.storage_key(vm.node, template.storage)
-        seen = (
-            self._shared.snapshot.storage(vm.node, template.storage)
-            if self._shared.snapshot
-            else None
-        )
+        seen = self._shared.snapshot.storage(vm.node, template.storage)
         values = {
             "vmid": vm.vmid,
             "name": hardware.template_name(image.id),

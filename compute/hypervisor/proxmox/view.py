@@ -59,9 +59,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Vm:
-    """One VM or template as the cluster lists it."""
+    """One VM, template or container as the cluster lists it."""
 
     vmid: int
+    kind: str
+    """``qemu`` or ``lxc``."""
     node: str
     name: str
     running: bool

@@ -57,29 +57,43 @@ class Vm:
             raise
         return config
 
-    def locate(self) -> Config | None:
+    def locate(self, *, recent: bool = False) -> Config | None:
         """Its configuration wherever in the cluster it is; None when it is nowhere.
 
-        Nowhere takes two witnesses: its node, alive, and the cluster's list.
+        Nowhere takes two witnesses: its node, alive, and the cluster's list; with ``recent`` the
+        list of the last survey will do. Raises ForeignError when a container has the id.
         """
+        problem: ApiError | None = None
         try:
             config = self.look()
-            problem = None
         except ApiError as error:
             if error.category is not Category.NODE_UNHEALTHY:
                 raise
             config, problem = None, error
         if config is not None:
             return config
-        node = self.shared.where(self.vmid)
-        if node is None or node == self.node:
-            if problem is not None:
-                raise problem
-            # Listed here, and yet the node has none: the list lags, or it came just now.
-            return None if node is None else self.look()
-        self.node = node
-        self.work.tell(moved_to=node)
-        return self.look()
+        if recent and problem is None and self.vmid not in self.shared.snapshot.vms:
+            return None
+        listed = self.shared.listed(self.vmid)
+        if listed is not None and listed.kind != "qemu":
+            raise ForeignError(
+                Category.STORAGE_CONFLICT, f"VMID {self.vmid} is a container on {listed.node}."
+            )
+        if listed is not None and listed.node != self.node:
+            return self._follow(listed.node)
+        if problem is not None:
+            raise problem
+        # Listed here, and yet the node had none: the list lags, or it came just now.
+        return None if listed is None else self.look()
+
+    def _follow(self, node: str) -> Config | None:
+        """It moved; from here on it is worked on there."""
+        there = Vm(self.shared, self.work, self.vmid, node, self.mark)
+        config = there.look()
+        if config is not None:
+            self.node = node
+            self.work.tell(moved_to=node)
+        return config
 
     def running(self) -> bool:
         """Whether it runs now."""

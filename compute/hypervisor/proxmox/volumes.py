@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from common.messages import Category
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
 
@@ -28,11 +27,8 @@ def of_vm(vm: Vm) -> list[Volume]:
 
     Raises ApiError when a storage can't be listed: then absence isn't seen.
     """
-    snapshot = vm.shared.snapshot
-    if snapshot is None:
-        raise ApiError(Category.UNKNOWN_OUTCOME, "The cluster was not surveyed yet.")
     found: list[Volume] = []
-    for storage in snapshot.storages(vm.node, "images"):
+    for storage in vm.shared.snapshot.storages(vm.node, "images"):
         path = f"nodes/{vm.node}/storage/{storage.name}/content"
         for one in vm.shared.client.get(path, content="images", vmid=vm.vmid):
             if int(one.get("vmid") or 0) == vm.vmid:

@@ -282,6 +282,7 @@ def test_a_dead_node_fails_the_build_and_keeps_a_destroy_open(
     outcome = worker.run(a_build())
     assert outcome.failure is not None
     assert outcome.failure.category is Category.NODE_UNHEALTHY
+    assert outcome.gone  # so that another host can be taken
     destroyed = worker.run(a_destroy(build))
     assert not destroyed.gone
     assert destroyed.failure is not None
@@ -298,6 +299,18 @@ def test_a_revoked_token_is_told(worker: Worker, simulator: RunningSimulator) ->
     assert outcome.failure is not None
     assert outcome.failure.category is Category.AUTHORIZATION
     simulator.control("DELETE", "faults")
+
+
+def test_a_host_that_is_refused_is_known_to_hold_nothing(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    nic = dataclasses.replace(build.nics[0], bridge="vmbr9")
+    outcome = worker.run(dataclasses.replace(build, nics=(nic,)))
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.NETWORK
+    assert "vmbr0, vmbr1" in outcome.failure.message
+    assert outcome.gone
 
 
 def test_a_deadline_that_has_passed_ends_the_build(worker: Worker, cluster: Cluster) -> None:

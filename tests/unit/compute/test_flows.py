@@ -15,7 +15,7 @@ from compute.hypervisor.port import Abandoned, HypervisorError, Removal
 from compute.power import power
 from tests.unit.compute.fakes import SERVER, FakeMachine, a_build, a_job
 
-HEAD = (2, 1, SERVER, Placed("pve1", "c1", "pve1", 100_001), clock.after(60))
+HEAD = (2, 1, SERVER, Placed("pve1", "c1", "pve1", 100_001), clock.after(3600))
 
 
 def test_a_build_runs_its_steps_in_order() -> None:

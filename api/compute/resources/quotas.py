@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_utils import strutils
@@ -36,20 +37,23 @@ def _names(call: Call) -> tuple[str, ...]:
     return names
 
 
+def _the_project(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
+    """Whose quotas the path names, for the policy."""
+    return {"project_id": params["project_id"], "user_id": call.ctxt.user_id}
+
+
 class QuotaSets:
     """The quotas of projects. There are none of users: `user_id` changes no number."""
 
-    @operation(None, query=schemas.QUOTAS)
+    @operation(named("os-quota-sets:show"), query=schemas.QUOTAS, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
         """The limits."""
-        call.check(named("os-quota-sets:show"), {"project_id": project_id})
         limits, _ = _limits(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
-    @operation(None, query=schemas.QUOTAS)
+    @operation(named("os-quota-sets:detail"), query=schemas.QUOTAS, on=_the_project)
     def detail(self, call: Call, project_id: str) -> Any:
         """The limits with what is used."""
-        call.check(named("os-quota-sets:detail"), {"project_id": project_id})
         limits, used = _limits(call, project_id)
         return {
             "quota_set": {"id": project_id}
@@ -59,12 +63,17 @@ class QuotaSets:
             }
         }
 
-    @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS)
+    @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS, on=_the_project)
     def defaults(self, call: Call, project_id: str) -> Any:
         """The limits of projects that have none of their own."""
         return {"quota_set": {"id": project_id} | _shown(call, _defaults(call))}
 
-    @operation(named("os-quota-sets:update"), body=schemas.SET_QUOTAS, query=schemas.QUOTAS)
+    @operation(
+        named("os-quota-sets:update"),
+        body=schemas.SET_QUOTAS,
+        query=schemas.QUOTAS,
+        on=_the_project,
+    )
     def update(self, call: Call, project_id: str) -> Any:
         """Set limits of a project."""
         if call.query.last("user_id"):
@@ -81,7 +90,7 @@ class QuotaSets:
         limits, _ = _limits(call, project_id)
         return {"quota_set": _shown(call, limits)}
 
-    @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS)
+    @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS, on=_the_project)
     def delete(self, call: Call, project_id: str) -> None:
         """Back to the defaults."""
         if call.query.last("user_id"):

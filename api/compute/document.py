@@ -1,0 +1,152 @@
+"""Writes the chapter on the compute API, from the tables that the API itself runs on.
+
+`python -m api.compute.document` prints it; `docs/api.md` is what it printed, and a test holds
+the two together.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from api.compute import microversions, policies
+from api.compute.operation import Operation, operation_of
+from api.compute.routes import ROUTES, VERSION, Row
+
+_OLDEST, _NEWEST = microversions.text(microversions.MIN), microversions.text(microversions.MAX)
+
+INTRODUCTION = f"""\
+# The compute API
+
+micronova answers Nova's API at `/compute/v2.1`, microversions {_OLDEST} to {_NEWEST}, for
+unmodified OpenStack clients. What is listed here is what there is; every other route of Nova
+answers 404, as a Nova without it would.
+
+Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. Every answer tells
+its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. What became of a request, or of
+a server, is explained under its ID: see `GET /explanations/{{subject}}` below.
+
+This file is generated: `python -m api.compute.document > docs/api.md`.
+"""
+
+DIFFERENCES = """\
+## Where it differs from Nova
+
+What a client asks for and can't have is refused with 400 and a sentence, never ignored.
+
+- **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
+  says just that. Volumes, snapshots and `block_device_mapping` are refused.
+- **Interfaces are asked for by network**, with a `fixed_ip` if need be. A `port` is refused.
+- **Refused in a create:** `accessIPv4`, `accessIPv6`, `personality`,
+  `trusted_image_certificates`. `OS-DCF:diskConfig` is taken and always shows `MANUAL`.
+- **Every server has a config drive.** `config_drive` shows what the create asked.
+- **Actions** are `os-start`, `os-stop` and `reboot`; others are "There is no such action".
+- **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
+  numbers (before 2.88) count what servers were given, not what they use at the moment.
+- **`ZONE:HOST` must agree:** a host that isn't in the zone is refused, where Nova drops the zone.
+- **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
+  Projects are not looked up in Keystone.
+- **Regular expressions** in filters are the database's. A repeat within a repeat is refused.
+- **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
+  at the end of a name is refused, where Nova lets it pass.
+- **Faults** tell the owner of a server what it means for them, and name no host. Administrators
+  also read `details`: category, host, task, log, what was cleaned up and what to do.
+- **`locked`, `server_groups`, `progress`** and the like are there, with the values of a server
+  that never was locked, in no group, at 0.
+- **Links** carry the URL under which the client came (`Host`, `X-Forwarded-Proto`, `-Host`,
+  `-Prefix`), or `[api] compute_link_prefix`.
+
+## Explanations
+
+`GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
+or a server's UUID; deleted servers are still explained. The answer is
+`{"explanation": {"subject": …, "operations": […]}}`, each operation with
+
+| field | what |
+|---|---|
+| `action`, `server`, `request_id`, `global_request_id`, `project_id`, `user_id` | who did what |
+| `state`, `attempts`, `message`, `started_at`, `updated_at`, `finished_at` | how it stands |
+| `transitions` | `at`, `from` and `to`: vm_state and task_state |
+| `events` | the steps: `name`, `attempt`, times, `result`; for operators `host`, `upid`, \
+`detail` |
+| `decisions` | hosts considered, how many each filter refused, the reason if nowhere; for \
+operators each host's reason, scores, claims |
+| `faults` | `category`, `code`, `message`, `at`; for operators `host`, `upid`, `log_tail`, \
+`cleaned`, `left`, `remedy` |
+
+Who may read it says `micronova:explanations:show`, and who reads as an operator
+`micronova:explanations:show:operator`.
+"""
+
+
+def document() -> str:
+    """The chapter, as Markdown."""
+    parts = [
+        INTRODUCTION,
+        "## Routes",
+        "",
+        "Below `/compute" + VERSION + "`. The versions are those that have the route.",
+        "",
+        *_table(("method", "path", "versions", "what", "policy"), _routes()),
+        "",
+        DIFFERENCES,
+        "## Microversions",
+        "",
+        "What each one changed in these routes; those not listed changed others only.",
+        "",
+        *_table(("version", "change"), _history()),
+        "",
+        "## Policy",
+        "",
+        "The rules and their defaults; `[oslo_policy] policy_file` overrides them.",
+        "",
+        *_table(("rule", "who may", "what"), _rules()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    names = list(head)
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _routes() -> Iterable[tuple[str, ...]]:
+    for row in ROUTES:
+        for http_method in row.methods:
+            for name in row.names(http_method):
+                yield _route(row, http_method, f"`{row.path}`", name)
+        for action, name in row.actions.items():
+            yield _route(row, "POST", f"`{row.path}` `{action}`", name)
+
+
+def _route(row: Row, http_method: str, path: str, name: str) -> tuple[str, ...]:
+    method = getattr(row.resource, name)
+    described = operation_of(method)
+    what = (method.__doc__ or "").strip().splitlines()[0]
+    return (http_method, path, _versions(described), what, _rule(described))
+
+
+def _versions(described: Operation) -> str:
+    since = microversions.text(described.since)
+    until = described.until or microversions.MAX
+    return f"{since} – {microversions.text(until)}"
+
+
+def _rule(described: Operation) -> str:
+    return f"`{described.rule}`" if described.rule else "anybody with a token"
+
+
+def _history() -> Iterable[tuple[str, ...]]:
+    for version, change in microversions.HISTORY.items():
+        if change != "-":
+            yield microversions.text(version), change
+
+
+def _rules() -> Iterable[tuple[str, ...]]:
+    for rule in policies.RULES:
+        yield f"`{rule.name}`", f"`{rule.check_str}`", rule.description
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

@@ -6,6 +6,8 @@ import socket
 
 from oslo_config import cfg
 
+from compute.hypervisor.proxmox import settings
+
 GROUP = "compute"
 
 OPTIONS = [
@@ -130,3 +132,8 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group=GROUP)
     conf.register_opts(NULL_OPTIONS, group="null")
     settings.register(conf)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample configuration."""
+    return [(GROUP, list(OPTIONS)), ("null", list(NULL_OPTIONS)), *settings.list_opts()]

@@ -149,6 +149,11 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(_CLUSTERS, group="proxmox")
 
 
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Return the options for the sample configuration; a cluster's group stands for all."""
+    return [("proxmox", list(_CLUSTERS)), ("proxmox:<name>", list(CLUSTER_OPTIONS))]
+
+
 def clusters(conf: cfg.ConfigOpts) -> list[Cluster]:
     """All clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
     if not conf.proxmox.clusters:

@@ -86,8 +86,10 @@ class Demo:
     def _show(self, server: Any) -> None:
         addresses = [one["addr"] for interfaces in server.addresses.values() for one in interfaces]
         _hold(server.status == "ACTIVE", f"the server is {server.status}")
-        _hold(bool(addresses), "the server has no address")
-        self._say(f"addresses: {', '.join(addresses)}")
+        network = self._cloud.network.find_network(NETWORK, ignore_missing=False)
+        if network.subnet_ids:
+            _hold(bool(addresses), "the server has no address")
+        self._say(f"addresses: {', '.join(addresses) or 'from the DHCP server of its network'}")
         self._story(server)
 
     def _story(self, server: Any) -> None:

@@ -23,8 +23,8 @@ unmodified OpenStack clients. What is listed here is what there is; every other 
 answers 404, as a Nova without it would.
 
 Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. Every answer tells
-its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. What became of a request, or of
-a server, is explained under its ID: see `GET /explanations/{{subject}}` below.
+its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. What became of a request, or
+of a server, is explained under its ID: see `GET /explanations/{{subject}}` below.
 
 This file is generated: `python -m api.compute.document > docs/api.md`.
 """

@@ -79,10 +79,11 @@ class Call:
         """Where changes are made."""
         return self.cloud.conductor
 
-    @property
-    def read(self) -> Callable[..., Any]:
+    def read(
+        self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """See `Cloud.read`."""
-        return self.cloud.read
+        return self.cloud.read(query, *args, **kwargs)
 
     @property
     def max_limit(self) -> int:

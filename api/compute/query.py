@@ -56,7 +56,8 @@ class Query(dict[str, list[str]]):
             return None
         if not (value.isascii() and value.isdigit()):
             raise Invalid(f"Invalid input received: {name} must be an integer")
-        return int(value)
+        # No list is longer; and Python doesn't convert numbers of thousands of digits.
+        return int(value[-18:]) if len(value.lstrip("0")) <= 18 else 10**18
 
     def page(self, most: int) -> tuple[int, str | None]:
         """(limit, marker) of a list whose pages hold `most` items at the most."""

@@ -204,7 +204,7 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
     for name, values in filters.exact.items():
         yield _T[name] == values[0] if len(values) == 1 else _T[name].in_(values)
     for name, pattern in filters.patterns.items():
-        yield matches(_T[name], pattern)
+        yield matches(connection, _T[name], pattern)
     if filters.flavor_id is not None:
         yield _T.flavor["id"].as_string() == filters.flavor_id
     if filters.deleted is not None:
@@ -214,18 +214,18 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
         yield changed >= sa.literal(filters.changed_since, _T.created_at.type)
     if filters.changed_before is not None:
         yield changed <= sa.literal(filters.changed_before, _T.created_at.type)
-    yield from _addresses(filters)
+    yield from _addresses(connection, filters)
     yield from _tags(connection, filters)
 
 
-def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+def _addresses(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
     ports = schema.ports.c
     for pattern, separator in ((filters.ip, "."), (filters.ip6, ":")):
         if pattern is not None:
             yield sa.exists(
                 sa.select(1)
                 .where(ports.server_uuid == _T.uuid, ports.ip.contains(separator))
-                .where(matches(ports.ip, pattern))
+                .where(matches(connection, ports.ip, pattern))
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from oslo_utils import strutils
@@ -12,6 +11,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import a_flavor
 from api.compute.schemas import flavors as schemas
+from api.compute.schemas.types import MAX_INT
 from api.compute.views import flavors as views
 from common.errors import Invalid
 from conductor.messages import NewFlavor
@@ -50,7 +50,7 @@ class Flavors:
         flavorid = asked.get("id")
         new = NewFlavor(
             name=asked["name"],
-            flavorid=None if flavorid is None else _text(flavorid),
+            flavorid=None if flavorid is None else str(flavorid),
             vcpus=int(asked["vcpus"]),
             memory_mib=int(asked["ram"]),
             disk_gib=int(asked["disk"]),
@@ -74,10 +74,6 @@ class Flavors:
     def delete(self, call: Call, flavor_id: str) -> None:
         """Delete it; servers keep their copy."""
         call.conductor.delete_flavor(call.ctxt, flavor_id)
-
-
-def _text(flavorid: Any) -> str:
-    return str(flavorid)
 
 
 def _boolean(value: Any) -> bool:
@@ -123,8 +119,8 @@ def _least(call: Call, parameter: str) -> int | None:
     if value is None:
         return None
     try:
-        # A bound that no column reaches is as good as one that no flavor reaches.
-        return min(int(value), 2**31 - 1) if math.isfinite(int(value)) else None
+        # A bound beyond all columns is as good as the last that they can hold.
+        return max(0, min(int(value), MAX_INT))
     except ValueError as error:
         raise Invalid(f"Invalid {parameter} filter [{value}]") from error
 

@@ -15,6 +15,7 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.policies import named
 from api.compute.resources.server_place import Place, check_place, place_of
+from api.compute.schemas.types import MAX_INT
 from common import ids
 from common.errors import (
     FlavorNotFound,
@@ -167,11 +168,17 @@ def _snapshot(flavor: Flavor) -> FlavorSnapshot:
 
 
 def _counts(asked: Mapping[str, Any]) -> tuple[int, int]:
-    least = int(asked.get("min_count", 1))
-    most = int(asked.get("max_count", least))
+    least = _count(asked.get("min_count", 1))
+    most = _count(asked.get("max_count", least))
     if least > most:
         raise Invalid("min_count must be <= max_count")
     return least, most
+
+
+def _count(value: Any) -> int:
+    if len(str(value)) > 10 or int(value) > MAX_INT:
+        raise Invalid(f"min_count and max_count may be {MAX_INT} at the most")
+    return int(value)
 
 
 def _image_id(call: Call, asked: Mapping[str, Any]) -> str:

@@ -112,6 +112,10 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
     exact: dict[str, Sequence[Any]] = {
         column: [_exactly(name, query)] for name, column in _EXACT.items() if name in query
     }
+    if "config_drive" in query:
+        exact["config_drive"] = [
+            bool(query.last("config_drive")) and query.boolean("config_drive")
+        ]
     exact |= _states(call, query) | _project(call, query, all_tenants_rule)
     if _nothing(query):
         exact["uuid"] = ()
@@ -205,13 +209,7 @@ def _nothing(query: Query) -> bool:
     """Whether a filter asks for what no server here has."""
     if "locked" in query and query.boolean("locked"):
         return True
-    drive, progress = query.last("config_drive"), query.last("progress")
-    # Every server has one: what is asked for is what the user asked at the create.
-    return (
-        any(query.last(name) for name in _NEVER)
-        or (drive is not None and drive == "")
-        or (progress is not None and progress != "0")
-    )
+    return query.last("progress") not in (None, "0") or any(query.last(name) for name in _NEVER)
 
 
 def _patterns(query: Query) -> dict[str, str]:

@@ -52,6 +52,10 @@ def test_readers_only_read(make: MakeApi) -> None:
     assert api.request("POST", "/servers", a_create(), token=auth.READER).status_code == 403
 
 
+def test_a_system_token_has_no_servers(api: ComputeApi) -> None:
+    assert api.get("/servers", token=auth.SYSTEM).status_code == 403
+
+
 def test_no_token(api: ComputeApi) -> None:
     assert api.get("/servers", token=None).status_code == 401
     assert api.raw("GET", "/").status_code == 200
@@ -96,6 +100,8 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
         ({"imageRef": ""}, "Invalid imageRef provided."),
         ({"key_name": "nope"}, "Invalid key_name provided."),
         ({"min_count": 3, "max_count": 2}, "min_count must be <= max_count"),
+        ({"min_count": "9" * 5000}, "at the most"),
+        ({"min_count": 10**30}, "at the most"),
         ({"networks": [{"port": NETWORK}]}, "Ports can't be chosen"),
         ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
         ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),

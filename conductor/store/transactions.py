@@ -18,6 +18,9 @@ _MYSQL_AGAIN = {1205, 1213}
 
 
 def _asks_again(error: BaseException) -> bool:
+    if isinstance(error, sa.exc.IntegrityError):
+        # Another conductor wrote the same row between our look and our write: look again.
+        return True
     if not isinstance(error, sa.exc.DBAPIError):
         return False
     if error.connection_invalidated:
@@ -44,8 +47,8 @@ class Store:
     def run(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in one transaction.
 
-        It is run again, up to five times, after a deadlock or a lost connection, so it must do
-        nothing but use the connection.
+        It is run again, up to five times, after a deadlock, a lost connection or a row that
+        another one wrote first, so it must do nothing but use the connection.
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),

@@ -72,7 +72,7 @@ def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
 
 def _load(group: str, name: str) -> Any:
     try:
-        return stevedore.DriverManager(group, name, warn_on_missing_entrypoint=False).driver
+        return stevedore.DriverManager(group, name).driver
     except stevedore.exception.NoMatches as error:
         raise ConfigurationError(f"There is no {name} in the entry points {group}.") from error
 

@@ -148,13 +148,16 @@ class Door:
         resp.set_header(microversions.HEADER, f"{microversions.SERVICE} {number}")
         resp.set_header(microversions.LEGACY_HEADER, number)
         resp.append_header("Vary", _VARY)
-        return Call(
+        call = Call(
             cloud=self._cloud,
             ctxt=web.context(req),
             version=version,
             query=Query.parse(req.query_string),
             links=links_of(req, self._cloud.conf.api.compute_link_prefix),
         )
+        # The policy says who is an administrator, and the conductor goes by it.
+        call.ctxt.is_admin = call.is_admin
+        return call
 
     def _method(self, call: Call) -> Handler:
         if self._actions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,24 @@ def test_readers_only_read(make: MakeApi) -> None:
 
 def test_a_system_token_has_no_servers(api: ComputeApi) -> None:
     assert api.get("/servers", token=auth.SYSTEM).status_code == 403
+
+
+def test_the_policy_file_says_who_may_what(make: MakeApi, tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        '"context_is_admin": "role:chief"\n"os_compute_api:servers:stop": "user_id:%(user_id)s"\n'
+    )
+    api = make(a_full_server(1, user_id="somebody"), policy_file=file)
+    stop = f"/servers/{uuid_of(1)}/action"
+    assert api.request("POST", stop, {"os-stop": None}).status_code == 403
+    mine = auth.token("somebody", "demo", "member")
+    assert api.request("POST", stop, {"os-stop": None}, token=mine).status_code == 202
+    assert api.conductor.ctxt is not None
+    assert not api.conductor.ctxt.is_admin
+    assert api.get(f"/servers/{uuid_of(1)}", token=auth.ADMIN).status_code == 404
+    chief = auth.token("boss", "admin", "chief")
+    assert api.request("DELETE", f"/servers/{uuid_of(1)}", token=chief).status_code == 204
+    assert api.conductor.ctxt.is_admin
 
 
 def test_no_token(api: ComputeApi) -> None:

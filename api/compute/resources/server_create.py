@@ -69,12 +69,10 @@ def create_request(call: Call) -> CreateServers:
     existing = call.read(_read, call, asked, image_id, place)
     flavor, image = _checked(call, asked, existing, image_id)
     check_place(place, existing.zones)
-    keypair: KeyPair | None = existing.keypair
     if asked.get("hostname") and most > 1:
         raise Invalid("Unable to allocate a single hostname to multiple instances")
-    name = asked["name"].strip()
     return CreateServers(
-        name=name,
+        name=asked["name"].strip(),
         flavor=_snapshot(flavor),
         image_id=image.id,
         image_properties={key: str(value) for key, value in image.properties.items()},
@@ -82,23 +80,31 @@ def create_request(call: Call) -> CreateServers:
         max_count=most,
         networks=networks,
         auto_network=auto,
-        description=asked.get("description") if call.version >= 19 else name,
-        hostname=asked.get("hostname"),
-        key_name=asked.get("key_name"),
-        public_key=keypair.public_key if keypair else None,
-        key_type=keypair.type if keypair else None,
-        metadata=asked.get("metadata", {}),
-        tags=tuple(dict.fromkeys(asked.get("tags", ()))),
-        user_data=asked.get("user_data"),
-        config_drive=_boolean(asked.get("config_drive", False)),
         availability_zone=place.zone,
         force_host=place.host,
-        security_groups=_groups(asked),
-        scheduler_hints=call.body.get(
-            "os:scheduler_hints", call.body.get("OS-SCH-HNT:scheduler_hints", {})
-        ),
-        admin_password=asked.get("adminPass") or _password(),
+        **_for_the_guest(call, asked, existing.keypair),
     )
+
+
+def _for_the_guest(
+    call: Call, asked: Mapping[str, Any], keypair: KeyPair | None
+) -> dict[str, Any]:
+    """What is kept with the servers, and told to their guests."""
+    hints = call.body.get("OS-SCH-HNT:scheduler_hints", {})
+    return {
+        "description": asked.get("description") if call.version >= 19 else asked["name"],
+        "hostname": asked.get("hostname"),
+        "key_name": asked.get("key_name"),
+        "public_key": keypair.public_key if keypair else None,
+        "key_type": keypair.type if keypair else None,
+        "metadata": asked.get("metadata", {}),
+        "tags": tuple(dict.fromkeys(asked.get("tags", ()))),
+        "user_data": asked.get("user_data"),
+        "config_drive": _boolean(asked.get("config_drive", False)),
+        "security_groups": _groups(asked),
+        "scheduler_hints": call.body.get("os:scheduler_hints", hints),
+        "admin_password": asked.get("adminPass") or _password(),
+    }
 
 
 def _read(

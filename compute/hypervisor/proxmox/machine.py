@@ -30,6 +30,7 @@ class ProxmoxMachine:
         self._clear = False
         self._way = Way.IMPORT_FROM
         self._config_drive: str | None = None
+        self._root = ""
 
     @property
     def absent(self) -> bool:
@@ -97,6 +98,7 @@ class ProxmoxMachine:
             raise HypervisorError(
                 Category.UNKNOWN_OUTCOME, f"{self._vm} is not there after its task ended well."
             )
+        self._root = str(config.get(disks.ROOT_DISK, ""))
         if ownership.is_building(config):
             self._configure(build)
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._way.value}
@@ -104,7 +106,7 @@ class ProxmoxMachine:
     def resize_disk(self, build: Build) -> Detail:
         """Grow the root disk; an image larger than the flavor's disk is left as it is."""
         wanted = build.disk_gib << 30
-        present = self._root_bytes()
+        present = disks.size_bytes(self._root)
         if present >= wanted:
             return {"bytes": present}
         storage = self._storage(build)

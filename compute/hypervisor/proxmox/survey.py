@@ -36,7 +36,8 @@ class Surveyor:
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
-        self._missing: tuple[float, tuple[str, ...]] | None = None
+        self._cluster_due = 0.0
+        self._missing: tuple[str, ...] = ()
         self._version = ""
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
 
@@ -44,18 +45,17 @@ class Surveyor:
         """Look. Raises HypervisorError when no endpoint answers."""
         resources = self._client.get("cluster/resources")
         status = self._client.get("cluster/status")
-        if not self._version:
-            self._version = str(self._client.get("version").get("version", ""))
         nodes = _nodes(resources, status)
         self._read_due_details(nodes.values())
         self._read_due_images(nodes.values())
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
+        self._read_cluster_if_due(full.values())
         return Snapshot(
             quorate=_quorate(status),
             nodes=full,
             vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
             version=self._version,
-            missing=self._missing_privileges(full.values()),
+            missing=self._missing,
         )
 
     def close(self) -> None:
@@ -121,13 +121,17 @@ class Surveyor:
             found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
         return replace(node, detail=detail, images=tuple(found))
 
-    def _missing_privileges(self, nodes: Iterable[Node]) -> tuple[str, ...]:
+    def _read_cluster_if_due(self, nodes: Iterable[Node]) -> None:
+        """Version and privileges: they change when somebody upgrades or grants."""
         now = time.monotonic()
-        if self._missing is None or self._missing[0] <= now:
-            missing = missing_privileges(self._client, nodes)
-            lines = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
-            self._missing = (now + self._detail_seconds, lines)
-        return self._missing[1]
+        if self._cluster_due > now:
+            return
+        self._version = str(self._client.get("version").get("version", ""))
+        missing = missing_privileges(self._client, nodes)
+        self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
+        # Who lacks something is looked at again soon: it may be granted any moment.
+        pause = self._content_seconds if missing else self._detail_seconds
+        self._cluster_due = now + pause
 
 
 def missing_privileges(client: Client, nodes: Iterable[Node]) -> list[privileges.Need]:

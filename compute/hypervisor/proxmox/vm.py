@@ -144,13 +144,16 @@ class Vm:
         return config
 
     def _stuck(self, lock: str) -> HypervisorError:
-        made = "" if self._maker(lock) else " No task of this token is known to have made it."
+        half_made = lock in _MAKERS
+        unproven = half_made and self._maker(lock) is None
+        made = " No task of this token is known to have made it." if unproven else ""
+        unlock = f"as root on {self.node}: qm unlock {self.vmid}"
         return HypervisorError(
             Category.LOCK,
             f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
             left=(f"{self}: locked ({lock})",),
-            remedy=f"as root on {self.node}: qm unlock {self.vmid} && "
-            f"qm destroy {self.vmid} --purge",
+            # Only what was never finished may go; a whole VM needs its lock off and no more.
+            remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
         )
 
     def _live(self, lock: str) -> list[Upid]:

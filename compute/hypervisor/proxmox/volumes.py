@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from compute.hypervisor.proxmox import admit
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
 
@@ -23,18 +24,35 @@ class Volume:
 
 
 def of_vm(vm: Vm) -> list[Volume]:
-    """Every volume that carries the VMID, on every active storage with images of its node.
+    """Every volume that carries the VMID, on every storage with images of its node.
 
-    Raises ApiError when a storage can't be listed: then absence isn't seen.
+    Raises ApiError when a storage that may hold one can't be listed: then absence isn't seen.
     """
     found: list[Volume] = []
-    for storage in vm.shared.snapshot.storages(vm.node, "images"):
-        path = f"nodes/{vm.node}/storage/{storage.name}/content"
-        for one in vm.shared.client.get(path, content="images", vmid=vm.vmid):
-            if int(one.get("vmid") or 0) == vm.vmid:
-                created = one.get("ctime")
-                found.append(Volume(one["volid"], storage.name, int(created) if created else None))
+    for storage in admit.seen(vm.shared, vm.node).storages.values():
+        if "images" in storage.content:
+            try:
+                found += _listed(vm, storage.name)
+            except ApiError:
+                if storage.active or _may_hold_disks(vm, storage.name):
+                    raise
     return found
+
+
+def _listed(vm: Vm, storage: str) -> list[Volume]:
+    path = f"nodes/{vm.node}/storage/{storage}/content"
+    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
+    return [
+        Volume(one["volid"], storage, int(one["ctime"]) if one.get("ctime") else None)
+        for one in listed
+        if int(one.get("vmid") or 0) == vm.vmid
+    ]
+
+
+def _may_hold_disks(vm: Vm, storage: str) -> bool:
+    """Whether root disks may go there: anywhere, unless one storage is configured."""
+    configured = vm.shared.settings.vm_storage
+    return configured is None or configured == storage
 
 
 def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from email.utils import formatdate
 from functools import lru_cache
@@ -37,6 +38,9 @@ _EXPLANATIONS: Mapping[int, str] = {
     503: "The server is currently unavailable. Please try again at a later time.\n\n {detail}  ",
 }
 _CODES_SINCE = (1, 23)
+_JSON, _HTML = "application/json", "text/html"
+#: what errors are told in, dearest first; to a client that takes neither, as plain text
+_TOLD_IN = (_HTML, _JSON)
 
 
 @lru_cache(maxsize=64)
@@ -135,8 +139,27 @@ def _tell(req: falcon.Request, resp: falcon.Response, status: int, error: Micron
         told["max_version"] = microversions.text(microversions.MAXIMUM)
         told["min_version"] = microversions.text(microversions.MINIMUM)
     resp.status = falcon.code_to_http_status(status)
-    resp.content_type = "application/json"
-    resp.data = orjson.dumps({"errors": [told]})
+    accept = req.get_header("accept") or "*/*"
+    kind = _JSON if accept == "*/*" else req.client_prefers(_TOLD_IN)
+    if kind == _JSON:
+        resp.content_type = _JSON
+        resp.data = orjson.dumps({"errors": [told]})
+    else:
+        resp.content_type = f"{kind or 'text/plain'}; charset=UTF-8"
+        form = _page if kind == _HTML else _text
+        resp.data = form(f"{status} {told['title']}", told["detail"]).encode()
+
+
+def _page(title: str, detail: str) -> str:
+    text = "<br />".join(html.escape(line.strip()) for line in detail.strip().split("\n"))
+    return (
+        f"<html>\n <head>\n  <title>{title}</title>\n </head>\n"
+        f" <body>\n  <h1>{title}</h1>\n  {text}\n </body>\n</html>"
+    )
+
+
+def _text(title: str, detail: str) -> str:
+    return f"{title}\n\n{detail}"
 
 
 def _title(status: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import falcon
 from oslo_config import cfg
+from oslo_middleware import cors
 
 from common import auth
 from common.errors import ConfigurationError
@@ -49,6 +50,8 @@ def make_app(
         checked = auth.protect(app, conf, anonymous=_is_root, service_type=SERVICE_TYPE)
     else:
         checked = protect(app, anonymous=_is_root)
+    if conf.cors.allowed_origin:
+        checked = cors.CORS(checked, conf)
     outermost: WSGIApplication = RequestId(checked)
     return outermost
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oslo_config import cfg
+from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
 DATABASE_GROUP = "placement_database"
@@ -71,6 +72,8 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(DATABASE_OPTIONS, group=DATABASE_GROUP)
     conf.register_opts(OPTIONS, group=GROUP)
     policy_opts.set_defaults(conf)
+    # Browsers of other origins are answered only where [cors] allowed_origin names them.
+    conf.register_opts(cors.CORS_OPTS, group="cors")
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -26,6 +26,8 @@ _BASE: Mapping[str, str] = {
         "role:admin or rule:project_reader_api or role:service"
     ),
 }
+#: what those were before; counts too with `[oslo_policy] enforce_new_defaults = false`
+_BEFORE: Mapping[str, str] = {name: "role:admin" for name in _BASE if name != "admin_api"}
 _P = "/resource_providers/{uuid}"
 #: rule (after "placement:") → default, method and path
 RULES: Mapping[str, tuple[str, str, str]] = {
@@ -72,7 +74,12 @@ RULES: Mapping[str, tuple[str, str, str]] = {
 def list_rules() -> Iterator[policy.RuleDefault]:
     """Yield the rules with their defaults, for the enforcer and the sample policy file."""
     for name, check in _BASE.items():
-        yield policy.RuleDefault(name, check, description="A rule that the others name.")
+        yield policy.RuleDefault(
+            name,
+            check,
+            description="A rule that the others name.",
+            deprecated_rule=_deprecated(name),
+        )
     for name, (check, method, path) in RULES.items():
         yield policy.DocumentedRuleDefault(
             f"placement:{name}",
@@ -81,6 +88,17 @@ def list_rules() -> Iterator[policy.RuleDefault]:
             [{"method": method, "path": path}],
             scope_types=["project"],
         )
+
+
+def _deprecated(name: str) -> policy.DeprecatedRule | None:
+    if name not in _BEFORE:
+        return None
+    return policy.DeprecatedRule(
+        "admin_api",
+        _BEFORE[name],
+        deprecated_reason="Services ask with the role service.",
+        deprecated_since="Wallaby",
+    )
 
 
 class Policy:

@@ -50,6 +50,7 @@ def _host(
     running: int,
     cached: set[str],
 ) -> HostFacts:
+    # Longer than others, because it is one record and nothing else.
     options = conf.compute
     disk = chosen(node, settings.vm_storage, "images")
     health = _health(settings, snapshot, node, disk)

@@ -6,7 +6,7 @@ import oslo_messaging
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from common import auth, liveness, quotas, rpc
+from common import auth, context, liveness, quotas, rpc
 from common.errors import ConfigurationError
 from common.messages import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
@@ -40,6 +40,7 @@ class ConductorService:
         url, pool = conf.database.connection, conf.database.pool_size
         self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
         self._conf = conf
+        self._compute = ComputeClient(transport)
         flows: dict[str, Flow] = {}
         self.runner = Runner(conf, self.store, name, flows)
         cloud = Cloud(
@@ -47,7 +48,7 @@ class ConductorService:
             name=name,
             store=self.store,
             scheduler=SchedulerClient(transport),
-            compute=ComputeClient(transport),
+            compute=self._compute,
             placement=placement or PlacementClient(auth.adapter(conf, "placement")),
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
@@ -63,9 +64,13 @@ class ConductorService:
         self._beat = liveness.Beat(transport, "nova-conductor", name)
 
     def start(self) -> None:
-        """Put configured subnets and flavors in place, then listen and work."""
+        """Put configured subnets and flavors in place, then listen and work.
+
+        What agents told while no conductor's queue was there is lost, so they are asked again.
+        """
         self.store.run(self._seed)
         self._server.start()
+        self._compute.announce(context.internal())
         self.runner.start()
         self._beat.start()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import threading
 import uuid
@@ -70,6 +71,13 @@ def _create_database() -> None:
     from keystone.common.sql import upgrades
 
     upgrades.offline_sync_database_to_version()
+    # Kept in the file: those who read and the one who writes don't wait for each other.
+    path = os.path.join(os.environ["OS_KEYSTONE_CONFIG_DIR"], "keystone.db")
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
 
 
 def _create_keys() -> None:

@@ -36,7 +36,7 @@ use_stderr = true
 public_endpoint = {public_endpoint}
 
 [database]
-connection = sqlite:///{folder}/keystone.db
+connection = sqlite:///{folder}/keystone.db?timeout=60
 
 [cache]
 enabled = true

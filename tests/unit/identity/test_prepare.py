@@ -28,7 +28,7 @@ def test_configuration(auth_url: str, public: str) -> None:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(configuration(Path("/state/$x"), job(auth_url)))
     assert parser["DEFAULT"]["public_endpoint"] == public
-    assert parser["database"]["connection"] == "sqlite:////state/$$x/keystone.db"
+    assert parser["database"]["connection"] == "sqlite:////state/$$x/keystone.db?timeout=60"
     assert parser["token"]["provider"] == "fernet"
 
 

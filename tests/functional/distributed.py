@@ -134,6 +134,9 @@ def distributed_cloud(folder: Path) -> Iterator[DistributedCloud]:
                 cloud.wait_started(name)
         eventually(lambda: _hosts_up(cloud) == len(NODES), START_SECONDS)
         yield cloud
+        for name in cloud.children:
+            if name != "simulator":
+                cloud.kill(name, signal.SIGTERM)  # all at once; each is waited for below
 
 
 @dataclasses.dataclass(frozen=True)
@@ -314,5 +317,5 @@ def _hosts_up(cloud: DistributedCloud) -> int:
 def _answers(url: str) -> bool:
     try:
         return requests.get(url, timeout=5).status_code < 500
-    except requests.ConnectionError:
+    except (requests.ConnectionError, requests.Timeout):
         return False

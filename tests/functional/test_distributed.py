@@ -1,0 +1,134 @@
+"""The services as separate processes on PostgreSQL, RabbitMQ and memcached."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.functional.cloud import eventually
+from tests.functional.distributed import DistributedCloud, distributed_cloud
+
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+
+CLIENTS = 8
+SERVERS = 100
+WAIT_SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DistributedCloud]:
+    """One cloud for all tests here."""
+    with distributed_cloud(tmp_path_factory.mktemp("distributed")) as running:
+        yield running
+
+
+class Client:
+    """One user's program."""
+
+    def __init__(self, cloud: DistributedCloud) -> None:
+        self._cloud = cloud.connection()
+        self.compute = self._cloud.compute
+        self._what = {
+            "flavor_id": self.compute.find_flavor("m1.nano", ignore_missing=False).id,
+            "image_id": self._cloud.image.find_image("cirros", ignore_missing=False).id,
+            "networks": [
+                {"uuid": self._cloud.network.find_network("vmbr0", ignore_missing=False).id}
+            ],
+        }
+
+    def create(self, name: str) -> Any:
+        return self.compute.create_server(name=name, **self._what)
+
+
+def statuses(compute: Any) -> dict[str, str]:
+    return {one.name: one.status for one in compute.servers()}
+
+
+def assert_nothing_is_left(cloud: DistributedCloud) -> None:
+    admin = cloud.connection("micronova-admin")
+    assert list(admin.compute.servers(all_projects=True)) == []
+    for provider in admin.placement.get("/resource_providers").json()["resource_providers"]:
+        url = f"/resource_providers/{provider['uuid']}/usages"
+        usages = admin.placement.get(url).json()["usages"]
+        assert not any(usages.values()), f"{provider['name']}: {usages}"
+    limits = cloud.connection().compute.get("/limits").json()["limits"]["absolute"]
+    used = {name: value for name, value in limits.items() if name.endswith("Used") and value > 0}
+    assert used == {}
+    # A delete is told when config and volumes are gone; a lock may be let go a moment later.
+    eventually(lambda: not any(any(held.values()) for held in cloud.held().values()), 30)
+
+
+def test_services_are_seen(cloud: DistributedCloud) -> None:
+    compute = cloud.connection("micronova-admin").compute
+    wanted = ["nova-compute"] * 3 + ["nova-conductor"] * 2 + ["nova-scheduler"] * 2
+    # A sign of life that was sent before a conductor listened is lost; the next one isn't.
+    eventually(
+        lambda: sorted(one.binary for one in compute.services() if one.state == "up") == wanted
+    )
+
+
+def test_the_apis_role_cannot_write(cloud: DistributedCloud) -> None:
+    text = (cloud.folder / "api.conf").read_text()
+    url = text.partition("reader_connection = ")[2].split()[0]
+    engine = sa.create_engine(url)
+    try:
+        with (
+            pytest.raises(sa.exc.ProgrammingError, match="permission denied"),
+            engine.begin() as connection,
+        ):
+            connection.exec_driver_sql("DELETE FROM servers")
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM servers").scalar_one() >= 0
+    finally:
+        engine.dispose()
+
+
+def test_a_hundred_servers_at_once(cloud: DistributedCloud) -> None:
+    clients = [Client(cloud) for _ in range(CLIENTS)]
+    names = [f"many-{number}" for number in range(SERVERS)]
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        work = [
+            pool.submit(clients[number % CLIENTS].create, name)
+            for number, name in enumerate(names)
+        ]
+        servers = [one.result(WAIT_SECONDS) for one in work]
+        compute = clients[0].compute
+
+        def settled() -> bool:
+            now = statuses(compute)
+            return len(now) == SERVERS and "BUILD" not in now.values()
+
+        eventually(settled, WAIT_SECONDS)
+        assert statuses(compute) == dict.fromkeys(names, "ACTIVE")
+        hosts = {
+            one.compute_host
+            for one in cloud.connection("micronova-admin").compute.servers(all_projects=True)
+        }
+        assert len(hosts) == 3
+        list(pool.map(compute.delete_server, servers))
+        eventually(lambda: not statuses(compute), WAIT_SECONDS)
+    assert_nothing_is_left(cloud)
+
+
+@pytest.mark.parametrize("name", ["conductor-1", "scheduler-1", "compute-pve2", "placement"])
+def test_a_process_that_is_killed_loses_nothing(cloud: DistributedCloud, name: str) -> None:
+    client = Client(cloud)
+    names = [f"{name}-{number}" for number in range(8)]
+    servers = [client.create(one) for one in names]
+    cloud.kill(name, signal.SIGKILL)
+    cloud.restart(name)
+
+    def settled() -> bool:
+        now = statuses(client.compute)
+        return set(now) == set(names) and set(now.values()) <= {"ACTIVE", "ERROR"}
+
+    eventually(settled, WAIT_SECONDS)
+    for server in servers:
+        client.compute.delete_server(server)
+    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+    assert_nothing_is_left(cloud)

@@ -175,7 +175,7 @@ def _environment() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
 
 
-def eventually(check: Callable[[], Any], seconds: float = 60) -> Any:
+def eventually(check: Callable[[], Any], seconds: float = 60, pause_seconds: float = 0.1) -> Any:
     """Return the first true answer of `check`; fail with its last one."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
@@ -184,4 +184,4 @@ def eventually(check: Callable[[], Any], seconds: float = 60) -> Any:
         if answer:
             return answer
         assert time.monotonic() < deadline, f"never: {answer!r}"
-        pause.wait(0.1)
+        pause.wait(pause_seconds)

@@ -60,21 +60,21 @@ def ensure_network(connection: sa.Connection, bridge: str) -> str:
 
 
 def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
-    """Take over a configured subnet; addresses in use stay as they are."""
+    """Take over a configured subnet; addresses in use stay as they are. Mostly only looks."""
     network_id = ensure_network(connection, wanted.bridge)
     subnet_id = ids.named("subnet", f"{wanted.bridge}/{wanted.cidr}")
-    now = clock.utcnow()
     settings: dict[str, Any] = {
         "gateway_ip": wanted.gateway,
         "pool_start": wanted.first,
         "pool_end": wanted.last,
         "dns_nameservers": list(wanted.dns),
-        "updated_at": now,
     }
-    changed = connection.execute(
-        subnets.update().where(subnets.c.id == subnet_id).values(**settings)
-    )
-    if changed.rowcount == 0:
+    mine = subnets.c.id == subnet_id
+    known = connection.execute(
+        sa.select(*(subnets.c[name] for name in settings)).where(mine)
+    ).first()
+    now = clock.utcnow()
+    if known is None:
         connection.execute(
             subnets.insert().values(
                 id=subnet_id,
@@ -83,9 +83,12 @@ def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
                 cidr=wanted.cidr,
                 next_ip=wanted.first,
                 created_at=now,
+                updated_at=now,
                 **settings,
             )
         )
+    elif dict(known._mapping) != settings:
+        connection.execute(subnets.update().where(mine).values(updated_at=now, **settings))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from oslo_config import cfg
 
@@ -73,12 +72,10 @@ def without_password(url: str) -> str:
     >>> without_password("rabbit://u:p@h1:1,u:q@h2:2/v")
     'rabbit://u:***@h1:1,u:***@h2:2/v'
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return MASK
-    hosts = [_masked_host(host) for host in parts.netloc.split(",")]
-    return urlunsplit(parts._replace(netloc=",".join(hosts)))
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    hosts = ",".join(_masked_host(host) for host in authority.split(","))
+    return f"{scheme}{separator}{hosts}{slash}{path}"
 
 
 def _masked_host(host: str) -> str:

@@ -1,0 +1,38 @@
+"""What import-linter can't say: names, not modules."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("api", "cli", "common", "compute", "identity", "placement", "scheduler", "micronova")
+
+
+def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:
+    """`db.engine.writer` is the conductor's; `db` itself migrates with it."""
+    found = []
+    for part in PARTS:
+        for path in (ROOT / part).rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            imports_engine = any(
+                isinstance(node, ast.ImportFrom)
+                and (
+                    node.module == "db.engine"
+                    or (node.module == "db" and any(a.name == "engine" for a in node.names))
+                )
+                for node in ast.walk(tree)
+            )
+            if imports_engine and "writer" in names(tree):
+                found.append(str(path.relative_to(ROOT)))
+    assert found == []
+
+
+def names(tree: ast.AST) -> set[str]:
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return attributes | {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

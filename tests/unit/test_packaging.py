@@ -26,8 +26,8 @@ PARTS = (
     "simulator",
 )
 
-NOT_IMPORTED = {"cotyledon"}
-"""Required for another one's sake: oslo.service runs threads with it."""
+NOT_IMPORTED = {"cotyledon", "requests-toolbelt"}
+"""Required for another one's sake: oslo.service's threads, and proxmoxer's uploads."""
 
 
 def lines(section: str, option: str) -> list[str]:

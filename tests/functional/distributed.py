@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import secrets
 import signal
 import sys
@@ -63,8 +64,10 @@ class DistributedCloud:
         return openstack.connection.Connection(config=config.get_one(name))
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
-        """Send a signal to a process, e.g. ``conductor-1``, ``compute-pve2``."""
-        self.children[name].signal(number)
+        """Send a signal to a service and its workers, e.g. ``conductor-1``, ``placement``."""
+        pid = self.children[name].pid
+        assert pid is not None, f"{name} doesn't run"
+        os.killpg(pid, number)  # each child leads a session of its own
 
     def restart(self, name: str) -> None:
         """Start a process again, after its end."""
@@ -134,9 +137,9 @@ def distributed_cloud(folder: Path) -> Iterator[DistributedCloud]:
                 cloud.wait_started(name)
         eventually(lambda: _hosts_up(cloud) == len(NODES), START_SECONDS)
         yield cloud
-        for name in cloud.children:
+        for name, child in cloud.children.items():
             if name != "simulator":
-                cloud.kill(name, signal.SIGTERM)  # all at once; each is waited for below
+                child.signal(signal.SIGTERM)  # all at once; each is waited for below
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,20 +1,27 @@
 """Which providers can serve a request: pure, over a snapshot.
 
-Where no provider has a parent or shares, a request of one group is a walk over columns
-(`placement.matching`). Everything else goes through `placement.trees`.
+Where no provider has a parent or shares, one provider serves the whole request: a walk over
+columns, in blocks, that ends at the limit. Everything else goes through `placement.trees`, which
+walks tree by tree and ends there too.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from placement import trees
-from placement.matching import Candidate, accepted_roots, check_names, matching
-from placement.request import Group, Query
+from placement.matching import Candidate, Span, check_names
+from placement.request import Query
 from placement.snapshot import Snapshot
+
+#: slots that are looked at together
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,38 +33,67 @@ class Candidates:
 
 
 def candidates(
-    snapshot: Snapshot, query: Query, *, sample: random.Random | None = None, most: int = -1
+    snapshot: Snapshot,
+    query: Query,
+    *,
+    sample: random.Random | None = None,
+    most: int = -1,
+    breadth: bool = False,
 ) -> Candidates:
     """Return the ways to serve `query`, in the order of the providers' creation.
 
     With `sample` the order is random and a limit picks at random. `most` bounds how many are
-    looked at (negative: all). Raises Invalid for a resource class or trait that doesn't exist.
+    looked at (negative: all); with `breadth` every tree gives one before any gives another.
+    Raises Invalid for a resource class or trait that doesn't exist.
     """
     check_names(snapshot, query)
-    found = ways(snapshot, query)
+    limit = query.limit
     if most >= 0:
-        found = itertools.islice(found, most)
-    if sample is None:
-        requests = list(itertools.islice(found, query.limit))
+        limit = most if limit is None else min(most, limit)
+    if snapshot.is_flat:
+        slots = list(itertools.islice(_flat(snapshot, query), None if sample else limit))
+        if sample is not None:
+            slots = sample.sample(slots, min(len(slots), len(slots) if limit is None else limit))
+        requests = _alone(query, slots)
     else:
-        requests = list(found)
-        requests = sample.sample(requests, min(len(requests), query.limit or len(requests)))
+        shuffle = None if sample is None else sample.shuffle
+        found = trees.ways(snapshot, query, shuffle=shuffle, breadth=breadth)
+        requests = list(itertools.islice(found, limit))
     return Candidates(requests, _told_about(snapshot, query, requests))
 
 
-def ways(snapshot: Snapshot, query: Query) -> Iterator[Candidate]:
-    """Yield the ways to serve `query`, one at a time."""
-    if len(query.groups) == 1 and snapshot.is_flat:
-        return _flat(snapshot, query, query.groups[0])
+def _flat(snapshot: Snapshot, query: Query) -> Iterator[int]:
+    """Yield the slots of the providers that alone serve the whole query."""
+    suffixed = sum(bool(group.suffix) for group in query.groups)
+    if query.isolate and suffixed > 1:
+        return
+    together: dict[str, int] = defaultdict(int)
+    for group in query.groups:
+        for name, amount in group.resources.items():
+            together[name] += amount
+    length = len(snapshot.providers)
+    for start in range(0, length, _BLOCK):
+        span = Span(snapshot, start, min(start + _BLOCK, length))
+        mask = span.accepted(query)
+        for group in query.groups:
+            mask &= span.serving(group)
+        if len(query.groups) > 1:
+            for name, amount in together.items():
+                mask &= span.takes(name, amount)
+        yield from (np.flatnonzero(mask) + start).tolist()
 
-    return trees.ways(snapshot, query)
 
-
-def _flat(snapshot: Snapshot, query: Query, group: Group) -> Iterator[Candidate]:
-    roots = accepted_roots(snapshot, query)
-    for slot in matching(snapshot, group):
-        if roots is None or slot in roots:
-            yield Candidate({slot: group.resources}, {group.suffix: frozenset((slot,))})
+def _alone(query: Query, slots: Sequence[int]) -> list[Candidate]:
+    """Return the candidates of single providers; they share what they take."""
+    together: dict[str, int] = {}
+    for group in query.groups:
+        for name, amount in group.resources.items():
+            together[name] = together.get(name, 0) + amount
+    suffixes = [group.suffix for group in query.groups]
+    if len(suffixes) == 1:
+        suffix = suffixes[0]
+        return [Candidate({slot: together}, {suffix: (slot,)}) for slot in slots]
+    return [Candidate({slot: together}, dict.fromkeys(suffixes, (slot,))) for slot in slots]
 
 
 def _told_about(snapshot: Snapshot, query: Query, requests: Sequence[Candidate]) -> list[int]:
@@ -65,5 +101,5 @@ def _told_about(snapshot: Snapshot, query: Query, requests: Sequence[Candidate])
     giving = dict.fromkeys(slot for request in requests for slot in request.amounts)
     if not snapshot.nested or not query.nested:
         return list(giving)
-    roots = dict.fromkeys(snapshot.at(slot).root_id for slot in giving)
-    return [slot for root in roots for slot in sorted(snapshot.by_root[root])]
+    roots = dict.fromkeys(int(snapshot.root_of[slot]) for slot in giving)
+    return [slot for root in roots for slot in snapshot.tree(root)]

@@ -40,6 +40,13 @@ OPTIONS = (
         help="The most allocation candidates that are computed for one request; -1 for no "
         "bound. Trees with many alike children can be combined in very many ways.",
     ),
+    cfg.StrOpt(
+        "allocation_candidates_generation_strategy",
+        default="depth-first",
+        choices=("depth-first", "breadth-first"),
+        help="Which candidates come first, and so which ones a bound or a limit leaves: all of "
+        "one tree before the next (depth-first), or one of every tree before the second of any.",
+    ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,

@@ -1,21 +1,24 @@
-"""Keeps a snapshot up to date with the database: what changed since N, and nothing else."""
+"""Keeps a snapshot up to date with the database: what changed since, and nothing else."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from placement.db import schema, sequence
 from placement.db.engine import Database
+from placement.db.sequence import Position
 from placement.snapshot import Provider, Snapshot, Stock
 
 _P = schema.providers.c
 _I = schema.inventories.c
+_R = schema.removed_providers.c
 _STOCK = (
     _I.total,
     _I.reserved,
@@ -25,24 +28,42 @@ _STOCK = (
     _I.allocation_ratio,
     _I.used,
 )
-_SINCE: sa.BindParameter[int] = sa.bindparam("since", type_=sa.BigInteger)
-_CHANGED_IDS = sa.select(_P.id).where(_P.changed > _SINCE)
-_PROVIDERS = sa.select(_P.id, _P.uuid, _P.name, _P.parent_id, _P.root_id)
+_NOTHING = [sa.null()] * (1 + len(_STOCK))
+_PROVIDERS = sa.select(_P.id, _P.uuid, _P.name, _P.parent_id, _P.root_id).order_by(_P.id)
 _STOCKS = sa.select(_I.provider_id, _I.resource_class, *_STOCK)
 _TRAITS = sa.select(schema.provider_traits.c.provider_id, schema.provider_traits.c.trait)
 _AGGREGATES = sa.select(
     schema.provider_aggregates.c.provider_id, schema.provider_aggregates.c.aggregate_uuid
 )
-_SINCE_PROVIDERS = _PROVIDERS.where(_P.changed > _SINCE)
-_SINCE_STOCKS = _STOCKS.where(_I.provider_id.in_(_CHANGED_IDS))
-_SINCE_TRAITS = _TRAITS.where(schema.provider_traits.c.provider_id.in_(_CHANGED_IDS))
-_SINCE_AGGREGATES = _AGGREGATES.where(schema.provider_aggregates.c.provider_id.in_(_CHANGED_IDS))
-_SINCE_USED = _STOCKS.where(_I.changed > _SINCE)
-_SINCE_REMOVED = sa.select(schema.removed_providers.c.provider_id).where(
-    schema.removed_providers.c.changed > _SINCE
+#: a provider, with all it has, is to be read anew; is gone; has only other usages
+_ANEW, _GONE, _USED = 0, 1, 2
+#: everything that wasn't seen yet, in one statement
+_UNSEEN = sa.union_all(
+    sa.select(sa.literal(_USED), _I.provider_id, _I.resource_class, *_STOCK).where(
+        sequence.unseen(_I.changed)
+    ),
+    sa.select(sa.literal(_ANEW), _P.id, *_NOTHING).where(sequence.unseen(_P.changed)),
+    sa.select(sa.literal(_GONE), _R.provider_id, *_NOTHING).where(sequence.unseen(_R.changed)),
+)
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+_PARTS = tuple(
+    (query, query.where(column.in_(_IDS)))
+    for query, column in (
+        (_PROVIDERS, _P.id),
+        (_STOCKS, _I.provider_id),
+        (_TRAITS, schema.provider_traits.c.provider_id),
+        (_AGGREGATES, schema.provider_aggregates.c.provider_id),
+    )
 )
 _TRAIT_NAMES = sa.select(schema.traits.c.name)
 _CLASS_NAMES = sa.select(schema.resource_classes.c.name)
+#: more providers than this changed: reading everything is cheaper
+_ALL_ANEW = 2_000
+
+
+class _Seen(NamedTuple):
+    position: Position
+    snapshot: Snapshot
 
 
 class Follower:
@@ -54,83 +75,80 @@ class Follower:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._snapshot: Snapshot | None = None
+        self._seen: _Seen | None = None
 
     def current(self) -> Snapshot:
         """Return a snapshot that has all that was committed before the call.
 
         Raises Unavailable when the database doesn't answer.
         """
+        before = self._seen
         position = self._database.read(sequence.read)
-        snapshot = self._snapshot
-        if snapshot is not None and snapshot.value == position.value:
-            return snapshot
+        if before is not None and before.position == position:
+            return before.snapshot
         with self._lock:
-            snapshot = self._snapshot
-            if snapshot is None or snapshot.value != position.value:
-                snapshot = self._database.read(self._caught_up)
-                self._snapshot = snapshot
-            return snapshot
-
-    def _caught_up(self, connection: Connection) -> Snapshot:
-        """Return the snapshot as of now.
-
-        The position is read first and recorded: rows that change while reading are stamped
-        later than it and will be read again.
-        """
-        position = sequence.read(connection)
-        snapshot = self._snapshot
-        if snapshot is None or snapshot.value > position.value:
-            # The second case is a database restored from a backup.
-            return _loaded(connection, position)
-        since = snapshot.value
-        if position.names_at > since:
-            snapshot = _with_names(connection, snapshot)
-        if position.structure_at > since:
-            snapshot = _restructured(connection, snapshot, since)
-        rows = connection.execute(_SINCE_USED, {"since": since})
-        return snapshot.used(position.value, {(row[0], row[1]): Stock(*row[2:]) for row in rows})
+            if self._seen is not before:
+                # Another thread was faster; what it saw may already be all.
+                position = self._database.read(sequence.read)
+            seen = self._seen
+            if seen is None or seen.position != position:
+                seen = _Seen(
+                    position, self._database.read(lambda c: _caught_up(c, seen, position))
+                )
+                self._seen = seen
+            return seen.snapshot
 
 
-def _loaded(connection: Connection, position: sequence.Position) -> Snapshot:
-    providers = _assembled(
-        connection.execute(_PROVIDERS.order_by(_P.id)).all(),
-        connection.execute(_STOCKS),
-        connection.execute(_TRAITS),
-        connection.execute(_AGGREGATES),
-    )
-    snapshot = Snapshot().changed(position.value, providers)
-    return _with_names(connection, snapshot)
+def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -> Snapshot:
+    """Return the snapshot as of `position`, or later.
+
+    The position was read first: rows that change while reading will be read again.
+    """
+    if seen is None or not position.follows(seen.position):
+        # Nothing is known yet, or it can't be told what changed: a restored database.
+        return _with_names(connection, _everything(connection))
+    snapshot = seen.snapshot
+    if position.names_at != seen.position.names_at:
+        snapshot = _with_names(connection, snapshot)
+    anew: set[int] = set()
+    gone: list[int] = []
+    used: dict[tuple[int, str], Stock] = {}
+    for kind, provider_id, name, *stock in connection.execute(
+        _UNSEEN, sequence.bounds(seen.position)
+    ):
+        if kind == _USED:
+            used[provider_id, name] = Stock(*stock)
+        elif kind == _GONE:
+            gone.append(provider_id)
+        else:
+            anew.add(provider_id)
+    if len(anew) > _ALL_ANEW:
+        return _everything(connection).named(snapshot.traits, snapshot.resource_classes)
+    # Those read anew are read later than their usages here.
+    used = {key: stock for key, stock in used.items() if key[0] not in anew}
+    if anew or gone:
+        snapshot = snapshot.changed(_read(connection, sorted(anew)) if anew else (), gone)
+    return snapshot.used(used) if used else snapshot
+
+
+def _everything(connection: Connection) -> Snapshot:
+    return Snapshot().changed(_read(connection, None))
 
 
 def _with_names(connection: Connection, snapshot: Snapshot) -> Snapshot:
     return snapshot.named(connection.scalars(_TRAIT_NAMES), connection.scalars(_CLASS_NAMES))
 
 
-def _restructured(connection: Connection, snapshot: Snapshot, since: int) -> Snapshot:
-    bound = {"since": since}
-    removed = connection.scalars(_SINCE_REMOVED, bound).all()
-    providers = _assembled(
-        connection.execute(_SINCE_PROVIDERS, bound).all(),
-        connection.execute(_SINCE_STOCKS, bound),
-        connection.execute(_SINCE_TRAITS, bound),
-        connection.execute(_SINCE_AGGREGATES, bound),
-    )
-    return snapshot.changed(since, providers, removed)
-
-
-def _assembled(
-    providers: Sequence[Any], stocks: Iterable[Any], traits: Iterable[Any], groups: Iterable[Any]
-) -> list[Provider]:
+def _read(connection: Connection, ids: Sequence[int] | None) -> list[Provider]:
+    """Return providers with all they have; `ids` None: all of them. Four statements."""
+    if ids is None:
+        rows, *more = (connection.execute(query) for query, _ in _PARTS)
+    else:
+        rows, *more = (connection.execute(query, {"ids": ids}) for _, query in _PARTS)
     stocks_of: dict[int, dict[str, Stock]] = defaultdict(dict)
-    for row in stocks:
-        stocks_of[row[0]][row[1]] = Stock(*row[2:])
-    traits_of: dict[int, list[str]] = defaultdict(list)
-    for provider_id, trait in traits:
-        traits_of[provider_id].append(trait)
-    aggregates_of: dict[int, list[str]] = defaultdict(list)
-    for provider_id, aggregate in groups:
-        aggregates_of[provider_id].append(aggregate)
+    for provider_id, name, *stock in more[0]:
+        stocks_of[provider_id][sys.intern(name)] = Stock(*stock)
+    traits_of, aggregates_of = _names_of(more[1]), _names_of(more[2])
     return [
         Provider(
             id=row.id,
@@ -139,8 +157,23 @@ def _assembled(
             parent_id=row.parent_id,
             root_id=row.root_id,
             stocks=stocks_of.get(row.id, {}),
-            traits=frozenset(traits_of.get(row.id, ())),
-            aggregates=frozenset(aggregates_of.get(row.id, ())),
+            traits=traits_of.get(row.id, _NONE),
+            aggregates=aggregates_of.get(row.id, _NONE),
         )
-        for row in providers
+        for row in rows
     ]
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def _names_of(rows: Iterable[Any]) -> Mapping[int, frozenset[str]]:
+    """Return the names by provider; what is equal is the same object, for the memory's sake."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for provider_id, name in rows:
+        found[provider_id].append(sys.intern(name))
+    same: dict[frozenset[str], frozenset[str]] = {}
+    return {
+        provider_id: same.setdefault(names, names)
+        for provider_id, names in ((one, frozenset(some)) for one, some in found.items())
+    }

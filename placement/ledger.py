@@ -7,6 +7,7 @@ the locks is what is decided on, and two claims that both fit both succeed.
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from sqlalchemy.engine import Connection
 from common.errors import Invalid, NotFound
 from placement.claim import Claim, Held, Line, check
 from placement.db import claims as sql
-from placement.db import schema, sequence
+from placement.db import fast, schema, sequence
 from placement.db.engine import Database
 from placement.errors import ConcurrentUpdate
 from placement.snapshot import Stock
@@ -34,10 +35,14 @@ class Ledger:
     def write(self, claims: Sequence[Claim]) -> None:
         """Make all claims true, or none.
 
-        A claim of a new consumer is seven statements, a replacement eight. Raises
+        A claim of a new consumer is six statements (on PostgreSQL one, where it fits), a
+        replacement eight. Raises
         ConcurrentUpdate for a generation that is not the current one, InventoryRefused where
         capacity or units don't allow it, Invalid for an unknown provider or resource class.
         """
+        if self._database.is_postgresql and len(claims) == 1 and fast.suits(claims[0]):
+            with contextlib.suppress(fast.NotSimple):
+                return self._database.write(lambda connection: fast.take(connection, claims[0]))
         for _ in range(self._attempts):
             try:
                 return self._database.write(lambda connection: write(connection, claims))
@@ -230,5 +235,5 @@ def _change_used(
         for line, one in held.items()
         if line in wanted or one.freed
     ]
-    sequence.usage_changed(connection)
+    sequence.advance(connection)
     connection.execute(sql.CHANGE_USED, rows)

@@ -1,14 +1,23 @@
-"""Which providers meet the conditions of one request group: pure, over a snapshot."""
+"""Which providers meet the conditions of one request group: pure, over a snapshot.
+
+The answer is a mask: one boolean a slot, for a range of slots.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from common.errors import Invalid
 from placement.request import Group, Query
-from placement.snapshot import Snapshot
+from placement.snapshot import NO_SLOTS, Slots, Snapshot
+
+Mask = NDArray[np.bool_]
+#: no inventory allows more in one allocation (the API's largest integer)
+_LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +25,7 @@ class Candidate:
     """One way to serve a request; providers are slots of the snapshot."""
 
     amounts: Mapping[int, Mapping[str, int]]
-    mappings: Mapping[str, frozenset[int]]
+    mappings: Mapping[str, tuple[int, ...]]
 
 
 def check_names(snapshot: Snapshot, query: Query, about_traits: str = "") -> None:
@@ -37,69 +46,90 @@ def check_names(snapshot: Snapshot, query: Query, about_traits: str = "") -> Non
         raise Invalid(f"{about_traits}No such trait(s): {', '.join(sorted(unknown))}.")
 
 
+class Span:
+    """A range of slots of a snapshot, and what of it meets a condition."""
+
+    def __init__(self, snapshot: Snapshot, start: int = 0, stop: int | None = None) -> None:
+        self.snapshot = snapshot
+        self.start = start
+        self.stop = len(snapshot.providers) if stop is None else stop
+
+    def alive(self) -> Mask:
+        """Return where there is a provider."""
+        mask: Mask = self.snapshot.root_of[self.start : self.stop] >= 0
+        return mask
+
+    def having(self, index: Mapping[str, Slots], names: Iterable[str]) -> Mask:
+        """Return where any of `names` is."""
+        mask = np.zeros(self.stop - self.start, np.bool_)
+        for name in names:
+            slots = index.get(name, NO_SLOTS)
+            first, last = np.searchsorted(slots, (self.start, self.stop))
+            mask[slots[first:last] - self.start] = True
+        return mask
+
+    def roomy(self, name: str, amount: int) -> Mask:
+        """Return where the inventory of class `name` takes `amount` more."""
+        column = self.snapshot.columns.get(name)
+        if column is None or amount > _LARGEST:
+            return np.zeros(self.stop - self.start, np.bool_)
+        least, most, step = (numbers[self.start : self.stop] for numbers in column)
+        mask = (least <= amount) & (most >= amount)
+        if amount > 1 or step.max(initial=1) > 1:
+            mask &= amount % step == 0
+        return mask
+
+    def takes(self, name: str, amount: int) -> Mask:
+        """Return where there is room for `amount`, whatever its units."""
+        column = self.snapshot.columns.get(name)
+        if column is None or amount > _LARGEST:
+            return np.zeros(self.stop - self.start, np.bool_)
+        mask: Mask = column.most[self.start : self.stop] >= amount
+        return mask
+
+    def in_tree(self, uuid: str) -> Mask:
+        """Return where the tree of provider `uuid` is; nowhere when it isn't known."""
+        slot = self.snapshot.slot_of_uuid.get(uuid)
+        if slot is None:
+            return np.zeros(self.stop - self.start, np.bool_)
+        mask: Mask = self.snapshot.root_of[self.start : self.stop] == self.snapshot.root_of[slot]
+        return mask
+
+    def meeting(self, group: Group) -> Mask:
+        """Return where all the group's conditions on traits, aggregates and tree are met."""
+        mask = self.alive()
+        for names in group.required:
+            mask &= self.having(self.snapshot.by_trait, names)
+        for uuids in group.member_of:
+            mask &= self.having(self.snapshot.by_aggregate, uuids)
+        if group.forbidden:
+            mask &= ~self.having(self.snapshot.by_trait, group.forbidden)
+        if group.forbidden_aggregates:
+            mask &= ~self.having(self.snapshot.by_aggregate, group.forbidden_aggregates)
+        if group.in_tree is not None:
+            mask &= self.in_tree(group.in_tree)
+        return mask
+
+    def serving(self, group: Group) -> Mask:
+        """Return where one provider alone serves the whole group."""
+        mask = self.meeting(group)
+        for name, amount in group.resources.items():
+            mask &= self.roomy(name, amount)
+        return mask
+
+    def accepted(self, query: Query) -> Mask:
+        """Return where a root is that `root_required` leaves."""
+        mask: Mask = self.snapshot.root_of[self.start : self.stop] == np.arange(
+            self.start, self.stop
+        )
+        for trait in query.root_required:
+            mask &= self.having(self.snapshot.by_trait, (trait,))
+        if query.root_forbidden:
+            mask &= ~self.having(self.snapshot.by_trait, query.root_forbidden)
+        return mask
+
+
 def matching(snapshot: Snapshot, group: Group) -> list[int]:
     """Return the slots of the providers that alone serve the whole group, in order."""
-    slots = having(snapshot, group)
-    for name, amount in group.resources.items():
-        if not slots:
-            break
-        slots = with_room(snapshot, name, amount, slots)
-    return list(slots)
-
-
-def having(snapshot: Snapshot, group: Group) -> Sequence[int]:
-    """Return the slots that meet the group's conditions on traits, aggregates and tree."""
-    chosen: frozenset[int] | None = None
-    for wanted, index in itertools.chain(
-        ((names, snapshot.by_trait) for names in group.required),
-        ((uuids, snapshot.by_aggregate) for uuids in group.member_of),
-    ):
-        among = any_of(index, wanted)
-        chosen = among if chosen is None else chosen & among
-    if group.in_tree is not None:
-        tree = tree_of(snapshot, group.in_tree)
-        chosen = tree if chosen is None else chosen & tree
-    barred = any_of(snapshot.by_trait, group.forbidden) | any_of(
-        snapshot.by_aggregate, group.forbidden_aggregates
-    )
-    if chosen is not None:
-        return sorted(chosen - barred)
-    if barred:
-        return [slot for slot in snapshot.slots.values() if slot not in barred]
-    if len(snapshot.slots) == len(snapshot.providers):
-        return range(len(snapshot.providers))
-    return list(snapshot.slots.values())
-
-
-def with_room(snapshot: Snapshot, name: str, amount: int, slots: Iterable[int]) -> list[int]:
-    """Return those of `slots` whose inventory of class `name` takes `amount` more."""
-    column = snapshot.columns.get(name)
-    if column is None:
-        return []
-    least, most, step = column
-    return [
-        slot for slot in slots if least[slot] <= amount <= most[slot] and not amount % step[slot]
-    ]
-
-
-def any_of(index: Mapping[str, frozenset[int]], names: Iterable[str]) -> frozenset[int]:
-    """Return the union of the index's sets under `names`."""
-    return frozenset().union(*(index[name] for name in names if name in index))
-
-
-def tree_of(snapshot: Snapshot, uuid: str) -> frozenset[int]:
-    """Return the slots of the tree that provider `uuid` is in; none when it isn't known."""
-    slot = snapshot.slot_of_uuid.get(uuid)
-    if slot is None:
-        return frozenset()
-    return snapshot.by_root[snapshot.at(slot).root_id]
-
-
-def accepted_roots(snapshot: Snapshot, query: Query) -> frozenset[int] | None:
-    """Return the roots that `root_required` leaves, as slots; None: all."""
-    if not query.root_required and not query.root_forbidden:
-        return None
-    roots = frozenset(snapshot.slots[root] for root in snapshot.by_root)
-    for trait in query.root_required:
-        roots &= snapshot.by_trait.get(trait, frozenset())
-    return roots - any_of(snapshot.by_trait, query.root_forbidden)
+    found: list[int] = np.flatnonzero(Span(snapshot).serving(group)).tolist()
+    return found

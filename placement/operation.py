@@ -49,11 +49,13 @@ class Services:
 class Answer:
     """What an operation says.
 
-    `body` is the JSON value (None: no body), `modified` the seconds since the epoch of the last
-    change (None: now) that is told from microversion 1.15 on; `dated=False` leaves it out.
+    `body` is the JSON value (None: no body) or `raw` its text, `modified` the seconds since the
+    epoch of the last change (None: now) that is told from microversion 1.15 on; `dated=False`
+    leaves it out.
     """
 
     body: Any = None
+    raw: bytes | None = None
     status: int = 200
     location: str | None = None
     modified: int | None = None
@@ -190,6 +192,9 @@ def _send(resp: falcon.Response, call: Call, answer: Answer) -> None:
     if answer.body is not None:
         resp.content_type = JSON
         resp.data = orjson.dumps(answer.body, option=orjson.OPT_NON_STR_KEYS)
+    if answer.raw is not None:
+        resp.content_type = JSON
+        resp.data = answer.raw
     if answer.location is not None:
         resp.set_header("location", f"{call.origin}{answer.location}")
     if call.version >= (1, 15) and answer.dated:

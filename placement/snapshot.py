@@ -6,12 +6,18 @@ A change makes a new picture that shares all that stayed the same, so readers ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
-_NOBODY: frozenset[int] = frozenset()
+#: slots in ascending order
+Slots = NDArray[np.int64]
+NO_SLOTS: Slots = np.empty(0, np.int64)
 
 
 class Stock(NamedTuple):
@@ -54,40 +60,50 @@ class Provider:
 class Column(NamedTuple):
     """One resource class over all slots; where a provider has none of it, `most` is -1."""
 
-    least: list[int]
-    most: list[int]
-    step: list[int]
+    least: Slots
+    most: Slots
+    step: Slots
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All providers at one value of the change sequence.
+    """All providers at one moment.
 
     `providers` is by slot (None: deleted); `slots` by internal ID; `columns` by resource class;
-    the rest are sets of slots: by trait, by aggregate, by internal ID of the root.
+    `by_trait` and `by_aggregate` have slots; `ids` and `root_ids` are internal IDs by slot (-1:
+    deleted), `root_of` has the root's slot of each slot (-1:
+    deleted) and `trees` the members of every tree with more than one, by the slot of its root.
+    `memo` keeps what was computed of the structure.
     """
 
-    value: int = 0
     providers: Sequence[Provider | None] = ()
     slots: Mapping[int, int] = field(default_factory=dict)
     slot_of_uuid: Mapping[str, int] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
-    by_trait: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    by_aggregate: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    by_root: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    nested: frozenset[int] = _NOBODY
+    by_trait: Mapping[str, Slots] = field(default_factory=dict)
+    by_aggregate: Mapping[str, Slots] = field(default_factory=dict)
+    ids: Slots = field(default_factory=lambda: NO_SLOTS)
+    root_ids: Slots = field(default_factory=lambda: NO_SLOTS)
+    root_of: Slots = field(default_factory=lambda: NO_SLOTS)
+    trees: Mapping[int, Sequence[int]] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     resource_classes: frozenset[str] = frozenset()
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def sharing(self) -> frozenset[int]:
+    def sharing(self) -> Slots:
         """The providers that others may use through a common aggregate."""
-        return self.by_trait.get(SHARING, _NOBODY)
+        return self.by_trait.get(SHARING, NO_SLOTS)
+
+    @property
+    def nested(self) -> bool:
+        """Whether any provider has a parent."""
+        return bool(self.trees)
 
     @property
     def is_flat(self) -> bool:
         """Whether every provider stands alone: no trees, no sharing."""
-        return not self.nested and not self.sharing
+        return not self.trees and not len(self.sharing)
 
     def at(self, slot: int) -> Provider:
         """Return the provider in a slot that is taken."""
@@ -95,9 +111,9 @@ class Snapshot:
         assert provider is not None
         return provider
 
-    def root_slot(self, slot: int) -> int:
-        """Return the slot of the root of the tree that the slot's provider is in."""
-        return self.slots[self.at(slot).root_id]
+    def tree(self, root: int) -> Sequence[int]:
+        """Return the slots of the tree below the slot of its root."""
+        return self.trees.get(root, (root,))
 
     def named(self, traits: Iterable[str], resource_classes: Iterable[str]) -> Snapshot:
         """Return the picture with other lists of what traits and resource classes there are."""
@@ -105,14 +121,14 @@ class Snapshot:
             self, traits=frozenset(traits), resource_classes=frozenset(resource_classes)
         )
 
-    def used(self, value: int, stocks: Mapping[tuple[int, str], Stock]) -> Snapshot:
-        """Return the picture with other stocks; keys are (internal ID, resource class).
+    def used(self, stocks: Mapping[tuple[int, str], Stock]) -> Snapshot:
+        """Return the picture with other usages; keys are (internal ID, resource class).
 
-        Only providers and classes that are in the picture already are touched.
+        Only providers and classes that are in the picture already are touched, and of a column
+        only how much may still be taken.
         """
         providers = list(self.providers)
-        columns = dict(self.columns)
-        fresh: set[str] = set()
+        most: dict[str, Slots] = {}
         for (provider_id, name), stock in stocks.items():
             slot = self.slots.get(provider_id, -1)
             provider = providers[slot] if slot >= 0 else None
@@ -121,15 +137,15 @@ class Snapshot:
             providers[slot] = replace(
                 provider, stocks={**provider.stocks, name: stock}, rendered={}
             )
-            if name not in fresh:
-                columns[name] = _copied(columns[name])
-                fresh.add(name)
-            _put(columns[name], slot, stock)
-        return replace(self, value=value, providers=providers, columns=columns)
+            if name not in most:
+                most[name] = self.columns[name].most.copy()
+            most[name][slot] = max(-1, stock.room)
+        columns = {
+            name: self.columns[name]._replace(most=numbers) for name, numbers in most.items()
+        }
+        return replace(self, providers=providers, columns={**self.columns, **columns})
 
-    def changed(
-        self, value: int, providers: Iterable[Provider], removed: Iterable[int] = ()
-    ) -> Snapshot:
+    def changed(self, providers: Iterable[Provider], removed: Iterable[int] = ()) -> Snapshot:
         """Return the picture with these providers new or as they are now, and others gone.
 
         `removed` are internal IDs; unknown ones are ignored.
@@ -149,52 +165,85 @@ class Snapshot:
             pairs.append((slot, rows[slot], new[provider_id]))
         for slot, _, after in pairs:
             rows[slot] = after
+        ids, root_ids = _ids(self.ids, self.root_ids, pairs, len(rows))
+        root_of = _roots(ids, root_ids)
         return replace(
             self,
-            value=value,
             providers=rows,
             slots=slots,
             slot_of_uuid=_uuids(self.slot_of_uuid, pairs),
             columns=_columns(self.columns, pairs, len(rows)),
             by_trait=_index(self.by_trait, pairs, lambda one: one.traits),
             by_aggregate=_index(self.by_aggregate, pairs, lambda one: one.aggregates),
-            by_root=_index(self.by_root, pairs, lambda one: (one.root_id,)),
-            nested=_index({0: self.nested}, pairs, _nesting).get(0, _NOBODY),
+            ids=ids,
+            root_ids=root_ids,
+            root_of=root_of,
+            trees=_trees(root_of),
+            memo={},
         )
 
 
 _Pairs = Sequence[tuple[int, Provider | None, Provider | None]]
 
 
-def _nesting(provider: Provider) -> tuple[int, ...]:
-    return () if provider.parent_id is None else (0,)
+def _grown(numbers: Slots, length: int, filler: int) -> Slots:
+    """Return a copy, longer by so many fillers."""
+    return np.concatenate([numbers, np.full(length - len(numbers), filler, np.int64)])
 
 
-def _copied(column: Column) -> Column:
-    return Column(*(list(numbers) for numbers in column))
+def _ids(ids: Slots, root_ids: Slots, pairs: _Pairs, length: int) -> tuple[Slots, Slots]:
+    ids, root_ids = _grown(ids, length, -1), _grown(root_ids, length, -1)
+    for slot, _, after in pairs:
+        ids[slot], root_ids[slot] = (-1, -1) if after is None else (after.id, after.root_id)
+    return ids, root_ids
 
 
-def _put(column: Column, slot: int, stock: Stock | None) -> None:
-    column.least[slot] = stock.min_unit if stock else 1
-    column.most[slot] = stock.room if stock else -1
-    column.step[slot] = stock.step_size if stock else 1
+def _roots(ids: Slots, root_ids: Slots) -> Slots:
+    """Return the slot of each slot's root; itself while its root isn't known."""
+    itself = np.arange(len(ids))
+    order = np.argsort(ids, kind="stable")
+    place = np.minimum(np.searchsorted(ids, root_ids, sorter=order), len(ids) - 1)
+    roots = np.where(ids[order[place]] == root_ids, order[place], itself)
+    roots[ids < 0] = -1
+    return roots
+
+
+def _trees(root_of: Slots) -> dict[int, Sequence[int]]:
+    """Return the members of every tree with more than one, ascending."""
+    children = np.flatnonzero((root_of >= 0) & (root_of != np.arange(len(root_of))))
+    if not len(children):
+        return {}
+    trees: dict[int, list[int]] = {root: [root] for root in root_of[children].tolist()}
+    for slot, root in zip(children.tolist(), root_of[children].tolist(), strict=True):
+        trees[root].append(slot)
+    return {root: sorted(members) for root, members in trees.items()}
 
 
 def _columns(before: Mapping[str, Column], pairs: _Pairs, length: int) -> dict[str, Column]:
-    columns = {name: _copied(column) for name, column in before.items()}
-    for _, _, after in pairs:
-        for name in after.stocks if after else ():
-            columns.setdefault(name, Column([], [], []))
-    for column in columns.values():
-        missing = length - len(column.most)
-        column.least.extend([1] * missing)
-        column.most.extend([-1] * missing)
-        column.step.extend([1] * missing)
-    for slot, _, after in pairs:
+    columns = {
+        name: Column(*(_grown(numbers, length, filler) for numbers, filler in _filled(column)))
+        for name, column in before.items()
+    }
+    for slot, gone, after in pairs:
         stocks = after.stocks if after else {}
-        for name, column in columns.items():
-            _put(column, slot, stocks.get(name))
+        for name in gone.stocks if gone else ():
+            if name not in stocks:
+                columns[name].most[slot] = -1
+        for name, stock in stocks.items():
+            column = columns.get(name)
+            if column is None:
+                empty = Column(NO_SLOTS, NO_SLOTS, NO_SLOTS)
+                column = columns[name] = Column(
+                    *(_grown(numbers, length, filler) for numbers, filler in _filled(empty))
+                )
+            column.least[slot] = stock.min_unit
+            column.most[slot] = max(-1, stock.room)
+            column.step[slot] = stock.step_size
     return columns
+
+
+def _filled(column: Column) -> Iterable[tuple[Slots, int]]:
+    return zip(column, (1, -1, 1), strict=True)
 
 
 def _uuids(before: Mapping[str, int], pairs: _Pairs) -> dict[str, int]:
@@ -208,21 +257,27 @@ def _uuids(before: Mapping[str, int], pairs: _Pairs) -> dict[str, int]:
     return uuids
 
 
-def _index(before: Mapping[Any, frozenset[int]], pairs: _Pairs, keys: Any) -> dict[Any, Any]:
+def _index(
+    before: Mapping[str, Slots], pairs: _Pairs, keys: Callable[[Provider], frozenset[str]]
+) -> dict[str, Slots]:
     """Return the index {key: slots} after the change; only keys that change are touched."""
-    plus: dict[Any, set[int]] = {}
-    minus: dict[Any, set[int]] = {}
+    plus: dict[str, list[int]] = defaultdict(list)
+    minus: dict[str, list[int]] = defaultdict(list)
+    nothing: frozenset[str] = frozenset()
     for slot, old, new in pairs:
-        had = set(keys(old)) if old else set()
-        has = set(keys(new)) if new else set()
+        had = keys(old) if old else nothing
+        has = keys(new) if new else nothing
         for key in has - had:
-            plus.setdefault(key, set()).add(slot)
+            plus[key].append(slot)
         for key in had - has:
-            minus.setdefault(key, set()).add(slot)
+            minus[key].append(slot)
     index = dict(before)
     for key in plus.keys() | minus.keys():
-        slots = (index.get(key, _NOBODY) - minus.get(key, set())) | plus.get(key, set())
-        if slots:
+        slots = index.get(key, NO_SLOTS)
+        if key in minus:
+            slots = np.setdiff1d(slots, np.array(minus[key], np.int64), assume_unique=True)
+        slots = np.union1d(slots, np.array(plus.get(key, ()), np.int64))
+        if len(slots):
             index[key] = slots
         else:
             index.pop(key, None)

@@ -1,27 +1,24 @@
-"""Candidates where providers have parents or share: every combination within an anchor's tree.
+"""Candidates where providers have parents or share: the combinations within an anchor's tree.
 
 An anchor is the root of the tree that a candidate is about. A sharing provider (trait
 MISC_SHARES_VIA_AGGREGATE) may serve any anchor that has a member in one of its aggregates.
+Anchors are walked one by one, and combinations are built group by group and left as soon as they
+can't become one, so nothing is computed that a limit cuts off.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from placement.matching import (
-    Candidate,
-    accepted_roots,
-    any_of,
-    having,
-    matching,
-    tree_of,
-    with_room,
-)
+import numpy as np
+
+from placement.matching import Candidate, Mask, Span
 from placement.request import Group, Query
-from placement.snapshot import Provider, Snapshot
+from placement.snapshot import Provider, Slots, Snapshot
+
+Shuffle = Callable[[list[Any]], None]
 
 
 class Part(NamedTuple):
@@ -29,144 +26,268 @@ class Part(NamedTuple):
 
     takes: tuple[tuple[int, str, int], ...]
     suffix: str
-    maps_to: frozenset[int]
+    maps_to: tuple[int, ...]
 
 
-def ways(snapshot: Snapshot, query: Query) -> Iterator[Candidate]:
-    """Yield the ways to serve `query`, anchor by anchor, none twice."""
-    roots = accepted_roots(snapshot, query)
-    by_group = [_parts(snapshot, group, roots) for group in query.groups]
+def ways(
+    snapshot: Snapshot, query: Query, *, shuffle: Shuffle | None = None, breadth: bool = False
+) -> Iterator[Candidate]:
+    """Yield the ways to serve `query`, anchor by anchor, none twice.
+
+    With `breadth` (and with `shuffle`, which then mixes the anchors) every anchor gives one
+    before any gives another.
+    """
+    groups = [_made(snapshot, group) for group in query.groups]
+    mask = Span(snapshot).accepted(query)
+    for group in groups:
+        mask &= group.anchors
+    anchors: list[int] = np.flatnonzero(mask).tolist()
+    if shuffle is not None:
+        shuffle(anchors)
+    walks = (_ways_at(snapshot, query, groups, anchor) for anchor in anchors)
+    found = _in_turn(walks) if breadth or shuffle else itertools.chain.from_iterable(walks)
     seen: set[object] = set()
-    for anchor in by_group[0] if by_group else ():
-        if not all(anchor in parts for parts in by_group):
-            continue
-        for chosen in itertools.product(*(parts[anchor] for parts in by_group)):
-            if not _allowed(snapshot, query, chosen):
-                continue
-            candidate = _combined(chosen)
-            if not _fits(snapshot, candidate) or not _known_to_asker(snapshot, query, candidate):
-                continue
-            key = _key(candidate)
-            if key not in seen:
-                seen.add(key)
-                yield candidate
+    for candidate in found:
+        key = _key(candidate)
+        if key not in seen:
+            seen.add(key)
+            yield candidate
 
 
-def _parts(
-    snapshot: Snapshot, group: Group, roots: frozenset[int] | None
-) -> Mapping[int, Sequence[Part]]:
-    """Return the ways to serve one group, by anchor."""
-    if group.suffix or snapshot.is_flat:
-        return _from_one(snapshot, group, roots)
-    return _from_several(snapshot, group, roots)
+def _in_turn(walks: Iterator[Iterator[Candidate]]) -> Iterator[Candidate]:
+    """Yield one of each, then the next of each that has more."""
+    turn: list[Iterator[Candidate]] = []
+    for walk in walks:
+        for first in itertools.islice(walk, 1):
+            yield first
+            turn.append(walk)
+    while turn:
+        still = []
+        for walk in turn:
+            for one in itertools.islice(walk, 1):
+                yield one
+                still.append(walk)
+        turn = still
 
 
-def _from_one(
-    snapshot: Snapshot, group: Group, roots: frozenset[int] | None
-) -> dict[int, list[Part]]:
-    parts: dict[int, list[Part]] = defaultdict(list)
-    slots = matching(snapshot, group) if group.resources else having(snapshot, group)
-    for slot in slots:
-        takes = tuple((slot, name, amount) for name, amount in group.resources.items())
-        part = Part(takes, group.suffix, frozenset((slot,)))
-        anchors = {snapshot.root_slot(slot)}
-        if slot in snapshot.sharing:
-            anchors |= _anchors_of(snapshot, slot)
-        for anchor in sorted(anchors):
-            if roots is None or anchor in roots:
-                parts[anchor].append(part)
-    return parts
+class _Made(NamedTuple):
+    """A group with what was computed of it once for all anchors.
+
+    `anchors` may have a way to serve it; `fitting` are the providers that may give: {"": all of
+    the group} or by resource class.
+    """
+
+    group: Group
+    anchors: Mask
+    fitting: Mapping[str, Mask]
+    members: Mask | None
+    barred: Mask | None
+
+
+def _made(snapshot: Snapshot, group: Group) -> _Made:
+    span = Span(snapshot)
+    if group.suffix:
+        mask = span.serving(group)
+        return _Made(group, _anchors(snapshot, mask), {"": mask}, None, None)
+    members = barred = None
+    here = span.alive()
+    if group.in_tree is not None:
+        here &= span.in_tree(group.in_tree)
+    if group.forbidden:
+        here &= ~span.having(snapshot.by_trait, group.forbidden)
+    for uuids in group.member_of:
+        both = span.having(snapshot.by_aggregate, uuids)
+        members = both if members is None else members & both
+    if group.forbidden_aggregates:
+        barred = span.having(snapshot.by_aggregate, group.forbidden_aggregates)
+    fitting = {
+        name: here & span.roomy(name, amount) for name, amount in sorted(group.resources.items())
+    }
+    anchors = span.alive()
+    for mask in fitting.values():
+        anchors &= _anchors(snapshot, mask)
+    return _Made(group, anchors, fitting, members, barred)
+
+
+def _anchors(snapshot: Snapshot, mask: Mask) -> Mask:
+    """Return the anchors that providers may serve."""
+    anchors = np.zeros(len(mask), np.bool_)
+    anchors[snapshot.root_of[mask]] = True
+    for slot in snapshot.sharing.tolist():
+        if mask[slot]:
+            anchors[_shared_with(snapshot)[slot]] = True
+    return anchors
+
+
+def _shared_with(snapshot: Snapshot) -> Mapping[int, Slots]:
+    """Return the anchors that each sharing provider may serve."""
+    known: dict[int, Slots] | None = snapshot.memo.get("shared with")
+    if known is None:
+        known = {}
+        for slot in snapshot.sharing.tolist():
+            groups = [snapshot.by_aggregate[one] for one in sorted(snapshot.at(slot).aggregates)]
+            members = np.unique(np.concatenate(groups)) if groups else snapshot.sharing[:0]
+            known[slot] = np.unique(snapshot.root_of[members])
+        snapshot.memo["shared with"] = known
+    return known
+
+
+def _sharers(snapshot: Snapshot) -> Mapping[int, Sequence[int]]:
+    """Return the sharing providers that may serve an anchor, those in its tree aside."""
+    known: dict[int, list[int]] | None = snapshot.memo.get("sharers")
+    if known is None:
+        known = {}
+        for slot, anchors in _shared_with(snapshot).items():
+            for anchor in anchors.tolist():
+                if anchor != snapshot.root_of[slot]:
+                    known.setdefault(anchor, []).append(slot)
+        snapshot.memo["sharers"] = known
+    return known
+
+
+def _ways_at(
+    snapshot: Snapshot, query: Query, groups: Sequence[_Made], anchor: int
+) -> Iterator[Candidate]:
+    """Yield the ways to serve `query` at one anchor."""
+    inside = snapshot.tree(anchor)
+    outside = _sharers(snapshot).get(anchor, ())
+    parts: list[Sequence[Part]] = []
+    for made in groups:
+        if made.group.suffix:
+            parts.append(_from_one(made, sorted((*inside, *outside)) if outside else inside))
+        else:
+            parts.append(list(_from_several(snapshot, made, anchor, inside, outside)))
+        if not parts[-1]:
+            return
+    for chosen in _Choice(snapshot, query, parts).all():
+        candidate = _combined(chosen)
+        if _known_to_asker(snapshot, query, candidate):
+            yield candidate
+
+
+def _from_one(made: _Made, slots: Sequence[int]) -> list[Part]:
+    resources, suffix, mask = made.group.resources, made.group.suffix, made.fitting[""]
+    return [
+        Part(tuple((slot, name, n) for name, n in resources.items()), suffix, (slot,))
+        for slot in slots
+        if mask[slot]
+    ]
 
 
 def _from_several(
-    snapshot: Snapshot, group: Group, roots: frozenset[int] | None
-) -> dict[int, list[Part]]:
-    givers = [_givers(snapshot, group, name, roots) for name in sorted(group.resources)]
-    parts: dict[int, list[Part]] = {}
-    for anchor in givers[0] if givers else ():
-        if not all(anchor in by_anchor for by_anchor in givers):
-            continue
-        found = [
-            Part(takes, group.suffix, slots)
-            for takes in itertools.product(*(by_anchor[anchor] for by_anchor in givers))
-            for slots in (frozenset(take[0] for take in takes),)
-            if _traits_met(snapshot, group, slots)
+    snapshot: Snapshot, made: _Made, anchor: int, inside: Sequence[int], outside: Sequence[int]
+) -> Iterator[Part]:
+    members, barred, group = made.members, made.barred, made.group
+    if not made.fitting or (barred is not None and barred[anchor]):
+        return
+    # An aggregate of the root spans the whole tree, but not those who share with it.
+    everyone = members is None or bool(members[anchor])
+    here = [
+        slot
+        for slot in inside
+        if (everyone or (members is not None and members[slot]))
+        and (barred is None or not barred[slot])
+    ]
+    if group.in_tree is None:
+        here += [
+            slot
+            for slot in outside
+            if (members is None or members[slot]) and (barred is None or not barred[slot])
         ]
-        if found:
-            parts[anchor] = found
-    return parts
+        here.sort()
+    takes = [
+        [(slot, name, group.resources[name]) for slot in here if mask[slot]]
+        for name, mask in made.fitting.items()
+    ]
+    for chosen in itertools.product(*takes):
+        slots = tuple(sorted({take[0] for take in chosen}))
+        if _traits_met(snapshot, group, slots):
+            yield Part(chosen, group.suffix, slots)
 
 
-def _givers(
-    snapshot: Snapshot, group: Group, name: str, roots: frozenset[int] | None
-) -> dict[int, list[tuple[int, str, int]]]:
-    """Return who can give one class of the group, by anchor."""
-    amount = group.resources[name]
-    inside = None if group.in_tree is None else tree_of(snapshot, group.in_tree)
-    fitting = with_room(snapshot, name, amount, sorted(snapshot.slots.values()))
-    members = [any_of(snapshot.by_aggregate, uuids) for uuids in group.member_of]
-    wanted = frozenset.intersection(*members) if members else None
-    barred = any_of(snapshot.by_aggregate, group.forbidden_aggregates)
-    givers: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
-    for slot in fitting:
-        if inside is not None and slot not in inside:
-            continue
-        anchors = {snapshot.root_slot(slot)}
-        if slot in snapshot.sharing and inside is None and (wanted is None or slot in wanted):
-            anchors |= _anchors_of(snapshot, slot)
-        for anchor in sorted(anchors):
-            # An aggregate of the root spans the whole tree.
-            here = {slot, anchor}
-            if wanted is not None and not here & wanted:
-                continue
-            if here & barred or (roots is not None and anchor not in roots):
-                continue
-            givers[anchor].append((slot, name, amount))
-    return givers
-
-
-def _anchors_of(snapshot: Snapshot, slot: int) -> set[int]:
-    together = any_of(snapshot.by_aggregate, snapshot.at(slot).aggregates)
-    return {snapshot.root_slot(member) for member in together}
-
-
-def _traits_met(snapshot: Snapshot, group: Group, slots: frozenset[int]) -> bool:
-    """Whether the providers together have the traits required, and none a forbidden one."""
+def _traits_met(snapshot: Snapshot, group: Group, slots: Sequence[int]) -> bool:
+    """Whether the providers together have the traits required (none has a forbidden one)."""
+    if not group.required:
+        return True
     together = frozenset().union(*(snapshot.at(slot).traits for slot in slots))
-    return not together & group.forbidden and all(together & names for names in group.required)
+    return all(together & names for names in group.required)
 
 
-def _allowed(snapshot: Snapshot, query: Query, parts: Sequence[Part]) -> bool:
-    if query.isolate:
-        alone = [part.maps_to for part in parts if part.suffix]
-        if len(frozenset().union(*alone)) != len(alone):
-            return False
-    for suffixes in query.same_subtrees:
-        slots = frozenset().union(*(part.maps_to for part in parts if part.suffix in suffixes))
-        if len(slots) > 1 and not _one_above_all(snapshot, slots):
-            return False
-    return True
+class _Choice:
+    """One part of each group: built group by group, left where it can't become an answer."""
+
+    def __init__(self, snapshot: Snapshot, query: Query, parts: Sequence[Sequence[Part]]) -> None:
+        self._snapshot = snapshot
+        self._isolate = query.isolate
+        self._parts = parts
+        self._chosen: list[Part] = []
+        self._taken: dict[tuple[int, str], int] = {}
+        last = {group.suffix: number for number, group in enumerate(query.groups)}
+        self._subtrees: dict[int, list[frozenset[str]]] = {}
+        for suffixes in query.same_subtrees:
+            # Where the last of them is chosen, it can be told.
+            number = max((last[one] for one in suffixes if one in last), default=-1)
+            self._subtrees.setdefault(number, []).append(suffixes)
+
+    def all(self) -> Iterator[Sequence[Part]]:
+        """Yield every choice that is possible; valid until the next one."""
+        number = len(self._chosen)
+        if number == len(self._parts):
+            yield self._chosen
+            return
+        for part in self._parts[number]:
+            if self._take(part):
+                self._chosen.append(part)
+                if self._together(number):
+                    yield from self.all()
+                self._chosen.pop()
+            self._give_back(part)
+
+    def _take(self, part: Part) -> bool:
+        """Count what the part takes; whether it goes with those chosen."""
+        fits = True
+        columns = self._snapshot.columns
+        for slot, name, amount in part.takes:
+            taken = self._taken.get((slot, name), 0) + amount
+            self._taken[slot, name] = taken
+            fits = fits and taken <= columns[name].most[slot]
+        if self._isolate and part.suffix:
+            (slot,) = part.maps_to
+            fits = fits and all(slot not in o.maps_to for o in self._chosen if o.suffix)
+        return fits
+
+    def _give_back(self, part: Part) -> None:
+        for slot, name, amount in part.takes:
+            self._taken[slot, name] -= amount
+
+    def _together(self, number: int) -> bool:
+        """Whether the subtrees that are complete now are each below one of their providers."""
+        for suffixes in self._subtrees.get(number, ()):
+            slots = {s for part in self._chosen if part.suffix in suffixes for s in part.maps_to}
+            if len(slots) > 1 and not _one_above_all(self._snapshot, slots):
+                return False
+        return True
 
 
-def _one_above_all(snapshot: Snapshot, slots: frozenset[int]) -> bool:
+def _one_above_all(snapshot: Snapshot, slots: set[int]) -> bool:
     """Whether one of the providers is an ancestor of all the others."""
     lines = [_line(snapshot, snapshot.at(slot)) for slot in slots]
-    return bool(frozenset.intersection(*lines) & slots)
+    return bool(set.intersection(*lines) & slots)
 
 
-def _line(snapshot: Snapshot, provider: Provider) -> frozenset[int]:
+def _line(snapshot: Snapshot, provider: Provider) -> set[int]:
     """Return the slots of a provider and its ancestors."""
     line = {snapshot.slots[provider.id]}
-    while provider.parent_id is not None:
+    while provider.parent_id is not None and provider.parent_id in snapshot.slots:
         slot = snapshot.slots[provider.parent_id]
         line.add(slot)
         provider = snapshot.at(slot)
-    return frozenset(line)
+    return line
 
 
 def _combined(parts: Sequence[Part]) -> Candidate:
     amounts: dict[int, dict[str, int]] = {}
-    mappings: dict[str, frozenset[int]] = {}
+    mappings: dict[str, tuple[int, ...]] = {}
     for part in parts:
         mappings[part.suffix] = part.maps_to
         for slot, name, amount in part.takes:
@@ -175,20 +296,11 @@ def _combined(parts: Sequence[Part]) -> Candidate:
     return Candidate(amounts, mappings)
 
 
-def _fits(snapshot: Snapshot, candidate: Candidate) -> bool:
-    """Whether what several groups take from one provider still fits together."""
-    return all(
-        amount <= snapshot.columns[name].most[slot]
-        for slot, resources in candidate.amounts.items()
-        for name, amount in resources.items()
-    )
-
-
 def _known_to_asker(snapshot: Snapshot, query: Query, candidate: Candidate) -> bool:
     """Whether an asker that knows no trees may see it: one provider of each tree."""
     if query.nested or not snapshot.nested:
         return True
-    roots = {snapshot.at(slot).root_id for slot in candidate.amounts}
+    roots = {int(snapshot.root_of[slot]) for slot in candidate.amounts}
     return len(roots) == len(candidate.amounts)
 
 

@@ -46,6 +46,7 @@ class Database:
         shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
         self.reader = sa.create_engine(url, isolation_level="AUTOCOMMIT", **shape)
         self.is_sqlite = self.reader.dialect.name == "sqlite"
+        self.is_postgresql = self.reader.dialect.name == "postgresql"
         if self.is_sqlite:
             shape["pool_size"] = 1
         self.writer = sa.create_engine(url, **shape)

@@ -110,7 +110,7 @@ def rename_class(connection: Connection, name: str, new: str) -> None:
     connection.execute(
         sa.delete(schema.resource_classes).where(schema.resource_classes.c.name == name)
     )
-    sequence.structure_changed(connection)
+    sequence.advance(connection)
     users = sa.select(inventories.provider_id).where(inventories.resource_class == new)
     connection.execute(
         sa.update(schema.providers)

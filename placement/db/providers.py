@@ -43,6 +43,8 @@ _LOCK = (
     .where(_P.uuid == sa.bindparam("wanted"))
     .with_for_update()
 )
+#: how many removals are remembered for snapshots that follow, and how often old ones are forgotten
+REMOVALS_KEPT, _PRUNE_EVERY = 10_000, 64
 _DEPENDENTS = (schema.inventories, schema.provider_aggregates, schema.provider_traits)
 
 
@@ -106,7 +108,7 @@ def stamp(connection: Connection, provider_id: int, *, bump: bool = True) -> Non
 
     Takes the next value of the change sequence: call it last.
     """
-    sequence.structure_changed(connection)
+    sequence.advance(connection)
     values: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
     if bump:
         values["generation"] = _P.generation + 1
@@ -143,7 +145,7 @@ def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None
     except exc.IntegrityError as error:
         raise _duplicate(connection, uuid, name) from error
     (provider_id,) = result.inserted_primary_key or (0,)
-    sequence.structure_changed(connection)
+    sequence.advance(connection)
     root = parent.root_id if parent else provider_id
     connection.execute(
         sa.update(schema.providers)
@@ -183,7 +185,7 @@ def update(
             )
     except exc.IntegrityError as error:
         raise DuplicateName(f"Conflicting resource provider {name} already exists.") from error
-    sequence.structure_changed(connection)
+    sequence.advance(connection)
     stamped: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
     if moved:
         stamped["root_id"] = root_id
@@ -220,10 +222,23 @@ def remove(connection: Connection, uuid: str) -> None:
         sa.update(schema.providers).where(_P.id == provider_id).values(root_id=None)
     )
     connection.execute(sa.delete(schema.providers).where(_P.id == provider_id))
-    sequence.structure_changed(connection)
+    sequence.advance(connection)
     connection.execute(
         sa.insert(schema.removed_providers).values(provider_id=provider_id, changed=sequence.NOW)
     )
+    if provider_id % _PRUNE_EVERY == 0:
+        _forget_old_removals(connection)
+
+
+def _forget_old_removals(connection: Connection) -> None:
+    """Keep the latest removals; a snapshot that is further behind is made anew."""
+    c = schema.removed_providers.c
+    oldest = connection.scalar(
+        sa.select(c.changed).order_by(c.changed.desc()).offset(REMOVALS_KEPT).limit(1)
+    )
+    if oldest is not None:
+        connection.execute(sa.delete(schema.removed_providers).where(c.changed <= oldest))
+        sequence.pruned(connection, oldest)
 
 
 def _parent(connection: Connection, uuid: str | None) -> Any:

@@ -1,10 +1,8 @@
 """The tables of the placement database.
 
 Names (resource classes, traits, aggregates, projects) are their own keys: no reader needs a
-lookup table. `changes` is the change sequence that snapshots follow: every transaction that
-changes what candidates depend on takes the next value *in the same transaction* and stamps the
-rows it touched with it. The row lock on `changes` makes the order of values the order of commits,
-so who has read the value N and all rows with `changed <= N` has missed nothing.
+lookup table. Every transaction that changes what candidates depend on stamps the rows it touched
+(`changed`) with its place in the change sequence; `placement.db.sequence` has what that is.
 
 Times are whole seconds since the epoch (UTC): HTTP's `last-modified` shows no more.
 """
@@ -22,14 +20,15 @@ metadata = sa.MetaData(
     }
 )
 
-#: one row (id 1): the change sequence, and when last the structure and the names changed
+#: row 1: the counted change sequence, when last the names changed, and up to which place
+#: removals are forgotten; row 2 never changes, so another one tells a restored database
 changes = sa.Table(
     "changes",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("value", sa.BigInteger, nullable=False),
-    sa.Column("structure_at", sa.BigInteger, nullable=False),
     sa.Column("names_at", sa.BigInteger, nullable=False),
+    sa.Column("pruned_at", sa.BigInteger, nullable=False),
 )
 
 resource_classes = sa.Table(
@@ -63,7 +62,7 @@ providers = sa.Table(
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
 
-#: providers that were deleted, and at which value of the change sequence
+#: providers that were deleted, and at which place of the change sequence
 removed_providers = sa.Table(
     "removed_providers",
     metadata,

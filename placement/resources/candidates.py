@@ -5,15 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import orjson
-
 from placement.candidates import Candidates, candidates
-from placement.db.names import CUSTOM
 from placement.operation import Answer, Call, Services, operation
 from placement.queries import candidates_query
+from placement.render import answer, summary
 from placement.request import Query
 from placement.schemas import allocations as schemas
-from placement.snapshot import Provider, Snapshot
+from placement.snapshot import Snapshot
 
 
 class AllocationCandidates:
@@ -23,6 +21,7 @@ class AllocationCandidates:
         self.services = services
         options = services.conf.placement
         self._most = options.max_allocation_candidates
+        self._breadth = options.allocation_candidates_generation_strategy == "breadth-first"
         self._sample = random.SystemRandom() if options.randomize_allocation_candidates else None
 
     @operation("allocation_candidates:list", since=(1, 10), query=schemas.CANDIDATES, accept=True)
@@ -30,7 +29,12 @@ class AllocationCandidates:
         """List the ways to serve a request, and the providers they involve."""
         query = candidates_query(call)
         snapshot = self.services.follower.current()
-        found = candidates(snapshot, query, sample=self._sample, most=self._most)
+        found = candidates(
+            snapshot, query, sample=self._sample, most=self._most, breadth=self._breadth
+        )
+        if call.at_least(1, 27):
+            mapped, trees = call.at_least(1, 34), call.at_least(1, 29)
+            return Answer(raw=answer(snapshot, found, mapped=mapped, trees=trees))
         return Answer(
             {
                 "allocation_requests": _requests(call, snapshot, found),
@@ -53,68 +57,21 @@ def _requests(call: Call, snapshot: Snapshot, found: Candidates) -> list[dict[st
             }
             for request in found.requests
         ]
-    told = []
-    mapped = call.at_least(1, 34)
-    for request in found.requests:
-        one: dict[str, Any] = {
+    return [
+        {
             "allocations": {
                 snapshot.at(slot).uuid: {"resources": resources}
                 for slot, resources in request.amounts.items()
             }
         }
-        if mapped:
-            one["mappings"] = {
-                suffix: [snapshot.at(slot).uuid for slot in sorted(slots)]
-                for suffix, slots in request.mappings.items()
-            }
-        told.append(one)
-    return told
+        for request in found.requests
+    ]
 
 
 def _summaries(call: Call, snapshot: Snapshot, query: Query, found: Candidates) -> dict[str, Any]:
-    """Return the summaries by UUID; the rendered text of each is kept with its provider."""
-    traits, everything, trees = (call.at_least(1, n) for n in (17, 27, 29))
+    traits = call.at_least(1, 17)
     asked = frozenset(name for group in query.groups for name in group.resources)
-    shape = (traits, trees, None if everything else asked)
-    told = {}
-    for slot in found.summaries:
-        provider = snapshot.at(slot)
-        if everything:
-            text = provider.rendered.get(shape)
-            if text is None:
-                summary = _summary(snapshot, provider, None, traits=traits, trees=trees)
-                text = provider.rendered[shape] = orjson.Fragment(orjson.dumps(summary))
-            told[provider.uuid] = text
-        else:
-            told[provider.uuid] = _summary(snapshot, provider, asked, traits=traits, trees=trees)
-    return told
-
-
-def _standard_first(trait: str) -> tuple[bool, str]:
-    return trait.startswith(CUSTOM), trait
-
-
-def _summary(
-    snapshot: Snapshot,
-    provider: Provider,
-    asked: frozenset[str] | None,
-    *,
-    traits: bool,
-    trees: bool,
-) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "resources": {
-            name: {"capacity": stock.capacity, "used": stock.used}
-            for name, stock in provider.stocks.items()
-            if asked is None or name in asked
-        }
+    providers = [snapshot.at(slot) for slot in found.summaries]
+    return {
+        one.uuid: summary(snapshot, one, asked, traits=traits, trees=False) for one in providers
     }
-    if traits:
-        told["traits"] = sorted(provider.traits, key=_standard_first)
-    if trees:
-        parent = provider.parent_id
-        told["parent_provider_uuid"] = (
-            None if parent is None else snapshot.at(snapshot.slots[parent]).uuid
-        )
-        told["root_provider_uuid"] = snapshot.at(snapshot.slots[provider.root_id]).uuid
-    return told

@@ -45,7 +45,7 @@ def a_provider(number: int, root: int | None = None, **values: object) -> Provid
 
 
 def a_snapshot(*providers: Provider) -> Snapshot:
-    return Snapshot().changed(1, providers).named([*TRAITS, SHARING], CLASSES)
+    return Snapshot().changed(providers).named([*TRAITS, SHARING], CLASSES)
 
 
 def uuids(snapshot: Snapshot, query: Query) -> list[list[str]]:

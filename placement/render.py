@@ -1,0 +1,101 @@
+"""Answers about candidates as JSON text, put together from pieces that are kept.
+
+An answer of a thousand candidates is a few hundred kilobytes. What is told of a provider changes
+only with the provider, so its text is kept beside it, and an answer is made by joining.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from placement.candidates import Candidates
+from placement.matching import Candidate
+from placement.snapshot import Provider, Snapshot
+
+
+def text(value: Any) -> str:
+    """Return a value as JSON."""
+    return orjson.dumps(value).decode()
+
+
+def answer(snapshot: Snapshot, found: Candidates, *, mapped: bool, trees: bool) -> bytes:
+    """Return the body that tells candidates, as from microversion 1.27 on.
+
+    `mapped` (1.34) adds which provider serves which group, `trees` (1.29) parents and roots.
+    """
+    requests = ",".join(_requests(snapshot, found.requests, mapped=mapped))
+    summaries = ",".join(_summary(snapshot, slot, trees=trees) for slot in found.summaries)
+    return (
+        f'{{"allocation_requests":[{requests}],"provider_summaries":{{{summaries}}}}}'
+    ).encode()
+
+
+def _requests(snapshot: Snapshot, requests: Iterable[Candidate], *, mapped: bool) -> Iterable[str]:
+    providers = snapshot.providers
+    known: dict[int, str] = {}
+    for request in requests:
+        parts = []
+        for slot, resources in request.amounts.items():
+            told = known.get(id(resources))
+            if told is None:
+                # Candidates of single providers share what they take; they outlive this.
+                told = known[id(resources)] = text(resources)
+            parts.append(f'"{providers[slot].uuid}":{{"resources":{told}}}')  # type: ignore[union-attr]
+        taken = parts[0] if len(parts) == 1 else ",".join(parts)
+        if mapped:
+            told = _mappings(providers, request.mappings)
+            yield f'{{"allocations":{{{taken}}},"mappings":{{{told}}}}}'
+        else:
+            yield f'{{"allocations":{{{taken}}}}}'
+
+
+def _mappings(providers: Any, mappings: Mapping[str, tuple[int, ...]]) -> str:
+    # A suffix has letters, digits, "_" and "-" only.
+    return ",".join(
+        f'"{suffix}":["{providers[slots[0]].uuid}"]'
+        if len(slots) == 1
+        else f'"{suffix}":{text([providers[slot].uuid for slot in slots])}'
+        for suffix, slots in mappings.items()
+    )
+
+
+def _summary(snapshot: Snapshot, slot: int, *, trees: bool) -> str:
+    provider = snapshot.at(slot)
+    told: str | None = provider.rendered.get(trees)
+    if told is None:
+        value = text(summary(snapshot, provider, None, traits=True, trees=trees))
+        told = provider.rendered[trees] = f'"{provider.uuid}":{value}'
+    return told
+
+
+def summary(
+    snapshot: Snapshot,
+    provider: Provider,
+    asked: frozenset[str] | None,
+    *,
+    traits: bool,
+    trees: bool,
+) -> dict[str, Any]:
+    """Return what is told of a provider: of the resource classes asked (None: all)."""
+    told: dict[str, Any] = {
+        "resources": {
+            name: {"capacity": stock.capacity, "used": stock.used}
+            for name, stock in provider.stocks.items()
+            if asked is None or name in asked
+        }
+    }
+    if traits:
+        told["traits"] = sorted(provider.traits, key=_standard_first)
+    if trees:
+        parent = snapshot.slots.get(provider.parent_id or 0)
+        root = snapshot.slots.get(provider.root_id)
+        told["parent_provider_uuid"] = None if parent is None else snapshot.at(parent).uuid
+        told["root_provider_uuid"] = provider.uuid if root is None else snapshot.at(root).uuid
+    return told
+
+
+def _standard_first(trait: str) -> tuple[bool, str]:
+    return trait.startswith("CUSTOM_"), trait

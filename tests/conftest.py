@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
+import hypothesis
+
 import common.rpc  # noqa: F401
+
+# A busy machine is no reason to fail.
+hypothesis.settings.register_profile("micronova", deadline=None)
+hypothesis.settings.load_profile("micronova")

@@ -18,5 +18,6 @@ class ShowConfig(Command):
         from cli.services import configuration, listing
 
         conf = configuration.load(config_files(parsed_args))
+        configuration.register_logins(conf)
         for line in listing.lines(conf, defaults=parsed_args.all):
             self.app.stdout.write(line + "\n")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from keystoneauth1 import loading
 from oslo_config import cfg
 
 from common import auth, config, log, quotas, rpc
@@ -59,6 +60,15 @@ def load(files: Sequence[str], *more: config.Register) -> cfg.ConfigOpts:
     if missing:
         raise ConfigurationError(f"There is no configuration file {missing[0]}.")
     return config.load([*registers(), *more], files=files)
+
+
+def register_logins(conf: cfg.ConfigOpts) -> None:
+    """Declare the options of the chosen ways to log in, which otherwise happens at the login."""
+    for group in (auth.GROUP, *CLIENT_GROUPS):
+        kind = conf[group].auth_type
+        if kind:
+            options = loading.get_auth_plugin_conf_options(kind)
+            conf.register_opts(options, group=group)
 
 
 def files_of_environment() -> list[str]:

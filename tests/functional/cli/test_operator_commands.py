@@ -1,0 +1,112 @@
+"""`micronova db` and `micronova config`, as an operator runs them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.embedded.child import ROOT
+
+
+_MICRONOVA = (sys.executable, "-m", "micronova")
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Path:
+    path = tmp_path / "micronova.conf"
+    path.write_text(
+        "[DEFAULT]\ntransport_url = micronova-local://x\n"
+        f"[database]\nconnection = sqlite:///{tmp_path}/cloud.sqlite\n"
+        f"[placement_database]\nconnection = sqlite:///{tmp_path}/placement.sqlite\n"
+        "[placement]\nauth_type = password\npassword = hush\n"
+    )
+    return path
+
+
+def micronova(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*_MICRONOVA, *words],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_databases_are_made_and_checked(config_file: Path) -> None:
+    before = micronova("db", "check", "--config-file", str(config_file))
+    assert before.returncode == 1
+    assert "The cloud database is empty: run 'micronova db upgrade'." in before.stderr
+    assert "The placement database is empty: run 'micronova db upgrade'." in before.stderr
+    for _ in range(2):
+        done = micronova("db", "upgrade", MICRONOVA_CONFIG=str(config_file))
+        assert done.returncode == 0, done.stderr
+    after = micronova("db", "check", "--config-file", str(config_file))
+    assert after.returncode == 0, after.stderr
+    assert after.stderr.count("is up to date.") == 2
+
+
+def test_a_missing_file_is_one_line() -> None:
+    done = micronova("db", "check", "--config-file", "/no/such/file")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["There is no configuration file /no/such/file."]
+
+
+def test_a_wrong_value_is_one_line(config_file: Path) -> None:
+    config_file.write_text(config_file.read_text() + "[compute]\nthreads = many\n")
+    done = micronova("config", "show", "--config-file", str(config_file))
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "threads" in done.stderr
+
+
+def test_the_configuration_is_shown_without_secrets(config_file: Path) -> None:
+    done = micronova("config", "show", "--config-file", str(config_file))
+    assert done.returncode == 0, done.stderr
+    assert "transport_url = micronova-local://x" in done.stdout
+    assert "password = ***" in done.stdout
+    assert "hush" not in done.stdout
+    assert "heartbeat_seconds" not in done.stdout
+    everything = micronova("config", "show", "--all", "--config-file", str(config_file))
+    assert "heartbeat_seconds = 10" in everything.stdout
+    assert "hush" not in everything.stdout
+
+
+def test_a_reader_role_is_a_matter_of_postgresql(config_file: Path) -> None:
+    done = micronova("db", "upgrade", "--config-file", str(config_file), "--reader-role", "api")
+    assert done.returncode == 1
+    assert "PostgreSQL" in done.stderr.splitlines()[-1]
+
+
+def test_a_service_ends_at_a_signal(config_file: Path) -> None:
+    """The conductor starts without anybody else, and stops in order."""
+    assert micronova("db", "upgrade", "--config-file", str(config_file)).returncode == 0
+    config_file.write_text(
+        config_file.read_text().replace(
+            "password = hush",
+            "auth_url = http://127.0.0.1:1/v3\nusername = u\npassword = hush\n",
+        )
+    )
+    read, write = os.pipe()
+    with subprocess.Popen(
+        [*_MICRONOVA, "service", "conductor", "--config-file", str(config_file)],
+        cwd=ROOT,
+        env=os.environ | {"MICRONOVA_READY_FD": str(write)},
+        pass_fds=(write,),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.close(write)
+        with os.fdopen(read) as told:
+            assert "ready" in told.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors

@@ -12,7 +12,6 @@ import pytest
 
 from cli.embedded.child import ROOT
 
-
 _MICRONOVA = (sys.executable, "-m", "micronova")
 
 

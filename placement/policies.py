@@ -5,7 +5,9 @@ Operators override them in the policy file, as with OpenStack Placement.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from oslo_config import cfg
 from oslo_policy import policy
@@ -109,14 +111,29 @@ class Policy:
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.register_defaults(list(list_rules()))
 
+        self._known: dict[Any, bool] = {}
+        self._second = 0
+
     def require(self, context: RequestContext, rule: str, project_id: str | None = None) -> None:
-        """Raise Forbidden unless who asks may do `rule` (to `project_id`, where it has one)."""
-        refusal = Forbidden(f"Policy does not allow placement:{rule} to be performed.")
-        try:
-            allowed = self._enforcer.authorize(
-                f"placement:{rule}", {"project_id": project_id}, context
-            )
-        except policy.InvalidScope as error:
-            raise refusal from error
+        """Raise Forbidden unless who asks may do `rule` (to `project_id`, where it has one).
+
+        What was decided counts for a second at most, so a changed policy file does too.
+        """
+        values = context.to_policy_values()
+        key = (rule, project_id, *((n, str(value)) for n, value in values.items()))
+        second = int(time.monotonic())
+        if second != self._second:
+            self._known, self._second = {}, second
+        allowed = self._known.get(key)
+        if allowed is None:
+            allowed = self._known[key] = self._decided(context, rule, project_id)
         if not allowed:
-            raise refusal
+            raise Forbidden(f"Policy does not allow placement:{rule} to be performed.")
+
+    def _decided(self, context: RequestContext, rule: str, project_id: str | None) -> bool:
+        try:
+            return bool(
+                self._enforcer.authorize(f"placement:{rule}", {"project_id": project_id}, context)
+            )
+        except policy.InvalidScope:
+            return False

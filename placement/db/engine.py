@@ -66,12 +66,17 @@ class Database:
 
         return self._until_settled(once)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
         """Run `work` in a transaction and commit it.
+
+        With `alone` it is one statement, which on PostgreSQL needs no transaction around it.
 
         `work` is run again, a bounded number of times, when the database took the transaction
         back for another's sake (deadlock, busy file) or the connection was stale.
         """
+
+        if alone and self.is_postgresql:
+            return self.read(work)
 
         def once() -> T:
             with self._gate, self.writer.begin() as connection:

@@ -1,13 +1,19 @@
-"""A new consumer's claim in one statement: for PostgreSQL, where each statement is a journey.
+"""The most frequent writes in one statement each: for PostgreSQL, where each is a journey.
 
-The statement locks the providers in the order of their IDs, takes what is wanted where it fits
-(after a wait PostgreSQL tests the rows as they are then), writes consumer and allocations, and
-tells how much of it could be done. Anything but everything means that the transaction is taken
-back, and `placement.ledger` looks at the claim step by step, which also finds the reason.
+Each is tried and tells whether it could be done; if not, nothing is written, and the general way
+is taken, which also finds the reason.
+
+A new consumer's claim locks the providers in the order of their IDs, takes what is wanted where
+it fits (after a wait PostgreSQL tests the rows as they are then), writes consumer and
+allocations, and tells how much of it could be done; anything but everything takes the transaction
+back. What a provider has none of yet (inventories, traits, aggregates) is written with a
+compare-and-set on its generation, and on its last change, which moves where the generation
+doesn't; that needs no transaction around it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,8 +22,9 @@ from sqlalchemy.engine import Connection
 from placement.claim import Claim
 from placement.db import sequence
 
+_PLACE = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
 _TAKE = sa.text(
-    """
+    f"""
 WITH wanted AS (
     SELECT * FROM unnest(
         CAST(:uuids AS varchar[]), CAST(:names AS varchar[]), CAST(:amounts AS bigint[])
@@ -27,7 +34,7 @@ WITH wanted AS (
     WHERE uuid = ANY (CAST(:uuids AS varchar[])) ORDER BY id FOR UPDATE
 ), taken AS (
     UPDATE inventories AS i
-    SET used = i.used + w.amount, changed = CAST(CAST(pg_current_xact_id() AS text) AS bigint)
+    SET used = i.used + w.amount, changed = {_PLACE}
     FROM wanted w JOIN providers p ON p.uuid = w.uuid
     WHERE i.provider_id = p.id AND i.resource_class = w.name
     AND w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0
@@ -50,6 +57,39 @@ SELECT (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
 )
 
 
+def _first(table: str, columns: str, source: str) -> sa.TextClause:
+    """Return the statement that writes rows of a table in which the provider has none."""
+    return sa.text(
+        f"""
+WITH seen AS (SELECT changed FROM resource_providers WHERE uuid = :uuid),
+moved AS (
+    UPDATE resource_providers AS p
+    SET generation = generation + 1, updated_at = :now, changed = {_PLACE}
+    WHERE uuid = :uuid AND generation = :generation
+    AND changed = (SELECT s.changed FROM seen s)
+    AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.provider_id = p.id)
+    RETURNING id
+), written AS (
+    INSERT INTO {table} (provider_id, {columns})
+    SELECT moved.id, given.* FROM moved CROSS JOIN {source} AS given RETURNING 1
+)
+SELECT (SELECT count(*) FROM moved) + 0 * (SELECT count(*) FROM written)
+"""
+    )
+
+
+_NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size")
+_TRAITS = _first("provider_traits", "trait", "unnest(CAST(:names AS varchar[]))")
+_AGGREGATES = _first("provider_aggregates", "aggregate_uuid", "unnest(CAST(:names AS varchar[]))")
+_INVENTORIES = _first(
+    "inventories",
+    f"resource_class, {', '.join(_NUMBERS)}, allocation_ratio, used, changed, created_at,"
+    " updated_at",
+    "(SELECT *, 0, 0, CAST(:now AS bigint), CAST(:now AS bigint) FROM unnest("
+    "CAST(:names AS varchar[]), "
+    + ", ".join(f"CAST(:{name} AS integer[])" for name in _NUMBERS)
+    + ", CAST(:allocation_ratio AS double precision[])) AS n)",
+)
 #: no inventory gives that much
 _TOO_LARGE = 2**31
 
@@ -84,3 +124,33 @@ def take(connection: Connection, claim: Claim) -> None:
     }
     if connection.scalar(_TAKE, bound) != len(lines):
         raise NotSimple
+
+
+def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:
+    """Write the traits of a provider that has none; whether that could be done."""
+    return _written(connection, _TRAITS, uuid, generation, names=sorted(names))
+
+
+def first_aggregates(connection: Connection, uuid: str, uuids: set[str], generation: int) -> bool:
+    """Write the aggregates of a provider that has none; whether that could be done."""
+    return _written(connection, _AGGREGATES, uuid, generation, names=sorted(uuids))
+
+
+def first_inventories(
+    connection: Connection, uuid: str, wanted: Mapping[str, Mapping[str, Any]], generation: int
+) -> bool:
+    """Write the inventories of a provider that has none; whether that could be done."""
+    columns = {
+        name: [values[name] for values in wanted.values()]
+        for name in (*_NUMBERS, "allocation_ratio")
+    }
+    return _written(connection, _INVENTORIES, uuid, generation, names=list(wanted), **columns)
+
+
+def _written(
+    connection: Connection, statement: sa.TextClause, uuid: str, generation: int, **values: Any
+) -> bool:
+    if not values["names"]:
+        return False
+    bound = {"uuid": uuid, "generation": generation, "now": sequence.seconds(), **values}
+    return bool(connection.scalar(statement, bound))

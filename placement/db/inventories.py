@@ -10,7 +10,9 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from common.errors import NotFound
-from placement.db import providers, schema, sequence
+from placement.db import fast, providers, schema, sequence
+from placement.db.engine import Database
+from placement.db.names import resource_classes
 from placement.errors import ConcurrentUpdate, InventoryInUse, UnknownName
 
 _I = schema.inventories.c
@@ -20,6 +22,15 @@ _OF = (
     sa.select(_I.resource_class, *(_I[name] for name in FIELDS), _I.updated_at)
     .where(_I.provider_id == sa.bindparam("provider"))
     .order_by(_I.resource_class)
+)
+
+_LOCK_WITH_ALL = (
+    sa.select(schema.providers.c.id, schema.providers.c.generation, _I.resource_class)
+    .select_from(
+        schema.providers.outerjoin(schema.inventories, _I.provider_id == schema.providers.c.id)
+    )
+    .where(schema.providers.c.uuid == sa.bindparam("wanted"))
+    .with_for_update(of=schema.providers)
 )
 
 #: {resource class: {field: value}}
@@ -33,19 +44,32 @@ def of(connection: Connection, provider_id: int) -> tuple[dict[str, dict[str, An
     return found, max((row.updated_at for row in rows), default=None)
 
 
+def put(database: Database, uuid: str, wanted: Inventories, generation: int) -> int:
+    """Make `wanted` the provider's inventories; as `replace`, in a transaction of its own."""
+
+    def first(connection: Connection) -> bool:
+        known = resource_classes.among(connection, wanted)
+        return wanted.keys() == known.keys() and fast.first_inventories(
+            connection, uuid, wanted, generation
+        )
+
+    if database.is_postgresql and database.write(first, alone=True):
+        return generation + 1
+    return database.write(lambda connection: replace(connection, uuid, wanted, generation))
+
+
 def replace(connection: Connection, uuid: str, wanted: Inventories, generation: int | None) -> int:
     """Make `wanted` the provider's inventories and return its generation.
 
     Raises NotFound, ConcurrentUpdate, UnknownName, InventoryInUse (an inventory that would go
     has allocations). An inventory may be shrunk below what is allocated.
     """
-    provider_id = _lock(connection, uuid, generation)
-    there, _ = of(connection, provider_id)
+    provider, there = _locked_with_all(connection, uuid, generation)
     _require_classes(connection, wanted)
-    _delete(connection, provider_id, uuid, sorted(there.keys() - wanted.keys()))
-    _insert(connection, provider_id, {n: wanted[n] for n in wanted if n not in there})
-    _update(connection, provider_id, {n: wanted[n] for n in wanted if n in there})
-    return _stamped(connection, provider_id)
+    _delete(connection, provider.id, uuid, sorted(there - wanted.keys()))
+    _insert(connection, provider.id, {n: wanted[n] for n in wanted if n not in there})
+    _update(connection, provider.id, {n: wanted[n] for n in wanted if n in there})
+    return _stamped(connection, provider)
 
 
 def add(connection: Connection, uuid: str, name: str, values: Mapping[str, Any]) -> int:
@@ -53,16 +77,16 @@ def add(connection: Connection, uuid: str, name: str, values: Mapping[str, Any])
 
     Raises NotFound, UnknownName, ConcurrentUpdate (there is one of that class).
     """
-    provider_id = _lock(connection, uuid, None)
+    provider = _lock(connection, uuid, None)
     _require_classes(connection, [name])
     try:
         with connection.begin_nested():
-            _insert(connection, provider_id, {name: values})
+            _insert(connection, provider.id, {name: values})
     except exc.IntegrityError as error:
         raise ConcurrentUpdate(
             f"Update conflict: there is an inventory of class {name} already."
         ) from error
-    return _stamped(connection, provider_id)
+    return _stamped(connection, provider)
 
 
 def change(
@@ -72,17 +96,17 @@ def change(
 
     Raises NotFound, UnknownName (also where there is no inventory of it), ConcurrentUpdate.
     """
-    provider_id = _lock(connection, uuid, generation)
+    provider = _lock(connection, uuid, generation)
     _require_classes(connection, [name])
-    if name not in of(connection, provider_id)[0]:
+    if name not in of(connection, provider.id)[0]:
         raise UnknownName(f"No inventory of class {name} found.")
-    _update(connection, provider_id, {name: values})
-    return _stamped(connection, provider_id)
+    _update(connection, provider.id, {name: values})
+    return _stamped(connection, provider)
 
 
 def remove(connection: Connection, uuid: str, name: str) -> None:
     """Delete one inventory. Raises NotFound, ConcurrentUpdate (it has allocations)."""
-    provider_id = _lock(connection, uuid, None)
+    provider_id, _ = _lock(connection, uuid, None)
     if name not in of(connection, provider_id)[0]:
         raise NotFound(
             f"No inventory of class {name} found for delete: "
@@ -97,26 +121,43 @@ def remove(connection: Connection, uuid: str, name: str) -> None:
     providers.stamp(connection, provider_id)
 
 
-def _lock(connection: Connection, uuid: str, generation: int | None) -> int:
+def _lock(connection: Connection, uuid: str, generation: int | None) -> providers.Locked:
     try:
         return providers.lock(connection, uuid, generation)
     except ConcurrentUpdate as error:
-        raise ConcurrentUpdate("resource provider generation conflict") from error
+        raise _moved() from error
 
 
-def _stamped(connection: Connection, provider_id: int) -> int:
-    providers.stamp(connection, provider_id)
-    generation = connection.scalar(
-        sa.select(schema.providers.c.generation).where(schema.providers.c.id == provider_id)
-    )
-    return int(generation or 0)
+def _moved() -> ConcurrentUpdate:
+    return ConcurrentUpdate("resource provider generation conflict")
+
+
+def _locked_with_all(
+    connection: Connection, uuid: str, generation: int | None
+) -> tuple[providers.Locked, set[str]]:
+    """Lock the provider; return it and the classes it has inventories of."""
+    if generation is None:
+        locked = _lock(connection, uuid, None)
+        return locked, set(of(connection, locked.id)[0])
+    # One statement: the inventories may be as they were before a wait for the lock, but then
+    # the generation has moved, as it does with every change of them.
+    rows = connection.execute(_LOCK_WITH_ALL, {"wanted": uuid}).all()
+    if not rows:
+        raise NotFound(f"No resource provider with uuid {uuid} found")
+    if rows[0].generation != generation:
+        raise _moved()
+    names = {row.resource_class for row in rows if row.resource_class is not None}
+    return providers.Locked(rows[0].id, rows[0].generation), names
+
+
+def _stamped(connection: Connection, provider: providers.Locked) -> int:
+    providers.stamp(connection, provider.id)
+    return provider.generation + 1
 
 
 def _require_classes(connection: Connection, names: Iterable[str]) -> None:
-    column = schema.resource_classes.c.name
     wanted = set(names)
-    there = set(connection.scalars(sa.select(column).where(column.in_(wanted))))
-    for name in sorted(wanted - there):
+    for name in sorted(wanted - resource_classes.among(connection, wanted).keys()):
         raise UnknownName(f"No such resource class {name}.")
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from common.errors import Invalid
-from placement.db import providers, schema
+from placement.db import fast, providers, schema
+from placement.db.engine import Database
+from placement.db.names import traits as all_traits
 from placement.errors import ConcurrentUpdate
 
 _T = schema.provider_traits.c
 _G = schema.provider_aggregates.c
+_PROVIDER: sa.BindParameter[int] = sa.bindparam("provider", type_=sa.Integer)
+_TRAITS_OF = sa.select(_T.trait).where(_T.provider_id == _PROVIDER)
+_AGGREGATES_OF = (
+    sa.select(_G.aggregate_uuid).where(_G.provider_id == _PROVIDER).order_by(_G.aggregate_uuid)
+)
+_INSERT_ALL = {
+    column.name: sa.text(
+        f"INSERT INTO {column.table.name} (provider_id, {column.name})"
+        " SELECT :provider, unnest(CAST(:names AS varchar[]))"
+    )
+    for column in (_T.trait, _G.aggregate_uuid)
+}
 _MOVED = (
     "Resource provider's generation already changed. Please update the generation and try again."
 )
@@ -29,67 +43,117 @@ def traits(connection: Connection, provider_id: int) -> tuple[list[str], int | N
     return [row.trait for row in rows], max((row.created_at for row in rows), default=None)
 
 
+def put_traits(
+    database: Database, uuid: str, wanted: Iterable[str], generation: int
+) -> tuple[int, list[str], int | None]:
+    """As `set_traits`, in a transaction of its own."""
+    names = set(wanted)
+
+    def first(connection: Connection) -> Mapping[str, int] | None:
+        known = all_traits.among(connection, names)
+        if known.keys() != names or not fast.first_traits(connection, uuid, names, generation):
+            return None
+        return known
+
+    known = database.write(first, alone=True) if database.is_postgresql else None
+    if known:
+        return generation + 1, sorted(names), max(known.values())
+    return database.write(lambda connection: set_traits(connection, uuid, names, generation))
+
+
 def set_traits(
     connection: Connection, uuid: str, wanted: Iterable[str], generation: int | None
-) -> None:
+) -> tuple[int, list[str], int | None]:
     """Make `wanted` the provider's traits; the generation moves only when that changes any.
 
-    Raises NotFound, ConcurrentUpdate, Invalid (a trait doesn't exist).
+    Returns the generation, the traits by name, and when the newest of them was made. Raises
+    NotFound, ConcurrentUpdate, Invalid (a trait doesn't exist).
     """
-    provider_id = _lock(connection, uuid, generation)
     names = set(wanted)
-    _require_traits(connection, names)
-    there = set(traits(connection, provider_id)[0])
+    known = all_traits.among(connection, names)
+    modified = max(known.values(), default=None)
+    provider = _lock(connection, uuid, generation)
+    _require_traits(names, known)
+    there = set(connection.scalars(_TRAITS_OF, {"provider": provider.id}))
     if there == names:
-        return
-    connection.execute(
-        sa.delete(schema.provider_traits).where(
-            _T.provider_id == provider_id, _T.trait.in_(there - names)
+        return provider.generation, sorted(names), modified
+    _replace(connection, _T.trait, provider.id, there, names)
+    providers.stamp(connection, provider.id)
+    return provider.generation + 1, sorted(names), modified
+
+
+def _replace(
+    connection: Connection,
+    column: sa.Column[str],
+    provider_id: int,
+    there: set[str],
+    wanted: set[str],
+) -> None:
+    """Delete and insert what differs, in the table of `column`."""
+    table = column.table
+    assert isinstance(table, sa.Table)
+    if there - wanted:
+        connection.execute(
+            sa.delete(table).where(
+                table.c.provider_id == provider_id, column.in_(sorted(there - wanted))
+            )
         )
-    )
-    rows = [{"provider_id": provider_id, "trait": name} for name in sorted(names - there)]
-    if rows:
-        connection.execute(sa.insert(schema.provider_traits), rows)
-    providers.stamp(connection, provider_id)
+    new = sorted(wanted - there)
+    if new and connection.dialect.name == "postgresql":
+        # One statement for all rows.
+        connection.execute(_INSERT_ALL[column.name], {"provider": provider_id, "names": new})
+    elif new:
+        rows = [{"provider_id": provider_id, column.name: name} for name in new]
+        connection.execute(sa.insert(table), rows)
 
 
 def aggregates(connection: Connection, provider_id: int) -> list[str]:
     """Return the UUIDs of the aggregates a provider is in."""
-    query = sa.select(_G.aggregate_uuid).where(_G.provider_id == provider_id)
-    return list(connection.scalars(query.order_by(_G.aggregate_uuid)))
+    return list(connection.scalars(_AGGREGATES_OF, {"provider": provider_id}))
+
+
+def put_aggregates(
+    database: Database, uuid: str, wanted: Iterable[str], generation: int | None
+) -> int:
+    """As `set_aggregates`, in a transaction of its own."""
+    uuids = set(wanted)
+    if generation is not None and database.is_postgresql:
+        first = generation
+        if database.write(lambda c: fast.first_aggregates(c, uuid, uuids, first), alone=True):
+            return generation + 1
+    return database.write(lambda connection: set_aggregates(connection, uuid, uuids, generation))
 
 
 def set_aggregates(
     connection: Connection, uuid: str, wanted: Iterable[str], generation: int | None
-) -> None:
-    """Make `wanted` the provider's aggregates.
+) -> int:
+    """Make `wanted` the provider's aggregates and return its generation.
 
     With `generation` (microversion 1.19) it must be the current one, and moves; without, the
     generation stays as it is. Raises NotFound, ConcurrentUpdate.
     """
-    provider_id = _lock(connection, uuid, generation)
-    names = set(wanted)
-    there = set(aggregates(connection, provider_id))
-    connection.execute(
-        sa.delete(schema.provider_aggregates).where(
-            _G.provider_id == provider_id, _G.aggregate_uuid.in_(there - names)
-        )
+    uuids = set(wanted)
+    provider = _lock(connection, uuid, generation)
+    _replace(
+        connection,
+        _G.aggregate_uuid,
+        provider.id,
+        set(aggregates(connection, provider.id)),
+        uuids,
     )
-    rows = [{"provider_id": provider_id, "aggregate_uuid": u} for u in sorted(names - there)]
-    if rows:
-        connection.execute(sa.insert(schema.provider_aggregates), rows)
-    providers.stamp(connection, provider_id, bump=generation is not None)
+    bump = generation is not None
+    providers.stamp(connection, provider.id, bump=bump)
+    return provider.generation + bump
 
 
-def _lock(connection: Connection, uuid: str, generation: int | None) -> int:
+def _lock(connection: Connection, uuid: str, generation: int | None) -> providers.Locked:
     try:
         return providers.lock(connection, uuid, generation)
     except ConcurrentUpdate as error:
         raise ConcurrentUpdate(_MOVED) from error
 
 
-def _require_traits(connection: Connection, names: set[str]) -> None:
-    column = schema.traits.c.name
-    missing = names - set(connection.scalars(sa.select(column).where(column.in_(names))))
+def _require_traits(names: set[str], known: Mapping[str, int]) -> None:
+    missing = names - known.keys()
     if missing:
         raise Invalid(f"No such trait {', '.join(sorted(missing))}")

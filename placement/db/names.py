@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import exc
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Engine
 
 from common.errors import Conflict, Invalid
 from placement.db import schema, sequence
@@ -31,6 +32,8 @@ class Names:
         self._used_in = used_in
         self._missing = missing
         self._columns = (table.c.name, table.c.created_at)
+        # Standard names are never deleted, so what was there once needs no second look.
+        self._standard: WeakKeyDictionary[Engine, dict[str, int]] = WeakKeyDictionary()
 
     def find(self, connection: Connection, name: str) -> Name:
         """Return one by its name. Raises UnknownName."""
@@ -40,6 +43,20 @@ class Names:
         if row is None:
             raise UnknownName(self._missing.format(name))
         return Name(*row)
+
+    def among(self, connection: Connection, names: Iterable[str]) -> dict[str, int]:
+        """Return those of `names` that exist, and when each was made; often no statement."""
+        known = self._standard.setdefault(connection.engine, {})
+        wanted = set(names)
+        found = {name: known[name] for name in wanted & known.keys()}
+        missing = sorted(wanted - known.keys())
+        if missing:
+            query = sa.select(*self._columns).where(self._table.c.name.in_(missing))
+            for row in connection.execute(query):
+                found[row.name] = row.created_at
+                if not row.name.startswith(CUSTOM):
+                    known[row.name] = row.created_at
+        return found
 
     def listed(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -45,6 +45,20 @@ _LOCK = (
 )
 #: how many removals are remembered for snapshots that follow, and how often old ones are forgotten
 REMOVALS_KEPT, _PRUNE_EVERY = 10_000, 64
+_INSERT = sa.insert(schema.providers).values(changed=sequence.NOW)
+#: PostgreSQL has given the row its ID already when the other columns are computed
+_INSERT_ROOT = _INSERT.values(
+    root_id=sa.func.currval(sa.func.pg_get_serial_sequence(schema.providers.name, "id"))
+)
+_STAMP = (
+    sa.update(schema.providers)
+    .where(_P.id == sa.bindparam("provider"))
+    .values(
+        changed=sequence.NOW,
+        updated_at=sa.bindparam("now"),
+        generation=_P.generation + sa.bindparam("more"),
+    )
+)
 _DEPENDENTS = (schema.inventories, schema.provider_aggregates, schema.provider_traits)
 
 
@@ -89,8 +103,15 @@ def listed(
     return [ProviderRow(*row) for row in connection.execute(query)]
 
 
-def lock(connection: Connection, uuid: str, generation: int | None = None) -> int:
-    """Lock the provider for the transaction and return its internal ID.
+class Locked(NamedTuple):
+    """A provider that is locked for the transaction."""
+
+    id: int
+    generation: int
+
+
+def lock(connection: Connection, uuid: str, generation: int | None = None) -> Locked:
+    """Lock the provider for the transaction.
 
     Raises NotFound; ConcurrentUpdate when `generation` is given and not the current one.
     """
@@ -99,8 +120,7 @@ def lock(connection: Connection, uuid: str, generation: int | None = None) -> in
         raise _missing(uuid)
     if generation is not None and row.generation != generation:
         raise ConcurrentUpdate
-    found: int = row.id
-    return found
+    return Locked(row.id, row.generation)
 
 
 def stamp(connection: Connection, provider_id: int, *, bump: bool = True) -> None:
@@ -109,16 +129,17 @@ def stamp(connection: Connection, provider_id: int, *, bump: bool = True) -> Non
     Takes the next value of the change sequence: call it last.
     """
     sequence.advance(connection)
-    values: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
-    if bump:
-        values["generation"] = _P.generation + 1
-    connection.execute(sa.update(schema.providers).where(_P.id == provider_id).values(values))
+    connection.execute(
+        _STAMP,
+        {"provider": provider_id, "now": sequence.seconds(), "more": 1 if bump else 0},
+    )
 
 
 def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None) -> ProviderRow:
     """Insert a provider and return it.
 
-    Raises DuplicateName, and Invalid for a parent that doesn't exist or is the provider itself.
+    Raises IntegrityError for a name or UUID that is taken (`duplicate` tells which), and Invalid
+    for a parent that doesn't exist or is the provider itself.
     """
     if parent_uuid == uuid:
         raise _cannot(
@@ -128,7 +149,7 @@ def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None
         )
     parent = _parent(connection, parent_uuid)
     now = sequence.seconds()
-    values = {
+    values: dict[str, Any] = {
         "uuid": uuid,
         "name": name,
         "generation": 0,
@@ -137,22 +158,25 @@ def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None
         "created_at": now,
         "updated_at": now,
     }
-    try:
-        with connection.begin_nested():
-            result = connection.execute(
-                sa.insert(schema.providers).values({**values, "changed": 0})
-            )
-    except exc.IntegrityError as error:
-        raise _duplicate(connection, uuid, name) from error
-    (provider_id,) = result.inserted_primary_key or (0,)
     sequence.advance(connection)
-    root = parent.root_id if parent else provider_id
-    connection.execute(
-        sa.update(schema.providers)
-        .where(_P.id == provider_id)
-        .values(root_id=root, changed=sequence.NOW)
+    itself = parent is None and connection.dialect.name == "postgresql"
+    if itself:
+        del values["root_id"]
+    result = connection.execute(_INSERT_ROOT if itself else _INSERT, values)
+    (provider_id,) = result.inserted_primary_key or (0,)
+    if parent is None and not itself:
+        connection.execute(
+            sa.update(schema.providers).where(_P.id == provider_id).values(root_id=provider_id)
+        )
+    root_id = parent.root_id if parent else provider_id
+    root_uuid = uuid if parent is None else _uuid_of(connection, root_id)
+    return ProviderRow(
+        provider_id, uuid, name, 0, root_uuid, parent_uuid, now, root_id, values["parent_id"]
     )
-    return find(connection, uuid)
+
+
+def _uuid_of(connection: Connection, provider_id: int) -> str:
+    return str(connection.scalar(sa.select(_P.uuid).where(_P.id == provider_id)))
 
 
 def update(
@@ -169,7 +193,7 @@ def update(
     Without `may_move` a parent can only be set where there is none. Raises NotFound,
     DuplicateName, and Invalid for a parent that isn't possible.
     """
-    provider_id = lock(connection, uuid)
+    provider_id, _ = lock(connection, uuid)
     before = find(connection, uuid)
     values: dict[str, Any] = {"name": name}
     moved: list[int] = []
@@ -201,7 +225,7 @@ def remove(connection: Connection, uuid: str) -> None:
     Raises NotFound, ProviderHasChildren, ProviderInUse (it has allocations).
     """
     try:
-        provider_id = lock(connection, uuid)
+        provider_id, _ = lock(connection, uuid)
     except NotFound as error:
         raise NotFound(f"No resource provider with uuid {uuid} found for delete") from error
     children = sa.select(_P.id).where(_P.parent_id == provider_id).limit(1)
@@ -296,7 +320,8 @@ def _cannot(action: str, reason: str) -> Invalid:
     return Invalid(f"Object action {action} failed because: {reason}")
 
 
-def _duplicate(connection: Connection, uuid: str, name: str) -> DuplicateName:
+def duplicate(connection: Connection, uuid: str, name: str) -> DuplicateName:
+    """Return the error that tells what of a new provider is taken."""
     taken = []
     for column, value in ((_P.name, name), (_P.uuid, uuid)):
         if connection.execute(sa.select(_P.id).where(column == value)).first():

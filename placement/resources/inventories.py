@@ -9,7 +9,7 @@ from common.errors import Invalid, NotFound
 from placement.db import inventories, providers
 from placement.errors import UnknownName
 from placement.operation import DONE, Answer, Call, Services, operation
-from placement.resources.providers import url
+from placement.resources.providers import require_provider_first, url
 from placement.schemas import inventories as schemas
 from placement.schemas.common import LARGEST
 
@@ -85,23 +85,23 @@ class Inventories:
     @operation("resource_providers:inventories:update", body=schemas.REPLACE)
     def on_put(self, call: Call, uuid: str) -> Answer:
         """Replace all."""
-        self.services.database.read(lambda c: providers.find(c, uuid))
-        body = call.body()
-        wanted = {name: complete(values) for name, values in body["inventories"].items()}
-        for name, values in wanted.items():
-            _require_capacity(call, uuid, name, values)
+
+        def read() -> tuple[dict[str, dict[str, Any]], int]:
+            body = call.body()
+            wanted = {name: complete(values) for name, values in body["inventories"].items()}
+            for name, values in wanted.items():
+                _require_capacity(call, uuid, name, values)
+            return wanted, body["resource_provider_generation"]
+
+        wanted, generation = require_provider_first(self.services.database, uuid, read)
         try:
-            generation = self.services.database.write(
-                lambda c: inventories.replace(
-                    c, uuid, wanted, body["resource_provider_generation"]
-                )
-            )
+            now = inventories.put(self.services.database, uuid, wanted, generation)
         except UnknownName as error:
             raise Invalid(
                 f"Unknown resource class in inventory for resource provider {uuid}: "
                 f"{error.message}"
             ) from error
-        return Answer({"resource_provider_generation": generation, "inventories": wanted})
+        return Answer({"resource_provider_generation": now, "inventories": wanted})
 
     @operation("resource_providers:inventories:delete", since=(1, 5), otherwise=405)
     def on_delete(self, call: Call, uuid: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from placement.db import memberships, providers
 from placement.operation import DONE, Answer, Call, Services, operation
+from placement.resources.providers import require_provider_first
 from placement.schemas import memberships as schemas
 
 
@@ -22,12 +23,12 @@ class ProviderTraits:
     def on_put(self, call: Call, uuid: str) -> Answer:
         """Replace a provider's traits."""
         body = call.body()
-        self.services.database.write(
-            lambda c: memberships.set_traits(
-                c, uuid, body["traits"], body["resource_provider_generation"]
-            )
+        generation, names, modified = memberships.put_traits(
+            self.services.database, uuid, body["traits"], body["resource_provider_generation"]
         )
-        return self._told(uuid)
+        return Answer(
+            {"traits": names, "resource_provider_generation": generation}, modified=modified
+        )
 
     @operation("resource_providers:traits:delete", since=(1, 6))
     def on_delete(self, call: Call, uuid: str) -> Answer:
@@ -52,24 +53,21 @@ class ProviderAggregates:
     @operation("resource_providers:aggregates:list", since=(1, 1), accept=True)
     def on_get(self, call: Call, uuid: str) -> Answer:
         """List the aggregates a provider is in."""
-        return self._told(call, uuid)
+        row = self.services.database.read(lambda c: providers.find(c, uuid))
+        found = self.services.database.read(lambda c: memberships.aggregates(c, row.id))
+        return _aggregates(call, found, row.generation)
 
     @operation("resource_providers:aggregates:update", since=(1, 1), body=schemas.AGGREGATES)
     def on_put(self, call: Call, uuid: str) -> Answer:
         """Replace the aggregates a provider is in."""
-        self.services.database.read(lambda c: providers.find(c, uuid))
-        body = call.body()
+        body = require_provider_first(self.services.database, uuid, call.body)
         generation = None
         if call.at_least(1, 19):
             generation, body = body["resource_provider_generation"], body["aggregates"]
-        self.services.database.write(
-            lambda c: memberships.set_aggregates(c, uuid, body, generation)
-        )
-        return self._told(call, uuid, body)
+        now = memberships.put_aggregates(self.services.database, uuid, body, generation)
+        return _aggregates(call, body, now)
 
-    def _told(self, call: Call, uuid: str, uuids: list[str] | None = None) -> Answer:
-        row = self.services.database.read(lambda c: providers.find(c, uuid))
-        if uuids is None:
-            uuids = self.services.database.read(lambda c: memberships.aggregates(c, row.id))
-        more = {"resource_provider_generation": row.generation} if call.at_least(1, 19) else {}
-        return Answer({"aggregates": uuids, **more})
+
+def _aggregates(call: Call, uuids: list[str], generation: int) -> Answer:
+    more = {"resource_provider_generation": generation} if call.at_least(1, 19) else {}
+    return Answer({"aggregates": uuids, **more})

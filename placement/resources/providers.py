@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import uuid as uuids
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import IntegrityError
 
 from common import ids
-from common.errors import Invalid
+from common.errors import Invalid, MicronovaError
 from placement import matching, queries
 from placement.db import providers
+from placement.db.engine import Database
 from placement.db.providers import ProviderRow
 from placement.operation import DONE, Answer, Call, Services, operation
 from placement.request import Query
 from placement.schemas import providers as schemas
 
+T = TypeVar("T")
 _LINKS = (
     ((1, 0), "inventories"),
     ((1, 0), "usages"),
@@ -45,6 +50,18 @@ def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
         told["parent_provider_uuid"] = provider.parent_uuid
         told["root_provider_uuid"] = provider.root_uuid
     return told
+
+
+def require_provider_first(database: Database, uuid: str, read: Callable[[], T]) -> T:
+    """Return what `read` does; what is wrong with a body is told only where the provider exists.
+
+    Looks for it only then, the change itself finds out too. Raises NotFound, Invalid.
+    """
+    try:
+        return read()
+    except MicronovaError:
+        database.read(lambda connection: providers.find(connection, uuid))
+        raise
 
 
 class ResourceProviders:
@@ -88,8 +105,13 @@ class ResourceProviders:
             if not name:
                 raise Invalid("Object action create failed because: name is required")
             made = self.services.database.write(
-                lambda connection: providers.create(connection, uuid, name, parent)
+                lambda connection: providers.create(connection, uuid, name, parent),
+                alone=parent is None,
             )
+        except IntegrityError as error:
+            raise self.services.database.read(
+                lambda connection: providers.duplicate(connection, uuid, name)
+            ) from error
         except Invalid as error:
             raise Invalid(
                 f'Unable to create resource provider "{name}", {uuid}: {error.message}'

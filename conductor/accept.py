@@ -142,8 +142,11 @@ class Accept:
 
 
 def scope(ctxt: RequestContext) -> str | None:
-    """The project whose servers a request may touch; None: any, the API has checked its policy."""
-    return None if ctxt.is_admin or "admin" in ctxt.roles else ctxt.project_id
+    """The project whose servers a request may touch; None: any, for an administrator.
+
+    Who that is, the API's policy says. A token without a project has no servers.
+    """
+    return None if ctxt.is_admin else ctxt.project_id or ""
 
 
 def check_state(server: Server, action: str) -> None:

@@ -93,5 +93,8 @@ def failure_of(outcome: Outcome) -> Failure:
 
 def unwind_later(connection: sa.Connection, operation: Operation, message: str) -> None:
     """What the operation made is still there, or may be: it stays open until it is seen gone."""
-    ledger.save(connection, operation.id, state=OperationState.UNWINDING, message=message)
+    # What was asked is needed no more, and may be secret.
+    ledger.save(
+        connection, operation.id, state=OperationState.UNWINDING, message=message, params={}
+    )
     leases.postpone(connection, operation.id, backoff(1))

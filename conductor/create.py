@@ -294,7 +294,7 @@ class Create:
             **values,
         )
         if plan != operation.plan:
-            ledger.save(connection, operation.id, plan=plan)
+            leases.advance(connection, operation, plan, self._cloud.name)
         return dataclasses.replace(operation, plan=plan), server
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from common import clock
+from common.errors import Unavailable
 from common.messages import Category, Destroy, Failure, Outcome, Placed
-from common.states import OperationState, VmState
+from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, failure_of, next_attempt
 from conductor.store import networks, servers, vmids
@@ -82,7 +83,14 @@ class Delete:
         return server
 
     def _finish(self, operation: Operation, server: Server) -> None:
-        self._cloud.placement.release(server.uuid)
+        try:
+            self._cloud.placement.release(server.uuid)
+        except Unavailable as error:
+            if not _late(operation):
+                raise
+            text = f"The VM is gone; its allocation is not: {error.message}"
+            self._failed(operation, server, Failure(Category.UNKNOWN_OUTCOME, text))
+            return
 
         def work(connection: sa.Connection) -> None:
             now = clock.utcnow()
@@ -106,12 +114,11 @@ class Delete:
 
     def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Try again later; once it takes too long, say so."""
-        late = operation.deadline is not None and operation.deadline < clock.utcnow()
 
         def work(connection: sa.Connection) -> None:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
-            if late and server.vm_state != VmState.ERROR:
+            if _late(operation) and server.task_state == TaskState.DELETING:
                 lifecycle.move(
                     connection,
                     server,
@@ -128,3 +135,7 @@ class Delete:
             leases.postpone(connection, following.id, backoff(operation.attempt))
 
         self._cloud.store.run(work)
+
+
+def _late(operation: Operation) -> bool:
+    return operation.deadline is not None and operation.deadline < clock.utcnow()

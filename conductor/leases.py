@@ -7,36 +7,60 @@ over and goes on from what the record says, be the old owner dead, deaf or only 
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import enum
 from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from common import clock
+from common.errors import StaleTransition
 from common.messages import Working
 from common.states import OPEN_STATES
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation
+from conductor.store.operations import Operation, Plan
 from db.schema import operations
 
 
-def due(
-    connection: sa.Connection, owner: str, lease_seconds: float, limit: int
-) -> list[Operation]:
-    """Take over operations whose lease has run out and whose pause is over, oldest first.
+class Kind(enum.Enum):
+    """What is worked on apart from each other."""
 
-    Two conductors never get the same one: rows that another one looks at are skipped.
+    BUILDS = True
+    OTHERS = False
+
+
+BUILD = "create"
+BUILDS, OTHERS = Kind.BUILDS, Kind.OTHERS
+
+
+def due(
+    connection: sa.Connection,
+    owner: str,
+    lease_seconds: float,
+    limit: int,
+    kind: Kind,
+    held: Sequence[int] = (),
+) -> list[Operation]:
+    """Take over operations whose lease has run out and whose pause is over.
+
+    What has waited longest comes first, so that what is tried again and again keeps nothing
+    from its turn. ``held`` are left out: their owner has them in hand, late as it is. Two
+    conductors never get the same one: rows that another one looks at are skipped.
     """
     now = clock.utcnow()
     columns = operations.c
+    builds = columns.action == BUILD
     found = connection.execute(
         sa.select(columns.id)
         .where(
+            builds if kind.value else ~builds,
+            columns.id.not_in(held),
             columns.state.in_(OPEN_STATES),
             columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),
             columns.not_before.is_(None) | (columns.not_before <= now),
         )
-        .order_by(columns.id)
+        .order_by(sa.func.coalesce(columns.lease_expires_at, columns.not_before), columns.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).scalars()
@@ -75,6 +99,25 @@ def confirm(
     return renewed.rowcount == 1
 
 
+def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: str) -> None:
+    """Write down what was decided, as long as the lease is the owner's.
+
+    Raises StaleTransition when another one has taken the operation over: what that one decides
+    counts, and it may have given back already what ``plan`` was made of.
+    """
+    changed = connection.execute(
+        operations.update()
+        .where(
+            operations.c.id == operation.id,
+            operations.c.attempt == operation.attempt,
+            operations.c.lease_owner == owner,
+        )
+        .values(updated_at=clock.utcnow(), plan=dataclasses.asdict(plan))
+    )
+    if changed.rowcount != 1:
+        raise StaleTransition(operation_id=operation.id)
+
+
 def hand_over(
     connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
 ) -> None:
@@ -95,6 +138,26 @@ def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> No
         lease_owner=None,
         lease_expires_at=None,
         not_before=clock.after(seconds),
+    )
+
+
+def pause(connection: sa.Connection, operation_id: int, owner: str, seconds: float) -> None:
+    """Nobody's until that time, unless another conductor has taken it over meanwhile."""
+    columns = operations.c
+    ours = columns.lease_owner.is_(None) | (columns.lease_owner == owner)
+    connection.execute(
+        operations.update()
+        .where(
+            columns.id == operation_id,
+            columns.state.in_(OPEN_STATES),
+            ours | columns.lease_owner.like("compute:%"),
+        )
+        .values(
+            lease_owner=None,
+            lease_expires_at=None,
+            not_before=clock.after(seconds),
+            updated_at=clock.utcnow(),
+        )
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -14,6 +14,8 @@ from common.errors import StaleTransition, Unavailable
 from common.log import logger
 from common.messages import Outcome
 from conductor import leases
+from conductor.lane import Lane
+from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store
 
@@ -21,6 +23,8 @@ LOG = logger(__name__)
 
 #: seconds until an operation is looked at again when something it needs didn't answer
 UNAVAILABLE_PAUSE_SECONDS = 5.0
+#: between two looks for what has merely outlived its time
+TIDY_SECONDS = 60.0
 
 
 class Flow(Protocol):
@@ -37,7 +41,11 @@ class Flow(Protocol):
 
 
 class Runner:
-    """A pool of threads, and one that looks for what is due."""
+    """Two pools of threads, and one thread that looks for what is due.
+
+    A build may wait long for a scheduler; the agents' words and all other operations must not
+    wait behind it, so they have threads of their own.
+    """
 
     def __init__(
         self, conf: cfg.ConfigOpts, store: Store, name: str, flows: Mapping[str, Flow]
@@ -46,11 +54,11 @@ class Runner:
         self._store = store
         self._name = name
         self._flows = flows
-        self._pool = concurrent.futures.ThreadPoolExecutor(
-            self._options.workers, thread_name_prefix="operation"
-        )
         self._wake = threading.Event()
         self._stopped = threading.Event()
+        self._builds = Lane("build", self._options.workers, self._wake.set)
+        self._others = Lane("operation", self._options.workers, self._wake.set)
+        self._tidied_at = float("-inf")
         self._scanner = threading.Thread(target=self._scan, name="scanner", daemon=True)
 
     def start(self) -> None:
@@ -61,8 +69,10 @@ class Runner:
         """Take nothing new, finish what is being done."""
         self._stopped.set()
         self._wake.set()
-        self._scanner.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._scanner.is_alive():
+            self._scanner.join()
+        for lane in (self._builds, self._others):
+            lane.close()
 
     def wake(self) -> None:
         """Something is due now."""
@@ -76,17 +86,16 @@ class Runner:
             if self._still_ours(operation):
                 flow.resume(operation, fresh=fresh)
 
-        self._run(operation, work)
+        lane = self._builds if operation.action == leases.BUILD else self._others
+        self._run(lane, operation, work)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Hand the agent's last word on an operation to its flow."""
         flow = self._flows[operation.action]
-        self._run(operation, lambda: flow.finished(operation, outcome))
+        self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
-    def _run(self, operation: Operation, work: Callable[[], None]) -> None:
-        try:
-            self._pool.submit(self._guarded, operation, work)
-        except RuntimeError:
+    def _run(self, lane: Lane, operation: Operation, work: Callable[[], None]) -> None:
+        if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
             LOG.info("Stopping: operation %s is left to the next one.", operation.id)
 
     def _guarded(self, operation: Operation, work: Callable[[], None]) -> None:
@@ -124,24 +133,47 @@ class Runner:
             )
 
     def _pause(self, operation: Operation) -> None:
-        self._store.run(lambda c: leases.postpone(c, operation.id, UNAVAILABLE_PAUSE_SECONDS))
+        try:
+            self._store.run(
+                lambda c: leases.pause(c, operation.id, self._name, UNAVAILABLE_PAUSE_SECONDS)
+            )
+        except Exception:
+            LOG.exception("Operation %s could not pause; its lease runs out.", operation.id)
+
+    # --- what is due
 
     def _scan(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
             try:
-                taken = self._take_due()
+                self.look()
+                self.tidy()
             except Exception:
                 LOG.exception("The database can't be asked for due operations.")
-                taken = 0
-            if taken < self._options.workers:
-                self._wake.wait(self._options.scan_seconds)
+            self._wake.wait(self._options.scan_seconds)
 
-    def _take_due(self) -> int:
-        due = self._store.run(
-            lambda c: leases.due(c, self._name, self._options.lease_seconds, self._options.workers)
-        )
+    def look(self) -> None:
+        """Take over what is due, as far as there are threads for it; others may have some."""
+        self._take_due(self._builds, leases.BUILDS)
+        self._take_due(self._others, leases.OTHERS)
+
+    def _take_due(self, lane: Lane, kind: leases.Kind) -> None:
+        room = lane.free()
+        if not room:
+            return
+        held, seconds = lane.held(), self._options.lease_seconds
+        due = self._store.run(lambda c: leases.due(c, self._name, seconds, room, kind, held))
+        if len(due) == room:
+            lane.want()
         for operation in due:
             LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
             self.submit(operation, fresh=False)
-        return len(due)
+
+    def tidy(self) -> None:
+        """End the quarantines of VMIDs that have lasted long enough."""
+        now = time.monotonic()
+        if now - self._tidied_at < TIDY_SECONDS:
+            return
+        self._tidied_at = now
+        seconds = self._options.vmid_quarantine_seconds
+        self._store.run(lambda c: vmids.end_quarantines(c, seconds))

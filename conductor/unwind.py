@@ -94,11 +94,11 @@ class Unwinding:
         """Give this host's reservation back and schedule anew, without it.
 
         A VMID that was in doubt is quarantined; then the same host may be tried again with
-        another one.
+        another one. Who resumes it gives the claim back, as there is no host in the plan: were
+        it done here, an outcome that is told twice would take the next attempt's claim.
         """
         plan = operation.plan
         failed = () if verdict == Verdict.QUARANTINE else (str(plan.host),)
-        self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             ledger.record_failure(connection, operation, failure)
@@ -144,10 +144,12 @@ class Unwinding:
     def fail(
         self, operation: Operation, server: Server, failure: Failure, *, gone: bool = False
     ) -> None:
-        """ERROR. With ``gone``, or before anything was asked of an agent, nothing is left."""
+        """ERROR. With ``gone``, or before anything was asked of an agent, nothing is left.
+
+        Nothing but the claim, that is: it is given back once the record says that nobody goes
+        on, so that neither a dead placement nor one's own death keeps the server from its end.
+        """
         nothing_made = gone or server.task_state != TaskState.SPAWNING
-        if nothing_made:
-            self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:
             values: dict[str, Any] = {}
@@ -155,6 +157,10 @@ class Unwinding:
                 self._give_vmid_back(connection, operation.plan, failure)
                 networks.delete_ports(connection, server.uuid)
                 values = {"addresses": [], "vmid": None}
+                plan = dataclasses.replace(operation.plan, vmid=None)
+                ledger.save(connection, operation.id, plan=plan)
+            else:
+                next_attempt(connection, operation)
             lifecycle.move(
                 connection,
                 server,
@@ -164,12 +170,16 @@ class Unwinding:
                 **values,
             )
             ledger.record_failure(connection, operation, failure)
-            if nothing_made:
-                ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
-            else:
-                unwind_later(connection, next_attempt(connection, operation), failure.message)
+            unwind_later(connection, operation, failure.message)
 
         self._cloud.store.run(work)
+        if nothing_made:
+            self._settle(dataclasses.replace(operation, message=failure.message))
+
+    def _settle(self, operation: Operation) -> None:
+        """There is no VM, but there may be a claim. Raises Unavailable: then again later."""
+        self._cloud.placement.release(operation.server_uuid)
+        self._close(operation)
 
     # --- what may be left is removed
 
@@ -177,9 +187,8 @@ class Unwinding:
         """The operation lost its server, or failed with something left: see it gone, close it."""
         where = placed(operation)
         if where is None:
-            # Nothing was ever asked of an agent; but a claim may have been made.
-            self._cloud.placement.release(server.uuid)
-            self._close(operation)
+            # Nothing was asked of an agent, or it is gone; but a claim may have been made.
+            self._settle(operation)
             return
         mine = server.operation_id == operation.id
         if not mine and server.deleted_at is None:
@@ -258,7 +267,7 @@ class Unwinding:
             if outcome.failure is not None:
                 ledger.record_failure(connection, operation, outcome.failure)
             following = next_attempt(connection, operation)
-            ledger.save(connection, operation.id, state=OperationState.UNWINDING)
+            ledger.save(connection, operation.id, state=OperationState.UNWINDING, params={})
             leases.postpone(connection, following.id, backoff(operation.attempt))
 
         try:

@@ -160,17 +160,20 @@ def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
 def close(
     connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
 ) -> None:
-    """End an operation. What the user sent that is secret goes with it."""
-    save(
-        connection,
-        operation_id,
-        state=state,
-        message=message,
-        finished_at=clock.utcnow(),
-        lease_owner=None,
-        lease_expires_at=None,
-        not_before=None,
-        params={},
+    """End an operation, once. What the user sent that is secret goes with it."""
+    connection.execute(
+        operations.update()
+        .where(operations.c.id == operation_id, operations.c.state.in_(OPEN_STATES))
+        .values(
+            state=state,
+            message=message,
+            updated_at=clock.utcnow(),
+            finished_at=clock.utcnow(),
+            lease_owner=None,
+            lease_expires_at=None,
+            not_before=None,
+            params={},
+        )
     )
 
 
@@ -228,10 +231,8 @@ def upsert_events(connection: sa.Connection, rows: list[dict[str, Any]]) -> None
         key = tuple(row[name] for name in _KEY)
         if key not in latest or row["finished_at"] or not latest[key]["finished_at"]:
             latest[key] = row
-    if not latest:
-        return
-    statement = _upsert(connection.dialect.name)
-    connection.execute(statement, list(latest.values()))
+    if latest:
+        connection.execute(_upsert(connection.dialect.name), list(latest.values()))
 
 
 def _upsert(dialect: str) -> Any:

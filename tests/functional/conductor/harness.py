@@ -100,8 +100,11 @@ class Placement:
     def __init__(self) -> None:
         self.claims: dict[str, str] = {}
         self.traits: set[tuple[str, str]] = set()
+        self.down = False
 
     def release(self, consumer_uuid: str) -> None:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
         self.claims.pop(consumer_uuid, None)
 
     def add_trait(self, uuid: str, trait: str) -> None:
@@ -257,6 +260,14 @@ class World:
         tick = threading.Event()
         while tuple(row.state for row in self.rows(schema.operations)) != states:
             assert clock.utcnow() < deadline, self.rows(schema.operations)
+            tick.wait(0.01)
+
+    def until_faults(self, count: int) -> None:
+        """Wait until so many faults are known."""
+        deadline = clock.after(10)
+        tick = threading.Event()
+        while len(self.rows(schema.faults)) < count:
+            assert clock.utcnow() < deadline, self.rows(schema.faults)
             tick.wait(0.01)
 
     def make_due(self) -> None:

@@ -40,7 +40,7 @@ def test_another_conductor_goes_on_from_every_task_state(
         flow._stages[dies_in] = die  # type: ignore[attr-defined]
     (uuid,) = world.create()
     world.until(uuid, "building", dies_in)
-    world.conductor.runner._pool.shutdown(wait=True)
+    world.conductor.runner.stop()
     if dies_in == TaskState.SCHEDULING:
         world.placement.claims[uuid] = "a claim that was never written down"
     second = world.add_conductor("c2")

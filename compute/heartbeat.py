@@ -6,6 +6,7 @@ So a heartbeat proves that the worker takes messages, not only that its process 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ LOG = logger(__name__)
 
 #: hosts whose facts travel in one message (about 3 KiB each)
 FACTS_PER_MESSAGE = 200
+#: after this time all facts are told again: a message may have been lost, or overtaken another
+TELL_ALL_SECONDS = 300.0
 VERSION = "1.0"
 
 
@@ -43,9 +46,11 @@ class Heart:
         seconds: float,
         board: Board,
         working: Callable[[], tuple[Working, ...]],
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._worker, self._seconds = worker, seconds
         self._board, self._working = board, working
+        self._timer, self._told_all_at = timer, timer()
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         self._schedulers = rpc.Client(transport, HOST_FACTS_TOPIC)
         self._self = rpc.Client(transport, COMPUTE_TOPIC)
@@ -72,14 +77,27 @@ class Heart:
     def beat(self) -> None:
         """A tick was consumed: say so, with what is new, to the conductor and the schedulers."""
         with self._one_beat:
-            for heartbeat in self._heartbeats():
-                self._conductor.cast(internal(), "heartbeat", heartbeat=heartbeat)
-                self._schedulers.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
+            if self._timer() - self._told_all_at >= TELL_ALL_SECONDS:
+                self._forget_told()
+            try:
+                for heartbeat in self._heartbeats():
+                    self._tell(heartbeat)
+            except Exception:
+                self._forget_told()
+                raise
 
     def announce(self) -> None:
         """Somebody started and knows nothing: say everything."""
-        self._board.forget_told()
+        self._forget_told()
         self.beat()
+
+    def _forget_told(self) -> None:
+        self._board.forget_told()
+        self._told_all_at = self._timer()
+
+    def _tell(self, heartbeat: Heartbeat) -> None:
+        self._conductor.cast(internal(), "heartbeat", heartbeat=heartbeat)
+        self._schedulers.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
 
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._board.take()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_context import context as oslo_context
 
@@ -21,7 +21,11 @@ from compute.workpool import WorkPool
 
 LOG = logger(__name__)
 
-#: servers whose destroy is remembered, so that a build that comes late makes nothing
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: servers whose destroy is remembered, so that a build that comes late makes nothing, and
+#: outcomes that are told again, so that a command that comes twice does nothing
 REMEMBERED = 10_000
 
 
@@ -39,6 +43,9 @@ class Manager:
         self._report = report
         self._graceful_seconds = graceful_seconds
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._answers: collections.OrderedDict[tuple[int, int], Outcome] = (
+            collections.OrderedDict()
+        )
         self._lock = threading.Lock()
         self._pool = WorkPool(threads, self._run)
         self._heart: Heart | None = None
@@ -78,25 +85,52 @@ class Manager:
         elif self._overtaken(command):
             problem = "The server was destroyed meanwhile."
             job.journal.close(_refusal(job, Category.CREATION_FAILED, problem))
+        elif (answer := self._answered(command)) is not None:
+            job.journal.close(answer)
         elif not self._pool.submit(job):
             # It is being worked on: saying so renews its lease.
             self.tick(ctxt)
 
     def _overtaken(self, command: Command) -> bool:
-        """Whether a later Destroy of the server was taken; remembers this one if it is one."""
+        """Whether a Destroy of the server was taken that a late command must not undo.
+
+        That is one of a later operation, or of the command's own, which has been given up then.
+        Remembers the command if it is a Destroy.
+        """
+        server, operation_id = command.server_uuid, command.operation_id
         with self._lock:
+            last = self._destroyed.get(server, -1)
             if isinstance(command, Destroy):
-                self._destroyed[command.server_uuid] = command.operation_id
-                if len(self._destroyed) > REMEMBERED:
-                    self._destroyed.popitem(last=False)
+                _remember(self._destroyed, server, max(last, operation_id))
                 return False
-            return self._destroyed.get(command.server_uuid, -1) > command.operation_id
+            return last >= operation_id
+
+    def _answered(self, command: Command) -> Outcome | None:
+        """What the command ended with when it came before."""
+        if isinstance(command, Destroy):
+            return None
+        with self._lock:
+            return self._answers.get((command.operation_id, command.attempt))
+
+    def _keep(self, command: Command, outcome: Outcome) -> None:
+        """Keep what must not be done again when the command is sent again.
+
+        A build that left nothing may have been given up, its VMID too, by the time that it would
+        run again; a reboot would be a second one.
+        """
+        given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
+        if given_up or isinstance(command, Power):
+            with self._lock:
+                _remember(self._answers, (command.operation_id, command.attempt), outcome)
 
     def _run(self, job: Job) -> Outcome | None:
         oslo_context.RequestContext.update_store(job.ctxt)
         command = job.command
         try:
-            return self._carry_out(job, command)
+            outcome = self._carry_out(job, command)
+            # While the job is still in its line, where it is found when it comes again.
+            self._keep(job.command, outcome)
+            return outcome
         except Abandoned:
             LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
             return None
@@ -113,6 +147,14 @@ class Manager:
         if isinstance(command, Power):
             return power.power(job, machine, command, self._graceful_seconds)
         raise TypeError(type(command).__name__)
+
+
+def _remember(memory: collections.OrderedDict[K, V], key: K, value: V) -> None:
+    """Keep it, the oldest ones make room."""
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > REMEMBERED:
+        memory.popitem(last=False)
 
 
 def _refusal(job: Job, category: Category, message: str) -> Outcome:

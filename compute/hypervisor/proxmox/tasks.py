@@ -12,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.log import logger
 from common.messages import Category
 from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.errors import ApiError, category_of
 from compute.hypervisor.proxmox.upid import Upid, parse
+
+LOG = logger(__name__)
 
 FIRST_SECONDS = 0.05
 LAST_SECONDS = 1.0
@@ -107,9 +110,16 @@ class _Watcher:
                 self._finish(wait)
             self._seen_at = time.monotonic()
         except ApiError as error:
-            if time.monotonic() - self._seen_at > BLIND_SECONDS:
-                for wait in waits:
-                    self._fail(wait, f"The task can't be seen: {error.message}")
+            self._blind(waits, error.message)
+        except Exception as error:
+            # Whatever the answer was: this thread is the only one that looks.
+            LOG.exception("The tasks of node %s can't be read.", self._node)
+            self._blind(waits, type(error).__name__)
+
+    def _blind(self, waits: Sequence[_Wait], why: str) -> None:
+        if time.monotonic() - self._seen_at > BLIND_SECONDS:
+            for wait in waits:
+                self._fail(wait, f"The task can't be seen: {why}")
 
     def _not_running(self, waits: Sequence[_Wait]) -> list[_Wait]:
         listed = self._client.get(f"nodes/{self._node}/tasks", source="active", limit=LIST_LIMIT)

@@ -1,0 +1,156 @@
+"""Commands that come twice or late, and what is told again."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from common import config, log, rpc, wire
+from common.context import internal
+from common.messages import ClusterFacts, Command, Destroy, Power, PowerAction, Report
+from compute.facts import Board
+from compute.heartbeat import TELL_ALL_SECONDS, Heart
+from compute.hypervisor.port import Machine
+from compute.hypervisor.proxmox.tasks import Tasks
+from compute.manager import Manager
+from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
+
+
+class FakeHypervisor:
+    """Gives one machine to every job."""
+
+    def __init__(self, machine: FakeMachine) -> None:
+        self._machine = machine
+
+    def machine(self, job: Any) -> Machine:
+        return self._machine
+
+
+class Worker:
+    """A manager whose reports are waited for."""
+
+    def __init__(self, machine: FakeMachine) -> None:
+        self.reports: list[Report] = []
+        self._news = threading.Condition()
+        self.manager = Manager({"c1": FakeHypervisor(machine)}, self._report, 2, 0)  # type: ignore[dict-item]
+
+    def _report(self, report: Report) -> None:
+        with self._news:
+            self.reports.append(report)
+            self._news.notify_all()
+
+    def outcomes(self, count: int) -> list[Any]:
+        def known() -> list[Any]:
+            return [one.outcome for one in self.reports if one.outcome is not None]
+
+        with self._news:
+            assert self._news.wait_for(lambda: len(known()) >= count, 5)
+            return known()
+
+    def take(self, name: str, command: Command) -> None:
+        getattr(self.manager, name)(internal(), wire.loads(wire.dumps(command)))
+
+
+def test_a_build_that_left_nothing_is_not_begun_again() -> None:
+    machine = FakeMachine("start")
+    worker = Worker(machine)
+    worker.take("build", a_build())
+    (first,) = worker.outcomes(1)
+    assert first.gone
+    machine.fail = ""
+    worker.take("build", a_build())
+    assert worker.outcomes(2)[1] == first
+    assert machine.calls.count("create") == 1
+    worker.take("build", a_build(attempt=2))
+    assert worker.outcomes(3)[2].ok
+
+
+def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
+    machine = FakeMachine()
+    machine.absent = False
+    worker = Worker(machine)
+    build = a_build()
+    command = Power(2, 1, SERVER, build.placed, build.deadline, action=PowerAction.REBOOT_HARD)
+    for count in (1, 2):
+        worker.take("power", command)
+        assert worker.outcomes(count)[-1].ok
+    assert machine.calls.count("reboot 0") == 1
+
+
+@pytest.mark.parametrize("destroyed_by", [(1,), (2, 1)])
+def test_a_build_that_comes_after_a_destroy_makes_nothing(destroyed_by: tuple[int, ...]) -> None:
+    """Be it the delete's, or the one by which the build itself was given up, in any order."""
+    machine = FakeMachine()
+    worker = Worker(machine)
+    build = a_build()
+    for count, operation_id in enumerate(destroyed_by, 1):
+        destroy = Destroy(operation_id, 1, SERVER, build.placed, build.deadline)
+        worker.take("destroy", destroy)
+        worker.outcomes(count)
+    worker.take("build", build)
+    assert not worker.outcomes(len(destroyed_by) + 1)[-1].ok
+    assert "create" not in machine.calls
+
+
+class Bus:
+    """Keeps what is cast, or refuses it."""
+
+    def __init__(self) -> None:
+        self.cast_facts: list[int] = []
+        self.broken = False
+
+    def cast(self, ctxt: Any, method: str, **args: Any) -> None:
+        if self.broken:
+            raise RuntimeError("the bus is down")
+        if method == "heartbeat":
+            self.cast_facts.append(len(args["heartbeat"].facts))
+
+
+def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
+    now = [0.0]
+    board = Board()
+    board.update([some_facts()], ClusterFacts("c1", "9.2", True))
+    bus = Bus()
+    conf = config.load([rpc.register, log.register])
+    conf.set_override("transport_url", "micronova-local://again/")
+    heart = Heart(rpc.transport(conf), "w1", 10, board, lambda: (), timer=lambda: now[0])
+    heart._conductor = heart._schedulers = bus  # type: ignore[assignment]
+    heart.beat()
+    heart.beat()
+    now[0] = TELL_ALL_SECONDS
+    heart.beat()
+    heart.beat()
+    assert bus.cast_facts == [1, 0, 1, 0]
+    board.update([some_facts(vcpus=9)], ClusterFacts("c1", "9.2", True))
+    bus.broken = True
+    with pytest.raises(RuntimeError):
+        heart.beat()
+    bus.broken = False
+    heart.beat()
+    assert bus.cast_facts[-1] == 1
+
+
+class OddClient:
+    """A cluster whose first answer is nonsense."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = [None, {"status": "stopped", "exitstatus": "OK"}]
+
+    def get(self, path: str, **params: Any) -> Any:
+        return self.answers.pop(0)
+
+
+def test_a_senseless_answer_does_not_end_the_watch_over_tasks() -> None:
+    tasks = Tasks(OddClient())  # type: ignore[arg-type]
+    upid = "UPID:pve1:00001234:00005678:65000000:qmstart:100:root@pam:"
+
+    class Bounded(FakeWork):
+        looks = 0
+
+        def check_time(self) -> None:
+            self.looks += 1
+            assert self.looks < 10, "nobody watches the task"
+
+    assert tasks.wait(Bounded(), upid).ok

@@ -7,7 +7,6 @@ the locks is what is decided on, and two claims that both fit both succeed.
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -40,9 +39,13 @@ class Ledger:
         ConcurrentUpdate for a generation that is not the current one, InventoryRefused where
         capacity or units don't allow it, Invalid for an unknown provider or resource class.
         """
-        if self._database.is_postgresql and len(claims) == 1 and fast.suits(claims[0]):
-            with contextlib.suppress(fast.NotSimple):
-                return self._database.write(lambda connection: fast.take(connection, claims[0]))
+        if (
+            self._database.is_postgresql
+            and len(claims) == 1
+            and fast.suits(claims[0])
+            and self._database.write(lambda c: fast.take(c, claims[0]), alone=True)
+        ):
+            return None
         for _ in range(self._attempts):
             try:
                 return self._database.write(lambda connection: write(connection, claims))

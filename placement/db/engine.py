@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common.errors import Unavailable
+from common.errors import Invalid, Unavailable
 from common.log import logger
 
 LOG = logger(__name__)
@@ -24,6 +24,8 @@ T = TypeVar("T")
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
 #: SQLSTATEs of a transaction that lost against another and may simply be run again
 _LOST = frozenset({"40001", "40P01"})
+#: the same, as MariaDB numbers them: deadlock, and a lock waited for too long
+_LOST_NUMBERS = frozenset({1213, 1205})
 _BUSY = "database is locked"
 
 
@@ -31,7 +33,8 @@ class Database:
     """Both ways into the placement database; threads may share it.
 
     No connection is made before the first use. Raises Unavailable wherever the database doesn't
-    answer; IntegrityError passes through to whoever knows what it means.
+    answer, Invalid for a value no column takes; IntegrityError passes through to whoever knows
+    what it means.
     """
 
     def __init__(
@@ -96,6 +99,9 @@ class Database:
                 return once()
             except exc.IntegrityError:
                 raise
+            except (exc.DataError, OverflowError) as error:
+                # A number too large, a NUL in a text: the schemas allow more than columns do.
+                raise Invalid("The request has a value that can't be stored.") from error
             except exc.DBAPIError as error:
                 if error.connection_invalidated and not stale:
                     stale = True
@@ -122,7 +128,8 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _lost(error: exc.DBAPIError) -> bool:
-    return getattr(error.orig, "sqlstate", None) in _LOST
+    arguments = getattr(error.orig, "args", None) or (None,)
+    return getattr(error.orig, "sqlstate", None) in _LOST or arguments[0] in _LOST_NUMBERS
 
 
 def _unavailable(error: exc.SQLAlchemyError) -> Exception:

@@ -3,12 +3,11 @@
 Each is tried and tells whether it could be done; if not, nothing is written, and the general way
 is taken, which also finds the reason.
 
-A new consumer's claim locks the providers in the order of their IDs, takes what is wanted where
-it fits (after a wait PostgreSQL tests the rows as they are then), writes consumer and
-allocations, and tells how much of it could be done; anything but everything takes the transaction
-back. What a provider has none of yet (inventories, traits, aggregates) is written with a
+A new consumer's claim locks providers and inventories in the ledger's order (after a wait
+PostgreSQL reads the rows as they are then) and writes everything if everything fits, else
+nothing. What a provider has none of yet (inventories, traits, aggregates) is written with a
 compare-and-set on its generation, and on its last change, which moves where the generation
-doesn't; that needs no transaction around it.
+doesn't. None needs a transaction around it, so no lock is held while a process is waited for.
 """
 
 from __future__ import annotations
@@ -29,21 +28,25 @@ WITH wanted AS (
     SELECT * FROM unnest(
         CAST(:uuids AS varchar[]), CAST(:names AS varchar[]), CAST(:amounts AS bigint[])
     ) AS w (uuid, name, amount)
-), providers AS MATERIALIZED (
-    SELECT id, uuid FROM resource_providers
-    WHERE uuid = ANY (CAST(:uuids AS varchar[])) ORDER BY id FOR UPDATE
-), taken AS (
-    UPDATE inventories AS i
-    SET used = i.used + w.amount, changed = {_PLACE}
-    FROM wanted w JOIN providers p ON p.uuid = w.uuid
-    WHERE i.provider_id = p.id AND i.resource_class = w.name
-    AND w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0
-    AND i.used + w.amount <= trunc((i.total - i.reserved) * i.allocation_ratio)
-    RETURNING i.provider_id, i.resource_class, w.amount
+), locked AS MATERIALIZED (
+    SELECT i.provider_id, i.resource_class, w.amount,
+        w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0
+        AND i.used + w.amount <= trunc((i.total - i.reserved) * i.allocation_ratio) AS fits
+    FROM resource_providers p
+    JOIN inventories i ON i.provider_id = p.id
+    JOIN wanted w ON w.uuid = p.uuid AND w.name = i.resource_class
+    ORDER BY p.id, i.resource_class
+    FOR UPDATE OF p, i
 ), consumer AS (
     INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type, created_at)
-    VALUES (:consumer, 1, :project, :user, CAST(:type AS varchar), :now)
+    SELECT :consumer, 1, :project, :user, CAST(:type AS varchar), :now
+    WHERE (SELECT count(*) FROM locked WHERE fits) = :lines
     ON CONFLICT (uuid) DO NOTHING RETURNING uuid
+), taken AS (
+    UPDATE inventories AS i SET used = i.used + l.amount, changed = {_PLACE}
+    FROM locked l CROSS JOIN consumer
+    WHERE i.provider_id = l.provider_id AND i.resource_class = l.resource_class
+    RETURNING i.provider_id, i.resource_class, l.amount
 ), moved AS (
     UPDATE resource_providers AS r SET generation = r.generation + 1, updated_at = :now
     WHERE r.id IN (SELECT provider_id FROM taken) RETURNING r.id
@@ -94,18 +97,14 @@ _INVENTORIES = _first(
 _TOO_LARGE = 2**31
 
 
-class NotSimple(Exception):
-    """The claim can't be made in one statement."""
-
-
 def suits(claim: Claim) -> bool:
     """Whether the claim may be tried: of a consumer that is said to be new."""
     amounts = [n for resources in claim.allocations.values() for n in resources.values()]
     return claim.generation is None and bool(amounts) and max(amounts) < _TOO_LARGE
 
 
-def take(connection: Connection, claim: Claim) -> None:
-    """Make the claim true. Raises NotSimple when the transaction has to be taken back."""
+def take(connection: Connection, claim: Claim) -> bool:
+    """Make the claim true; whether that could be done."""
     lines = [
         (uuid, name, amount)
         for uuid, resources in claim.allocations.items()
@@ -121,9 +120,9 @@ def take(connection: Connection, claim: Claim) -> None:
         "user": claim.user_id,
         "type": claim.consumer_type,
         "now": sequence.seconds(),
+        "lines": len(lines),
     }
-    if connection.scalar(_TAKE, bound) != len(lines):
-        raise NotSimple
+    return bool(connection.scalar(_TAKE, bound))
 
 
 def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:
@@ -150,7 +149,7 @@ def first_inventories(
 def _written(
     connection: Connection, statement: sa.TextClause, uuid: str, generation: int, **values: Any
 ) -> bool:
-    if not values["names"]:
+    if not values["names"] or not 0 <= generation < _TOO_LARGE:
         return False
     bound = {"uuid": uuid, "generation": generation, "now": sequence.seconds(), **values}
     return bool(connection.scalar(statement, bound))

@@ -55,13 +55,15 @@ def reader(url: str, pool_size: int = 16) -> sa.Engine:
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _query_only)
         return engine
-    return engine.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=True)
+    return engine.execution_options(postgresql_readonly=True)
 
 
 def _engine(url: str, pool_size: int) -> sa.Engine:
     options: dict[str, Any] = {
         "json_serializer": lambda value: orjson.dumps(value).decode(),
         "json_deserializer": orjson.loads,
+        # Passwords and user data are among them; an error's text ends up in a log.
+        "hide_parameters": True,
         "pool_pre_ping": make_url(url).get_backend_name() != "sqlite",
         "pool_size": pool_size,
         "max_overflow": pool_size,
@@ -72,6 +74,9 @@ def _engine(url: str, pool_size: int) -> sa.Engine:
         )
         sa.event.listen(engine, "connect", _tune_sqlite)
         return engine
+    # What is read after a lock was waited for must be what is there then: MariaDB's default is
+    # what was there when the transaction began.
+    options["isolation_level"] = "READ COMMITTED"
     return sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
 
 

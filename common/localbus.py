@@ -29,6 +29,8 @@ class _Incoming(base.RpcIncomingMessage):  # type: ignore[misc]
     def __init__(self, ctxt: Any, message: Any, reply_queue: queue.SimpleQueue[Any] | None):
         super().__init__(ctxt, message)
         self._reply_queue = reply_queue
+        #: who called has given up waiting: as on RabbitMQ, the message has expired
+        self.expired = False
 
     def reply(self, reply: Any = None, failure: Any = None) -> None:
         if self._reply_queue is not None:
@@ -102,7 +104,7 @@ class _Bus:
 
 def _deliver(listener: _Listener, incoming: _Incoming) -> None:
     callback = listener.on_incoming_callback
-    if callback is not None:
+    if callback is not None and not incoming.expired:
         callback([incoming])
 
 
@@ -142,8 +144,15 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]
             self._bus.fanout(target.topic, ctxt, message)
             return None
         replies: queue.SimpleQueue[Any] | None = queue.SimpleQueue() if wait_for_reply else None
-        self._bus.send(target.topic, target.server, _Incoming(ctxt, message, replies))
-        return None if replies is None else _wait(replies, target.topic, timeout)
+        incoming = _Incoming(ctxt, message, replies)
+        self._bus.send(target.topic, target.server, incoming)
+        if replies is None:
+            return None
+        try:
+            return _wait(replies, target.topic, timeout)
+        except oslo_messaging.MessagingTimeout:
+            incoming.expired = True
+            raise
 
     def send_notification(
         self, target: Any, ctxt: Any, message: Any, version: Any, retry: int | None = None

@@ -388,6 +388,8 @@ class Requested:
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
+    until: datetime.datetime | None = None
+    """When who asks gives up waiting: nothing may be claimed after it."""
 
 
 @dataclass(frozen=True)

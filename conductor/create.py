@@ -106,7 +106,7 @@ class Create:
         started = clock.utcnow()
         decision = self._cloud.scheduler.select(
             operation.ctxt,
-            _requested(operation, server),
+            _requested(operation, server, self._cloud.conf.rpc.rpc_timeout_seconds),
             tuple(wire.load(Alternate, item) for item in operation.plan.alternates),
         )
         if decision.host is None:
@@ -307,7 +307,7 @@ def _wishes(operation: Operation) -> list[Mapping[str, Any]]:
     return list(operation.params.get("networks", ()))
 
 
-def _requested(operation: Operation, server: Server) -> Requested:
+def _requested(operation: Operation, server: Server, seconds: float) -> Requested:
     return Requested(
         server_uuid=server.uuid,
         project_id=server.project_id,
@@ -323,6 +323,7 @@ def _requested(operation: Operation, server: Server) -> Requested:
         ignore_hosts=operation.plan.failed_hosts,
         force_host=operation.params.get("force_host"),
         hints=server.scheduler_hints,
+        until=clock.after(seconds),
     )
 
 

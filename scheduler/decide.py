@@ -11,7 +11,7 @@ from typing import Protocol
 from oslo_config import cfg
 
 from common import clock
-from common.errors import GenerationConflict
+from common.errors import GenerationConflict, Unavailable
 from common.messages import Alternate, Decision, Requested
 from placement.client import PlacementClient
 from placement.messages import Candidates
@@ -123,6 +123,13 @@ class Decider:
         ]
 
     def _claim(self, request: Requested, host: Host, claims: list[dict[str, str]]) -> bool:
+        """Whether the host could be claimed.
+
+        Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
+        and where that of an earlier decision, which was given up so, is in the way.
+        """
+        if request.until is not None and request.until <= clock.utcnow():
+            raise Unavailable("The decision comes too late.")
         try:
             won = self._placement.claim(
                 request.server_uuid,
@@ -131,7 +138,9 @@ class Decider:
                 request.project_id,
                 request.user_id,
             )
-        except GenerationConflict:
+        except GenerationConflict as error:
+            if self._placement.allocations_of(request.server_uuid).by_provider:
+                raise Unavailable("The claim of an earlier decision is in the way.") from error
             won = False
         claims.append({"host": host.name, "result": "claimed" if won else "taken by another"})
         return won

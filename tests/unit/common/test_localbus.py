@@ -84,3 +84,18 @@ def test_nobody_there_is_unavailable(transport: Any) -> None:
     client = rpc.Client(transport, "nobody")
     with pytest.raises(Unavailable):
         client.call(RequestContext(), "add", timeout_seconds=0.01, first=1, second=2)
+
+
+def test_a_call_that_nobody_waits_for_any_more_is_not_answered(transport: Any) -> None:
+    client = rpc.Client(transport, "late")
+    with pytest.raises(Unavailable):
+        client.call(RequestContext(), "hear", timeout_seconds=0.01, word="too late")
+    client.cast(RequestContext(), "hear", word="in time")
+    endpoint = Endpoint()
+    server = rpc.Server(transport, "late", "x", [endpoint], workers=1)
+    server.start()
+    try:
+        assert endpoint.event.wait(5)
+    finally:
+        server.stop()
+    assert endpoint.heard == ["in time"]

@@ -1,0 +1,74 @@
+"""Claims around a decision: late ones, and those that are in the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import clock, config
+from common.errors import GenerationConflict, Unavailable
+from common.messages import Decision, Heartbeat
+from placement.messages import Allocations, Candidates, Summary, Usage
+from scheduler import config as scheduler_config
+from scheduler.decide import Decider
+from scheduler.hosts import HostTable
+from tests.unit.scheduler.test_choose import a_host, a_request
+
+HOSTS = ("pve1", "pve2")
+
+
+class FakePlacement:
+    """Offers every host; refuses claims as it is told to."""
+
+    def __init__(self) -> None:
+        self.claims: list[str] = []
+        self.conflicts = 0
+        self.there: dict[str, dict[str, int]] = {}
+
+    def candidates(self, resources: Any, **_: Any) -> Candidates:
+        room = {name: Usage(9999, 0) for name in resources}
+        found = {f"uuid-{name}": Summary(f"uuid-{name}", room, frozenset()) for name in HOSTS}
+        return Candidates((), found)
+
+    def claim(self, consumer: str, provider: str, *_: Any) -> bool:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise GenerationConflict
+        self.claims.append(provider)
+        return True
+
+    def allocations_of(self, consumer: str) -> Allocations:
+        return Allocations(self.there)
+
+
+def decide(placement: FakePlacement, **asked: Any) -> Decision:
+    table = HostTable()
+    now = clock.utcnow()
+    facts = tuple(a_host(name).facts for name in HOSTS)
+    table.update(Heartbeat("w", now, HOSTS, facts), now)
+    conf = config.load([scheduler_config.register])
+    decider = Decider(conf, placement, table, {}, {})  # type: ignore[arg-type]
+    return decider.decide(a_request(**asked), ())
+
+
+def test_who_asked_in_vain_gets_no_claim() -> None:
+    placement = FakePlacement()
+    with pytest.raises(Unavailable):
+        decide(placement, until=clock.after(-1))
+    assert placement.claims == []
+    assert decide(placement, until=clock.after(30)).host in HOSTS
+
+
+def test_an_earlier_claim_in_the_way_is_no_lack_of_hosts() -> None:
+    placement = FakePlacement()
+    placement.conflicts, placement.there = 9, {"uuid-pve9": {"VCPU": 1}}
+    with pytest.raises(Unavailable):
+        decide(placement)
+
+
+def test_a_provider_that_is_written_to_by_many_is_left_for_the_next() -> None:
+    placement = FakePlacement()
+    placement.conflicts = 1
+    decision = decide(placement)
+    assert [claim["result"] for claim in decision.claims] == ["taken by another", "claimed"]

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 import tenacity
 
+from common.errors import Unavailable
+
 T = TypeVar("T")
 
 #: SQLSTATEs of "nothing was done, try again": serialization failure, deadlock
@@ -48,7 +50,9 @@ class Store:
         """Run ``work`` in one transaction.
 
         It is run again, up to five times, after a deadlock, a lost connection or a row that
-        another one wrote first, so it must do nothing but use the connection.
+        another one wrote first, so it must do nothing but use the connection. Raises Unavailable
+        when the connection is lost while it commits: what was written may be there, and is not
+        written twice.
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),
@@ -60,8 +64,17 @@ class Store:
         return done
 
     def _once(self, work: Callable[[sa.Connection], T]) -> T:
-        with self._gate, self._writer.begin() as connection:
-            return work(connection)
+        with self._gate, self._writer.connect() as connection:
+            # Rolled back, unless it is committed, when the connection is given back.
+            transaction = connection.begin()
+            done = work(connection)
+            try:
+                transaction.commit()
+            except sa.exc.DBAPIError as error:
+                if error.connection_invalidated:
+                    raise Unavailable("The database was lost at the end.") from error
+                raise
+            return done
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:

@@ -7,12 +7,14 @@ operation's lease runs out and its command comes again.
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
-from common import rpc
+from common import rpc, wire
 from common.context import internal
 from common.log import logger
 from common.messages import CONDUCTOR_TOPIC, Report
@@ -25,6 +27,9 @@ LOG = logger(__name__)
 
 BATCH = 200
 RETRY_SECONDS = 1.0
+
+_NULL, _REPLACED = r"\u0000", r"\ufffd"
+_SURROGATE = re.compile(r"\\ud[89a-f][0-9a-f]{2}")
 
 
 class Reporter:
@@ -59,7 +64,7 @@ class Reporter:
     def _loop(self) -> None:
         while batch := self._next():
             try:
-                reports = merged(batch)
+                reports = sendable(merged(batch))
                 self._client.cast(internal(), "report", reports=reports)
             except Exception:
                 LOG.exception("%d reports could not be sent; they are kept.", len(batch))
@@ -86,6 +91,23 @@ class Reporter:
             self._changed.wait_for(lambda: self._closed, timeout=RETRY_SECONDS)
             if self._closed:
                 self._queue.clear()
+
+
+def sendable(reports: list[Report]) -> list[Any]:
+    """The reports, with U+FFFD for what can't be sent or no database takes.
+
+    A hypervisor's words may hold anything, and one such report would hold up all others for ever.
+    """
+    try:
+        text = wire.dumps(reports)
+    except TypeError:
+        plain = json.dumps([asdict(report) for report in reports], default=str)
+        text = _SURROGATE.sub(lambda _: _REPLACED, plain)
+    else:
+        if _NULL not in text:
+            return list(reports)
+    found: list[Any] = wire.loads(text.replace(_NULL, _REPLACED))
+    return found
 
 
 def merged(reports: Iterable[Report]) -> list[Report]:

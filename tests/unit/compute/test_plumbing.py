@@ -7,15 +7,15 @@ import dataclasses
 import threading
 from typing import Any
 
-from common import clock
+from common import clock, wire
 from common.context import internal
 from common.errors import Unavailable
-from common.messages import ClusterFacts, Destroy, Outcome, Report, Step
+from common.messages import Category, ClusterFacts, Destroy, Failure, Outcome, Report, Step
 from compute.facts import Board, is_news
 from compute.hypervisor.port import Abandoned
 from compute.job import Job
 from compute.publisher import Publisher
-from compute.reporter import merged
+from compute.reporter import merged, sendable
 from compute.workpool import WorkPool
 from tests.unit.compute.fakes import a_build, some_facts
 
@@ -92,6 +92,21 @@ def test_reports_that_gathered_become_one() -> None:
     assert reports[0].steps[0].result == "Success"
     assert reports[0].outcome == Outcome(True)
     assert reports[2].outcome is None
+
+
+def test_whatever_a_hypervisor_says_can_be_sent() -> None:
+    failure = Failure(Category.CREATION_FAILED, "nul \0", log_tail=("lone \ud83d", "ß"))
+    odd = dataclasses.replace(a_report(1), outcome=Outcome(False, failure=failure))
+    for reports in ([odd], [a_report(0), dataclasses.replace(odd, outcome=Outcome(True))]):
+        sent = wire.loads(wire.dumps(sendable(reports)))
+        assert [wire.load(Report, one).steps for one in sent] == [one.steps for one in reports]
+    (told,) = [wire.load(Report, one).outcome for one in sendable([odd])]
+    assert told is not None
+    assert told.failure is not None
+    assert (told.failure.message, told.failure.log_tail) == ("nul \ufffd", ("lone \ufffd", "ß"))
+    assert told.failure.category is Category.CREATION_FAILED
+    nul = dataclasses.replace(a_report(0), server_uuid="a\0b")
+    assert wire.load(Report, sendable([nul])[0]).server_uuid == "a\ufffdb"
 
 
 def test_noise_is_no_news() -> None:

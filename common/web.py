@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 import orjson
+from oslo_context import context as oslo_context
 
 from common import auth, ids
 from common.context import RequestContext
@@ -51,7 +52,16 @@ class ContextMiddleware:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Build the context and make it the thread's current one, for the log lines."""
+        req.context.outer = oslo_context.get_current()
         req.context.ctxt = RequestContext(**auth.context_from_environ(req.env))
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, succeeded: bool
+    ) -> None:
+        """Give the thread its own context back: the request may have come from within it."""
+        outer = getattr(req.context, "outer", None)
+        if outer is not None:
+            outer.update_store()
 
 
 def context(req: falcon.Request) -> RequestContext:

@@ -84,6 +84,8 @@ class Runner:
 
         def work() -> None:
             if self._still_ours(operation):
+                if not fresh:
+                    LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
                 flow.resume(operation, fresh=fresh)
 
         lane = self._builds if operation.action == leases.BUILD else self._others
@@ -166,7 +168,6 @@ class Runner:
         if len(due) == room:
             lane.want()
         for operation in due:
-            LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
             self.submit(operation, fresh=False)
 
     def tidy(self) -> None:

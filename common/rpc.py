@@ -23,10 +23,22 @@ import oslo_messaging  # noqa: E402
 from oslo_messaging import opts as messaging_options  # noqa: E402
 from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
+from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
 from common import wire  # noqa: E402
 from common.context import RequestContext  # noqa: E402
-from common.errors import Unavailable  # noqa: E402
+from common.errors import (  # noqa: E402
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from common.log import logger  # noqa: E402
+
+LOG = logger(__name__)
 
 OPTIONS = [
     cfg.IntOpt(
@@ -46,6 +58,9 @@ OPTIONS = [
 
 #: modules whose exceptions are rebuilt on the caller's side
 REMOTE_ERRORS = ["common.errors"]
+
+#: the caller's own doing, and its answer: one line in the log, no traceback
+REFUSALS = (Invalid, Unauthorized, Forbidden, NotFound, Conflict, TooLarge)
 
 #: None: the DEFAULT group, with transport_url
 _MESSAGING_GROUPS = (None, "oslo_messaging_rabbit")
@@ -142,6 +157,17 @@ class Client:
         prepared.cast(ctxt, method, **args)
 
 
+class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
+    """Takes a refusal for the answer that it is, not for a fault of the service."""
+
+    def dispatch(self, incoming: Any) -> Any:
+        try:
+            return super().dispatch(incoming)
+        except REFUSALS as error:
+            LOG.info("%s is refused: %s", incoming.message.get("method"), error.message)
+            raise oslo_messaging.ExpectedException from error
+
+
 class Server:
     """Listens on a topic and answers with the public methods of its endpoints."""
 
@@ -155,12 +181,10 @@ class Server:
         workers: int | None = None,
     ) -> None:
         self._workers = workers or bus.conf.rpc.rpc_workers
-        self._server = oslo_messaging.get_rpc_server(
+        self._server = RPCServer(
             bus,
             oslo_messaging.Target(topic=topic, server=name),
-            list(endpoints),
-            serializer=_Serializer(),
-            access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+            _Dispatcher(list(endpoints), _Serializer(), oslo_messaging.DefaultRPCAccessPolicy),
         )
 
     def start(self) -> None:

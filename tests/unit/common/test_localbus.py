@@ -68,6 +68,21 @@ def test_calls_casts_and_fanout(transport: Any) -> None:
             server.stop()
 
 
+def test_a_refusal_is_one_line_in_the_log(
+    transport: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    server = rpc.Server(transport, "topic", "x", [Endpoint()], workers=1)
+    server.start()
+    try:
+        with pytest.raises(QuotaExceeded):
+            rpc.Client(transport, "topic").call(RequestContext(), "fail")
+    finally:
+        server.stop()
+    logged = [(one.levelname, one.getMessage(), one.exc_info) for one in caplog.records]
+    assert logged == [("INFO", "fail is refused: Quota exceeded for cores", None)]
+
+
 def test_errors_cross_with_their_details(transport: Any) -> None:
     server = rpc.Server(transport, "topic", "x", [Endpoint()], workers=1)
     server.start()

@@ -141,7 +141,9 @@ def _host(connection: sa.Connection, facts: HostFacts) -> None:
 
 def _images(connection: sa.Connection, cluster: ClusterFacts) -> None:
     """The cluster's images are these: new ones appear, those that nobody has any more go."""
-    known = {row.id: row for row in connection.execute(sa.select(images))}
+    # An image of several clusters is one row, which their heartbeats take turns to change.
+    query = sa.select(images).order_by(images.c.id).with_for_update()
+    known = {row.id: row for row in connection.execute(query)}
     told = {image.id: image for image in cluster.images}
     for image in told.values():
         row = known.get(image.id)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from compute.hypervisor.proxmox.settings import Token
 
 ROLE = "Micronova"
+#: what is granted on everything: a role of its own, for on a token's root path the other one would
+#: reach every VM and storage
+AUDIT_ROLE = "MicronovaAudit"
 
 _VM = (
     "VM.Allocate",
@@ -26,7 +29,7 @@ _DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
 _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
 _ZONE = ("SDN.Use",)
-_NODE = ("Sys.Audit",)
+_AUDIT = ("Sys.Audit",)
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ def needs(
     """All that a cluster with these storages asks for."""
     found = [
         Need("/vms", _VM, "create, configure, run and destroy VMs"),
-        Need("/nodes", _NODE, "see nodes and tasks"),
+        # /cluster/status asks for it on the root itself, each node's status on its own path.
+        Need("/", _AUDIT, "see the cluster's members and quorum"),
+        Need("/nodes", _AUDIT, "see nodes and tasks"),
         Need("/sdn/zones/localnetwork", _ZONE, "attach interfaces to bridges"),
     ]
     found += [Need(f"/storage/{name}", _DISKS, "root disks") for name in vm_storages]
@@ -84,27 +89,33 @@ def sentence(missing: Iterable[Need]) -> str:
 def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
     """The commands that grant it, to run as root on a node of the cluster."""
     listed = list(missing)
-    names = sorted({name for need in listed for name in need.privileges})
-    paths = dict.fromkeys(need.path for need in listed)
-    lines = [f"pveum role add {ROLE} --privs '{','.join(names)}'"] if names else []
-    # The rights of a token are those that both it and its user have.
-    for path in paths:
-        lines.append(f"pveum acl modify {path} --users '{token.user}' --roles {ROLE}")
-        lines.append(f"pveum acl modify {path} --tokens '{token.id}' --roles {ROLE}")
+    lines = []
+    for role in (ROLE, AUDIT_ROLE):
+        ours = [need for need in listed if _role(need) == role]
+        names = ",".join(sorted({name for need in ours for name in need.privileges}))
+        if names:
+            # It may be there already, with fewer.
+            lines.append(
+                f"{{ pveum role add {role} --privs '{names}'"
+                f" || pveum role modify {role} --append 1 --privs '{names}'; }}"
+            )
+        # The rights of a token are those that both it and its user have.
+        for path in dict.fromkeys(need.path for need in ours):
+            lines.append(f"pveum acl modify {path} --users '{token.user}' --roles {role}")
+            lines.append(f"pveum acl modify {path} --tokens '{token.id}' --roles {role}")
     return lines
+
+
+def _role(need: Need) -> str:
+    return AUDIT_ROLE if need.privileges == _AUDIT else ROLE
 
 
 def all_lines(token: Token) -> list[str]:
-    """The commands that make user, token, role and rights from nothing."""
-    everything = needs(["*"], ["*"], ["*"])
-    names = sorted({name for need in everything for name in need.privileges})
-    paths = ("/vms", "/nodes", "/storage", "/sdn/zones/localnetwork")
-    lines = [
+    """The commands that make user, token, roles and rights from nothing."""
+    storages = tuple(sorted({*_DISKS, *_FILES, *_IMPORT}))
+    everything = [*needs((), (), ()), Need("/storage", storages, "disks, config drives, images")]
+    return [
         f"pveum user add {token.user}",
         f"pveum user token add {token.user} {token.name} --privsep 1",
-        f"pveum role add {ROLE} --privs '{','.join(names)}'",
+        *grant_lines(everything, token),
     ]
-    for path in paths:
-        lines.append(f"pveum acl modify {path} --users '{token.user}' --roles {ROLE}")
-        lines.append(f"pveum acl modify {path} --tokens '{token.id}' --roles {ROLE}")
-    return lines

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
 
 from common.errors import ConfigurationError
 from compute import preflight
+from compute.hypervisor.proxmox import privileges
+from compute.hypervisor.proxmox.settings import Token
 from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 
@@ -56,6 +61,49 @@ def test_a_wrong_token(simulator: RunningSimulator, tmp_path: Path) -> None:
     assert "The token is refused" in message
     assert "pveum user token add micronova@pve agent" in message
     assert "00000000-0000" not in message
+
+
+def test_what_is_to_be_granted_suffices(simulator: RunningSimulator, tmp_path: Path) -> None:
+    root = Root(simulator)
+    root.ask("POST", "access/users", userid="few@pve")
+    made = root.ask("POST", "access/users/few@pve/token/agent", privsep=1)
+    token = tmp_path / "token"
+    token.write_text(f"few@pve!agent={made['value']}")
+    token.chmod(0o600)
+    text = proxmox_text(simulator, token_file=str(token))
+    message = failure(tmp_path, text)
+    assert "few@pve!agent lacks privileges" in message
+    for line in privileges.all_lines(Token("few@pve", "agent", "")):
+        root.run(line)
+    [found] = preflight.check(configuration(tmp_path, text))
+    assert found.nodes == ("pve1", "pve2")
+
+
+class Root:
+    """Runs the commands that make roles and rights, as root would on a node."""
+
+    def __init__(self, simulator: RunningSimulator) -> None:
+        self._url = f"{simulator.url}/api2/json"
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = str(simulator.ca_file)
+        password = (simulator.state_dir / "root-password").read_text().strip()
+        ticket = self.ask("POST", "access/ticket", username="root@pam", password=password)
+        self._session.cookies["PVEAuthCookie"] = ticket["ticket"]
+        self._session.headers["CSRFPreventionToken"] = ticket["CSRFPreventionToken"]
+
+    def ask(self, method: str, door: str, /, **params: Any) -> Any:
+        answer = self._session.request(method, f"{self._url}/{door}", data=params, timeout=10)
+        assert answer.ok, answer.text
+        return answer.json()["data"]
+
+    def run(self, line: str) -> None:
+        match shlex.split(line.partition(" || ")[0].removeprefix("{ ")):
+            case ["pveum", "role", "add", role, "--privs", names]:
+                self.ask("POST", "access/roles", roleid=role, privs=names)
+            case ["pveum", "acl", "modify", path, kind, who, "--roles", role]:
+                given = {kind.removeprefix("--"): who}
+                self.ask("PUT", "access/acl", path=path, roles=role, **given)
 
 
 def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Path) -> None:

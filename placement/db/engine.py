@@ -52,6 +52,9 @@ class Database:
         self.is_postgresql = self.reader.dialect.name == "postgresql"
         if self.is_sqlite:
             shape["pool_size"] = 1
+        if self.reader.dialect.name == "mysql":
+            # What is read under a lock is what is there now, not what the transaction first saw.
+            shape["isolation_level"] = "READ COMMITTED"
         self.writer = sa.create_engine(url, **shape)
         self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if self.is_sqlite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import os_resource_classes
@@ -18,6 +19,9 @@ from placement.db.engine import Database
 
 #: the key of the lock that upgrades of one PostgreSQL server take turns by
 _LOCK = 0x706C6163
+_LOCK_SECONDS = 60
+#: alembic keeps what it works on in a module
+_turn = threading.Lock()
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -28,7 +32,8 @@ def upgrade(url: str, revision: str = "head") -> None:
     """
     database = Database(url, connections=1)
     try:
-        database.write(lambda connection: _migrate(connection, revision))
+        with _turn:
+            database.write(lambda connection: _migrate(connection, revision))
     finally:
         database.close()
 
@@ -53,9 +58,11 @@ def check(url: str) -> str | None:
 
 
 def _migrate(connection: Connection, revision: str) -> None:
+    # Two processes that start together must not both create the tables.
     if connection.dialect.name == "postgresql":
-        # Two processes that start together must not both create the tables.
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    elif connection.dialect.name == "mysql":
+        connection.execute(sa.select(sa.func.get_lock(str(_LOCK), _LOCK_SECONDS)))
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)

@@ -83,6 +83,8 @@ def write(connection: Connection, claims: Sequence[Claim]) -> None:
 def release(connection: Connection, consumer_uuid: str) -> None:
     """Remove a consumer in the transaction of `connection`; see Ledger.release."""
     known = _lock_consumers(connection, [consumer_uuid])
+    if known and connection.dialect.name == "mysql":
+        _lock_providers_first(connection, [], [consumer_uuid])
     held = (
         _held(connection.execute(sql.LOCK_HELD, {"consumers": [consumer_uuid]})) if known else {}
     )
@@ -145,6 +147,8 @@ def _lock_stocks(
     connection: Connection, claims: Iterable[Claim], known: Sequence[str]
 ) -> dict[Line, Held]:
     uuids = list({uuid for claim in claims for uuid in claim.allocations})
+    if connection.dialect.name == "mysql":
+        _lock_providers_first(connection, uuids, known)
     if known:
         rows = connection.execute(sql.LOCK_BOTH, {"providers": uuids, "consumers": list(known)})
     elif uuids:
@@ -152,6 +156,17 @@ def _lock_stocks(
     else:
         return {}
     return _held(rows)
+
+
+def _lock_providers_first(
+    connection: Connection, uuids: Sequence[str], consumers: Sequence[str]
+) -> None:
+    """Lock the providers by ID: MariaDB locks the rows of a join in whatever order it reads."""
+    ids = set(connection.scalars(sql.PROVIDER_IDS, {"providers": uuids}))
+    if consumers:
+        ids |= set(connection.scalars(sql.HELD_IDS, {"consumers": list(consumers)}))
+    for provider_id in sorted(ids):
+        connection.execute(sql.LOCK_PROVIDER, {"provider": provider_id})
 
 
 def _held(rows: Iterable[Any]) -> dict[Line, Held]:

@@ -64,6 +64,11 @@ LOCK_BOTH = _locking(
     ),
 )
 LOCK_HELD = _locking(_A.used, _STOCKS.join(schema.allocations, _OF_CONSUMERS), sa.true())
+PROVIDER_IDS = sa.select(_P.id).where(_P.uuid.in_(_UUIDS))
+HELD_IDS = sa.select(_A.provider_id).where(_A.consumer_uuid.in_(_CONSUMERS))
+LOCK_PROVIDER = (
+    sa.select(_P.id).where(_P.id == sa.bindparam("provider", type_=sa.Integer)).with_for_update()
+)
 DELETE_CONSUMERS = sa.delete(schema.consumers).where(_N.uuid.in_(_CONSUMERS))
 DELETE_ALLOCATIONS = sa.delete(schema.allocations).where(_A.consumer_uuid.in_(_CONSUMERS))
 UPDATE_CONSUMER = (

@@ -22,6 +22,9 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from db.schema import operations
 
+#: after its deadline an agent may still remove what it made, for not quite so long
+AGENT_ENDS_SECONDS = 300.0
+
 
 class Kind(enum.Enum):
     """What is worked on apart from each other."""
@@ -162,7 +165,10 @@ def pause(connection: sa.Connection, operation_id: int, owner: str, seconds: flo
 
 
 def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: float) -> None:
-    """Agents still work on these: one statement. A lease that a conductor holds is left alone."""
+    """Agents still work on these: one statement. A lease that a conductor holds is left alone.
+
+    An agent ends its work soon after the deadline. One that does not hangs: its lease runs out.
+    """
     ids = sorted({item.operation_id for item in working})
     if not ids:
         return
@@ -172,6 +178,7 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
             operations.c.id.in_(ids),
             operations.c.state.in_(OPEN_STATES),
             operations.c.lease_owner.like("compute:%"),
+            operations.c.deadline > clock.after(-AGENT_ENDS_SECONDS),
         )
         .values(lease_expires_at=clock.after(lease_seconds))
     )

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import ServerNotFound, StaleTransition
-from common.messages import Category, Failure, Outcome
+from common.messages import Category, Failure, Heartbeat, Outcome, Working
 from common.states import OperationState
 from conductor import leases
 from conductor.accept import scope
@@ -239,6 +239,23 @@ def test_what_waited_longest_is_taken_first(world: World) -> None:
         return [item.id for item in taken]
 
     assert sorted(world.conductor.store.run(work)) == [second, third]
+
+
+@pytest.mark.parametrize(("ago", "renewed"), [(-60, True), (100, True), (400, False)])
+def test_an_agent_that_hangs_keeps_no_lease(world: World, ago: float, renewed: bool) -> None:
+    world.create()
+    build = world.compute.wait_for(1)
+    soon, late = clock.after(1), clock.after(-ago)
+    world.conductor.store.run(
+        lambda c: c.execute(
+            schema.operations.update().values(deadline=late, lease_expires_at=soon)
+        )
+    )
+    working = (Working(build.operation_id, 1, build.placed.host),)
+    world.conductor.reports.heartbeat(
+        Heartbeat("w1", clock.utcnow(), ("pve1", "pve2"), working=working)
+    )
+    assert (operation(world).lease_expires_at > clock.after(30)) == renewed
 
 
 # --- what must not stay

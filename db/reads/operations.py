@@ -157,9 +157,12 @@ def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operat
 
 
 def events_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Event]:
-    """The steps of operations, in order of time."""
+    """The steps of operations, in order of time.
+
+    Conductor and agent number their steps each from 0: the number only parts equal times.
+    """
     table = schema.operation_events
-    return _of(connection, table, Event, operation_ids, ("attempt", "sequence", "started_at"))
+    return _of(connection, table, Event, operation_ids, ("attempt", "started_at", "sequence"))
 
 
 def faults_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[OperationFault]:

@@ -168,6 +168,25 @@ def test_events(api: ComputeApi) -> None:
     assert api.get(f"{ACTIONS}/req-nope").status_code == 404
 
 
+def test_events_newest_first_whoever_numbered_them(make: MakeApi) -> None:
+    second = datetime.timedelta(seconds=1)
+    api = make(
+        a_full_server(1),
+        an_operation(1, CREATE),
+        an_event("conductor_schedule", 0, started_at=NOW),
+        an_event("conductor_allocate_network", 2, started_at=NOW + second),
+        an_event("compute_check_host", 1, started_at=NOW + 2 * second),
+        an_event("compute_ensure_image", 2, started_at=NOW + 3 * second),
+    )
+    found = api.get(f"{ACTIONS}/{CREATE}", version="2.51").json["instanceAction"]["events"]
+    assert [event["event"] for event in found] == [
+        "compute_ensure_image",
+        "compute_check_host",
+        "conductor_allocate_network",
+        "conductor_schedule",
+    ]
+
+
 def test_actions_of_the_deleted(make: MakeApi) -> None:
     api = make(a_full_server(1, deleted_at=NOW, vm_state="deleted"), *ROWS[1:])
     assert api.get(ACTIONS, version="2.20").status_code == 404

@@ -53,7 +53,10 @@ def test_statements_of_a_claim_are_few(services: Services, api: Any, count: Coun
     one, two = a_provider(api, **three), a_provider(api, **three)
     wanted = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
     consumer, ledger = a_uuid(), services.ledger
-    assert len(count(lambda: ledger.write([a_claim(consumer, **{one: wanted})]))) <= 7
+    if services.database.reader.dialect.name == "mysql":
+        pytest.skip("MariaDB locks the providers one by one")
+    most = 1 if services.database.is_postgresql else 7
+    assert len(count(lambda: ledger.write([a_claim(consumer, **{one: wanted})]))) <= most
     moved = [a_claim(consumer, 1, **{one: wanted, two: wanted})]
     assert len(count(lambda: ledger.write(moved))) <= 8
     assert len(count(lambda: ledger.release(consumer))) <= 5

@@ -13,8 +13,13 @@ from oslo_context import context as oslo_context
 from common import auth, ids
 from common.context import RequestContext
 from common.errors import Invalid, TooLarge
+from common.log import logger
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+LOG = logger(__name__)
+
+_ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 
 #: Nova's default (oslo.middleware ``max_request_body_size``), bytes
 MAX_BODY = 114_688
@@ -55,10 +60,25 @@ class ContextMiddleware:
         req.context.outer = oslo_context.get_current()
         req.context.ctxt = RequestContext(**auth.context_from_environ(req.env))
 
+    def process_resource(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, Any],
+    ) -> None:
+        """Have the log lines name the server that the path names."""
+        req.context.ctxt.server_uuid = params.get("server_id")
+
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, succeeded: bool
     ) -> None:
-        """Give the thread its own context back: the request may have come from within it."""
+        """Log what was asked to change, and give the thread its own context back.
+
+        The request may have come from within the thread, which has a context already.
+        """
+        if req.method not in _ONLY_LOOK:
+            LOG.info("%s %s: %s", req.method, req.path, str(resp.status)[:3])
         outer = getattr(req.context, "outer", None)
         if outer is not None:
             outer.update_store()
@@ -70,6 +90,11 @@ def context(req: falcon.Request) -> RequestContext:
     return found
 
 
+def in_chunks(req: falcon.Request) -> bool:
+    """Whether the request has a body whose length it doesn't tell."""
+    return "HTTP_TRANSFER_ENCODING" in req.env and bool(req.env.get("wsgi.input_terminated"))
+
+
 def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
     """The request's JSON value.
 
@@ -78,7 +103,9 @@ def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
     length = req.content_length
     if length is not None and length > limit:
         raise TooLarge("Request is too large.")
-    raw = req.bounded_stream.read(limit + 1)
+    # A body in chunks has no length, but its end is known to the server.
+    stream = req.env["wsgi.input"] if in_chunks(req) else req.bounded_stream
+    raw = stream.read(limit + 1)
     if len(raw) > limit:
         raise TooLarge("Request is too large.")
     try:

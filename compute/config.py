@@ -120,7 +120,12 @@ NULL_OPTIONS = [
     cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of each."),
     cfg.IntOpt("memory_mib", default=262144, min=1, help="MiB of memory of each."),
     cfg.IntOpt("disk_gib", default=4096, min=1, help="GiB of disk of each."),
-    cfg.IntOpt("images", default=1, min=0, help="Images that are made up."),
+    cfg.ListOpt(
+        "images",
+        default=["debian-12", "ubuntu-24.04", "cirros"],
+        help="Names of the images that are made up.",
+    ),
+    cfg.ListOpt("bridges", default=["vmbr0", "vmbr1"], help="Bridges that every host has."),
     cfg.StrOpt("prefix", default="null", help="Beginning of the hosts' names."),
 ]
 

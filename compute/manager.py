@@ -130,6 +130,7 @@ class Manager:
             outcome = self._carry_out(job, command)
             # While the job is still in its line, where it is found when it comes again.
             self._keep(job.command, outcome)
+            _tell(command, outcome)
             return outcome
         except Abandoned:
             LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
@@ -155,6 +156,18 @@ def _remember(memory: collections.OrderedDict[K, V], key: K, value: V) -> None:
     memory.move_to_end(key)
     if len(memory) > REMEMBERED:
         memory.popitem(last=False)
+
+
+def _tell(command: Command, outcome: Outcome) -> None:
+    """One line about the end of a command."""
+    name, where = type(command).__name__, command.placed
+    if outcome.failure is None:
+        LOG.info("%s of VM %d on %s is done.", name, where.vmid, where.node)
+    else:
+        LOG.error(
+            "%s of VM %d on %s failed (%s): %s",
+            *(name, where.vmid, where.node, outcome.failure.category, outcome.failure.message),
+        )
 
 
 def _refusal(job: Job, category: Category, message: str) -> Outcome:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, wire
 from common.errors import MicronovaError
+from common.log import logger
 from common.messages import (
     Alternate,
     Build,
@@ -37,6 +38,8 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
+
+LOG = logger(__name__)
 
 
 class Create:
@@ -249,6 +252,7 @@ class Create:
                 operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
             )
             return
+        LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.vmid)
         self._cloud.compute.build(operation.ctxt, worker, _command(operation, server))
 
     def _activate(self, operation: Operation, server: Server, outcome: Outcome) -> None:
@@ -266,6 +270,7 @@ class Create:
 
         if server.task_state == TaskState.SPAWNING:
             self._cloud.store.run(work)
+            LOG.info("Server is active on %s.", server.host)
 
     # --- one step on
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Unavailable
+from common.log import logger
 from common.messages import Category, Destroy, Failure, Outcome, Placed
 from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle
@@ -19,6 +20,8 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
+
+LOG = logger(__name__)
 
 
 class Delete:
@@ -111,6 +114,7 @@ class Delete:
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
+        LOG.info("Server is deleted: seen gone, everything given back.")
 
     def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Try again later; once it takes too long, say so."""
@@ -135,6 +139,9 @@ class Delete:
             leases.postpone(connection, following.id, backoff(operation.attempt))
 
         self._cloud.store.run(work)
+        LOG.warning(
+            "Delete failed (%s), and is tried again: %s", failure.category, failure.message
+        )
 
 
 def _late(operation: Operation) -> bool:

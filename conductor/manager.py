@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from common import wire
 from common.context import RequestContext
 from common.errors import Invalid, QuotaExceeded
+from common.log import logger
 from common.messages import Heartbeat, Report
 from conductor.accept import Accept, scope
 from conductor.cloud import Cloud
@@ -17,6 +18,8 @@ from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyP
 from conductor.reports import Reports
 from conductor.runner import Runner
 from conductor.store import catalog, quotas, registry, servers
+
+LOG = logger(__name__)
 
 #: the trait by which placement and schedulers know that a host is disabled
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
@@ -38,6 +41,8 @@ class ServerDoors:
         """See ``ConductorClient.create_servers``."""
         created, operations = self._accept.create(ctxt, wire.load(CreateServers, request))
         for operation in operations:
+            ctxt.server_uuid = operation.server_uuid
+            LOG.info("Server accepted, as operation %d.", operation.id)
             self._runner.submit(operation)
         return created
 
@@ -45,9 +50,11 @@ class ServerDoors:
         self, ctxt: RequestContext, server_uuid: str, action: str, params: dict[str, Any]
     ) -> int:
         """See ``ConductorClient.act``."""
+        ctxt.server_uuid = server_uuid
         operation = self._accept.act(ctxt, server_uuid, action, params)
         if operation is None:
             return 0
+        LOG.info("Operation %d, %s, begins.", operation.id, action)
         self._runner.submit(operation)
         return operation.id
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.failures import RULES, Verdict
+from common.log import logger
 from common.messages import Category, Failure, Outcome, Placed, Power, PowerAction
 from common.states import ACTIONS, OperationState, VmState
 from conductor import leases, lifecycle
@@ -17,6 +18,8 @@ from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
+
+LOG = logger(__name__)
 
 COMMANDS: Mapping[str, PowerAction] = {
     "stop": PowerAction.STOP,
@@ -112,6 +115,7 @@ class PowerFlow:
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
+        LOG.info("Operation %d, %s, is done.", operation.id, operation.action)
 
     def _later(self, operation: Operation, failure: Failure) -> None:
         def work(connection: sa.Connection) -> None:
@@ -136,3 +140,4 @@ class PowerFlow:
             ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
 
         self._cloud.store.run(work)
+        LOG.warning("%s failed (%s): %s", operation.action, failure.category, failure.message)

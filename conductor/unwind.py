@@ -173,6 +173,7 @@ class Unwinding:
             unwind_later(connection, operation, failure.message)
 
         self._cloud.store.run(work)
+        LOG.error("Server is in ERROR (%s): %s", failure.category, failure.message)
         if nothing_made:
             self._settle(dataclasses.replace(operation, message=failure.message))
 

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from common import clock
 from common.errors import GenerationConflict, Unavailable
+from common.log import logger
 from common.messages import Alternate, Decision, Requested
 from placement.client import PlacementClient
 from placement.messages import Candidates
@@ -19,6 +20,8 @@ from scheduler import explain
 from scheduler.choose import Choice, Filter, Weigher, choose
 from scheduler.filters.resources import wanted
 from scheduler.hosts import Host, HostTable
+
+LOG = logger(__name__)
 
 
 class Clock(Protocol):
@@ -56,6 +59,10 @@ class Decider:
         if decision.host is None and claims and claims[-1]["result"] != "claimed":
             # Every choice was taken by somebody else meanwhile: look again, once.
             decision = self._claim_best(request, claims)
+        if decision.host is None:
+            LOG.warning("%s", decision.reason)
+        else:
+            LOG.info("Host %s of %d is claimed.", decision.host, decision.considered)
         return dataclasses.replace(
             decision, claims=tuple(claims), seconds=round(self._timer() - begun, 6)
         )

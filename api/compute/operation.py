@@ -199,7 +199,7 @@ def _guarded(
 
 def _body(req: falcon.Request) -> Any:
     """The JSON value, None where there is no body. Raises Invalid, TooLarge."""
-    if not req.content_length:
+    if not req.content_length and not web.in_chunks(req):
         return None
     value = web.json_body(req)
     if _holds_null(value):

@@ -150,6 +150,7 @@ class Up(Command):
         from cli.embedded.supervisor import SIGNALS, Interrupted, Supervisor, interrupt
 
         progress = for_terminal()
+        is_up = False
         for number in SIGNALS:
             signal.signal(number, interrupt)
         try:
@@ -157,24 +158,24 @@ class Up(Command):
                 supervisor.start()
                 if parsed_args.demo:
                     return _demo(supervisor, settings)
+                is_up = True
                 self._announce(supervisor, settings)
                 supervisor.watch()
         except Interrupted as end:
             progress.abort()
             # A cloud that was asked to stop did what it should; a start cut short did not.
-            return 0 if end.was_up else 128 + end.number
+            return 0 if is_up else 128 + end.number
         finally:
             progress.abort()
         return 0
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
-        small = settings.driver == "null"
         text = _READY.format(
             base_url=supervisor.base_url,
             auth_url=supervisor.auth_url,
             state_dir=settings.state_dir,
-            flavor="m1.tiny" if small else "m1.small",
-            image="null-0" if small else "debian-12",
+            flavor="m1.small",
+            image="debian-12",
         )
         self.app.stdout.write(text)
         self.app.stdout.flush()

@@ -42,10 +42,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Interrupted(BaseException):
     """A signal asked for the end."""
 
-    def __init__(self, number: int, *, was_up: bool = False) -> None:
+    def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
-        self.was_up = was_up
 
 
 class Supervisor:
@@ -109,7 +108,7 @@ class Supervisor:
                 raise ChildFailed(f"Keystone ended; see {self._keystone.log_path}.")
             number = signal.sigwaitinfo((*SIGNALS, signal.SIGCHLD)).si_signo
             if number in SIGNALS:
-                raise Interrupted(number, was_up=True)
+                raise Interrupted(number)
 
     # --- parts
 

@@ -45,7 +45,7 @@ class NullHypervisor:
         self._conf = conf
         self.vms: dict[int, _Vm] = {}
         self.lock = threading.Lock()
-        self._images = tuple(self._image(number) for number in range(conf.null.images))
+        self._images = tuple(_image(name) for name in conf.null.images)
         self._hosts = tuple(self._host(number) for number in range(conf.null.hosts))
 
     @property
@@ -79,18 +79,6 @@ class NullHypervisor:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _image(self, number: int) -> ImageFacts:
-        name = f"null-{number}"
-        return ImageFacts(
-            ids.named("image", name),
-            name,
-            f"{STORAGE}:import/{name}.qcow2",
-            1 << 20,
-            "qcow2",
-            STORAGE,
-            virtual_size_bytes=1 << 30,
-        )
-
     def _host(self, number: int) -> HostFacts:
         size, compute = self._conf.null, self._conf.compute
         name = f"{size.prefix}{number + 1:04d}"
@@ -119,11 +107,23 @@ class NullHypervisor:
                     STORAGE, "memory", False, True, size.disk_gib, size.disk_gib, ("images",)
                 ),
             ),
-            bridges=("vmbr0",),
+            bridges=tuple(size.bridges),
             images=images,
             cached_images=images,
             capabilities={"linked_clone": True, "import_from": True, "upload": True},
         )
+
+
+def _image(name: str) -> ImageFacts:
+    return ImageFacts(
+        ids.named("image", name),
+        name,
+        f"{STORAGE}:import/{name}.qcow2",
+        1 << 20,
+        "qcow2",
+        STORAGE,
+        virtual_size_bytes=1 << 30,
+    )
 
 
 class NullMachine:

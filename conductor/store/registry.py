@@ -149,7 +149,10 @@ def _images(connection: sa.Connection, cluster: ClusterFacts) -> None:
         row = known.get(image.id)
         if row is None:
             connection.execute(images.insert().values(**_image_row(image, cluster.cluster)))
-        elif row.locations.get(cluster.cluster) != image.volid:
+            continue
+        if image.virtual_size_bytes and row.virtual_size_bytes != image.virtual_size_bytes:
+            _resize(connection, image)
+        if row.locations.get(cluster.cluster) != image.volid:
             _relocate(connection, image.id, {**row.locations, cluster.cluster: image.volid})
     for image_id, row in known.items():
         if cluster.cluster in row.locations and image_id not in told:
@@ -169,11 +172,30 @@ def _image_row(image: ImageFacts, cluster: str) -> dict[str, Any]:
         "size_bytes": image.size_bytes,
         "virtual_size_bytes": image.virtual_size_bytes,
         "disk_format": image.disk_format,
+        "min_disk_gib": _gib(image),
         "properties": {},
         "locations": {cluster: image.volid},
         "created_at": image.created_at or now,
         "updated_at": now,
     }
+
+
+def _gib(image: ImageFacts) -> int:
+    """What the image's disk needs at least: a smaller flavor is refused."""
+    return -(-(image.virtual_size_bytes or 0) // 2**30)
+
+
+def _resize(connection: sa.Connection, image: ImageFacts) -> None:
+    connection.execute(
+        images.update()
+        .where(images.c.id == image.id)
+        .values(
+            size_bytes=image.size_bytes,
+            virtual_size_bytes=image.virtual_size_bytes,
+            min_disk_gib=_gib(image),
+            updated_at=clock.utcnow(),
+        )
+    )
 
 
 def _relocate(connection: sa.Connection, image_id: str, locations: dict[str, str]) -> None:

@@ -33,11 +33,8 @@ def site(
     if driver == "proxmox":
         options["speed"] = 50
     with embedded_cloud(tmp_path_factory.mktemp(driver), **options) as cloud:
-        if driver == "null":
-            yield Site(cloud, "null-0", frozenset({"null-0"}), "m1.tiny", 3, False)
-        else:
-            images = frozenset({"debian-12", "ubuntu-24.04", "cirros"})
-            yield Site(cloud, "debian-12", images, "m1.small", 3, True)
+        images = frozenset({"debian-12", "ubuntu-24.04", "cirros"})
+        yield Site(cloud, "debian-12", images, "m1.small", 3, driver == "proxmox")
 
 
 _names = itertools.count(1)

@@ -36,6 +36,7 @@ class Surveyor:
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
+        self._disk_sizes: dict[tuple[object, ...], int] = {}
         self._cluster_due = 0.0
         self._missing: tuple[str, ...] = ()
         self._version = ""
@@ -112,7 +113,20 @@ class Surveyor:
 
     def _content(self, node: str, storage: str) -> tuple[ImageFacts, ...]:
         path = f"nodes/{node}/storage/{storage}/content"
-        return images.facts(storage, self._client.get(path, content="import"))
+        found = images.facts(storage, self._client.get(path, content="import"))
+        return tuple(self._with_disk_size(path, image) for image in found)
+
+    def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
+        """A listing tells the file's size only; the disk's is asked once for each file."""
+        file = (image.volid, image.size_bytes, image.created_at)
+        if file not in self._disk_sizes:
+            try:
+                told = self._client.get(f"{path}/{image.volid}")
+            except HypervisorError as error:
+                LOG.warning("The disk size of %s can't be read: %s", image.volid, error.message)
+                return image
+            self._disk_sizes[file] = int(told.get("size") or 0)
+        return replace(image, virtual_size_bytes=self._disk_sizes[file] or None)
 
     def _with_slow_facts(self, node: Node) -> Node:
         detail = self._details.get(node.name, (0.0, NodeDetail()))[1]

@@ -40,7 +40,7 @@ def test_l3_a_failing_disk_leaves_orphans(lab: Lab) -> None:
 
 
 def test_l4_a_killed_worker_leaves_lock_and_volumes(lab: Lab) -> None:
-    lab.simulator.fault(action="task-kill", path=r"/qemu$", method="POST", seconds=2)
+    lab.simulator.fault(action="task-kill", path=r"/qemu$", method="POST", seconds=1)
     assert lab.create(**BIG) == "unexpected status"
     assert lab.lock_of(100) == "create"
     assert lab.volumes(100) == ["shared:100/vm-100-disk-0.qcow2"]
@@ -102,7 +102,7 @@ def test_faults_strike_the_nth_call_and_so_many_times(lab: Lab) -> None:
 
 def test_a_task_fails_as_ordered_and_cleans_up(lab: Lab) -> None:
     lab.simulator.fault(
-        action="task-fail", path=r"/qemu$", method="POST", seconds=2, text="disk on fire"
+        action="task-fail", path=r"/qemu$", method="POST", seconds=1, text="disk on fire"
     )
     assert "disk on fire" in lab.create(**BIG)
     assert lab.lock_of(100) is None

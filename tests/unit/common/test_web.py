@@ -1,24 +1,29 @@
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import falcon
-import falcon.testing
-from oslo_context import context as oslo_context
+import pytest
+from falcon import testing
 
-from common.context import RequestContext
-from common.web import ContextMiddleware
-
-
-class Inner:
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        now = oslo_context.get_current()
-        resp.media = [now.project_id, getattr(now, "server_uuid", None)]
+from common import web
+from common.errors import Invalid, TooLarge
 
 
-def test_a_request_made_within_a_thread_leaves_its_context_as_it_was() -> None:
-    app = falcon.App(middleware=[ContextMiddleware()])
-    app.add_route("/inner", Inner())
-    outer = RequestContext(project_id="demo", server_uuid="s1")
-    headers = {"X-Identity-Status": "Confirmed", "X-Project-Id": "service"}
-    answer = falcon.testing.TestClient(app).simulate_get("/inner", headers=headers)
-    assert answer.json == ["service", None]
-    assert oslo_context.get_current() is outer
+def a_request(body: bytes, *, chunked: bool) -> falcon.Request:
+    environ: dict[str, Any] = testing.create_environ(method="POST", body=body)
+    if chunked:
+        del environ["CONTENT_LENGTH"]
+        environ |= {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+        environ["wsgi.input"] = io.BytesIO(body)
+    return falcon.Request(environ)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_is_read_however_it_comes(chunked: bool) -> None:
+    assert web.json_body(a_request(b'{"a": 1}', chunked=chunked)) == {"a": 1}
+    with pytest.raises(TooLarge):
+        web.json_body(a_request(b'"' + b"x" * 99 + b'"', chunked=chunked), limit=100)
+    with pytest.raises(Invalid, match="Malformed request body"):
+        web.json_body(a_request(b"{", chunked=chunked))

@@ -125,7 +125,7 @@ NULL_OPTIONS = [
         default=["debian-12", "ubuntu-24.04", "cirros"],
         help="Names of the images that are made up.",
     ),
-    cfg.ListOpt("bridges", default=["vmbr0", "vmbr1"], help="Bridges that every host has."),
+    cfg.ListOpt("bridges", default=["vmbr0"], help="Bridges that every host has."),
     cfg.StrOpt("prefix", default="null", help="Beginning of the hosts' names."),
 ]
 

@@ -198,7 +198,8 @@ def test_a_token_without_privileges(tmp_path: Path, real: RealCluster) -> None:
     with cluster.turn():
         cluster.access.grants.clear()
     line = refused(tmp_path / "state", **real.options())
-    assert "Run as root on one of its nodes: pveum" in line
+    assert "Run as root on one of its nodes: " in line
+    assert "pveum acl modify" in line
 
 
 def test_a_token_that_is_wrong(tmp_path: Path, real: RealCluster) -> None:

@@ -259,6 +259,8 @@ def rabbitmq() -> Iterator[str]:
             "HOME": str(home),
             "ERL_EPMD_PORT": str(names),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
+            # The start script then becomes the server, which so ends with us, however we end.
+            "RUNNING_UNDER_SYSTEMD": "true",
             "RABBITMQ_NODENAME": f"micronova-{os.getpid()}-{port}@localhost",
             "RABBITMQ_DIST_PORT": str(distribution),
             "RABBITMQ_CONFIG_FILE": str(config),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
 from collections.abc import Sequence
 
 from cli.embedded.tell import tell
@@ -13,6 +12,8 @@ from cli.services import configuration, wiring
 from common import log
 
 LOG = log.logger(__name__)
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(name: str, files: Sequence[str]) -> None:
@@ -22,16 +23,16 @@ def run(name: str, files: Sequence[str]) -> None:
     """
     conf = configuration.load(files)
     log.setup(conf, name)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Blocked in every thread that is started from here on: only the wait below takes them. A
+    # handler would not run while its signal went to another thread and this one waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     service = wiring.SERVICES[name](wiring.Wiring(conf))
     service.start()
     LOG.info("%s runs.", name)
     notify_systemd("READY=1")
     tell(ready=True)
     try:
-        stop.wait()
+        signal.sigwait(_SIGNALS)
     finally:
         LOG.info("%s stops.", name)
         notify_systemd("STOPPING=1")

@@ -9,7 +9,7 @@ up: $(VENV)/installed
 	exec $(VENV)/bin/micronova up $(ARGS)
 
 test: $(VENV)/tox
-	$(VENV)/bin/tox run -m test $(ARGS)
+	$(VENV)/bin/tox run -q -m test $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist *.egg-info

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.server_groups import GroupFacts
+
 #: topics of the message bus
 CONDUCTOR_TOPIC = "conductor"
 SCHEDULER_TOPIC = "scheduler"
@@ -388,6 +390,8 @@ class Requested:
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
+    group: GroupFacts | None = None
+    """Its server group."""
     until: datetime.datetime | None = None
     """When who asks gives up waiting: nothing may be claimed after it."""
 

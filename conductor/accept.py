@@ -17,7 +17,7 @@ from common.states import ACTIONS, TaskState, VmState
 from conductor import lifecycle
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers
-from conductor.store import networks, quotas, servers
+from conductor.store import networks, quotas, server_groups, servers
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
@@ -53,6 +53,12 @@ class Accept:
         count = quotas.affordable(
             connection, project_id, self._cloud.quota, each, request.min_count, request.max_count
         )
+        if request.server_group is not None:
+            allowed = quotas.limits(connection, project_id, self._cloud.quota)
+            limit = allowed["server_group_members"]
+            server_groups.join(
+                connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit
+            )
         params = {
             "networks": wishes,
             "force_host": request.force_host,
@@ -233,6 +239,7 @@ def _record(
         "scheduler_hints": dict(request.scheduler_hints),
         "security_groups": list(request.security_groups),
         "held": False,
+        "server_group_uuid": request.server_group,
         "created_at": clock.utcnow(),
     }
 

@@ -7,6 +7,7 @@ Every method is one RPC call and returns when the change is committed. Errors ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from common import rpc, wire
@@ -169,3 +170,39 @@ class ConductorClient:
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """Forget a service. Raises HostNotFound; Conflict while servers are on its host."""
         self._rpc.call(ctxt, "delete_service", service_uuid=service_uuid)
+
+    # --- host aggregates
+
+    def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
+        """Returns the id. Raises Conflict when the name is taken."""
+        number: int = self._rpc.call(ctxt, "create_aggregate", name=name, zone=zone)
+        return number
+
+    def update_aggregate(
+        self,
+        ctxt: RequestContext,
+        number: int,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> None:
+        """Rename; change metadata. Raises as ``set_aggregate_metadata``; Conflict (the name)."""
+        self._rpc.call(ctxt, "update_aggregate", number=number, name=name, metadata=dict(metadata))
+
+    def set_aggregate_metadata(
+        self, ctxt: RequestContext, number: int, metadata: Mapping[str, str | None]
+    ) -> None:
+        """Merge; None drops one. Raises NotFound; Invalid for a zone that can't be."""
+        self._rpc.call(ctxt, "set_aggregate_metadata", number=number, metadata=dict(metadata))
+
+    def delete_aggregate(self, ctxt: RequestContext, number: int) -> None:
+        """Raises NotFound; Invalid while it has hosts."""
+        self._rpc.call(ctxt, "delete_aggregate", number=number)
+
+    def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
+        """Raises NotFound, HostNotFound; Conflict for a host that can't be in it, or is."""
+        self._rpc.call(ctxt, "add_aggregate_host", number=number, host=host)
+
+    def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
+        """Raises NotFound, HostNotFound; Conflict where servers would change their zone."""
+        self._rpc.call(ctxt, "remove_aggregate_host", number=number, host=host)

@@ -8,13 +8,14 @@ node, VMID, names and addresses are committed.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock, wire
-from common.errors import MicronovaError
+from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages import (
     Alternate,
@@ -30,16 +31,20 @@ from common.messages import (
     Step,
     Template,
 )
+from common.server_groups import GroupFacts
 from common.states import OperationState, TaskState, VmState
 from conductor import guestdata, leases, lifecycle
 from conductor.cloud import Cloud, placed
-from conductor.store import networks, registry, servers, vmids
+from conductor.store import networks, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
+
+#: how often a host may be lost to another server before the build pauses
+_LOSSES = 10
 
 
 class Create:
@@ -106,15 +111,39 @@ class Create:
         return self._advance(operation, server, operation.plan)
 
     def _schedule(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
-        started = clock.utcnow()
-        decision = self._cloud.scheduler.select(
-            operation.ctxt,
-            _requested(operation, server, self._cloud.conf.rpc.rpc_timeout_seconds),
-            tuple(wire.load(Alternate, item) for item in operation.plan.alternates),
-        )
-        if decision.host is None:
-            self._nowhere(operation, server, decision)
-            return None
+        """Find a host, and another one where that is given to somebody else meanwhile."""
+        alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
+        claims: tuple[Mapping[str, str], ...] = ()
+        for _ in range(_LOSSES):
+            started = clock.utcnow()
+            decision = self._select(operation, server, alternates)
+            decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
+            if decision.host is None:
+                self._nowhere(operation, server, decision)
+                return None
+            placed_or_why_not = self._commit(operation, server, decision, started)
+            if not isinstance(placed_or_why_not, str):
+                return placed_or_why_not
+            LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
+            self._cloud.placement.release(server.uuid)
+            claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
+            alternates = decision.alternates
+        raise Unavailable("Every host was given to another server meanwhile.")
+
+    def _select(
+        self, operation: Operation, server: Server, alternates: tuple[Alternate, ...]
+    ) -> Decision:
+        group = None
+        if server.server_group_uuid is not None:
+            with self._cloud.store.read() as connection:
+                group = server_groups.facts(connection, server)
+        seconds = self._cloud.conf.rpc.rpc_timeout_seconds
+        requested = _requested(operation, server, group, seconds)
+        return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
+
+    def _commit(
+        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+    ) -> tuple[Operation, Server] | str:
         step = Step(
             "conductor_schedule",
             0,
@@ -134,9 +163,18 @@ class Create:
         server: Server,
         decision: Decision,
         step: Step,
-    ) -> tuple[Operation, Server]:
-        """Reserve what the build will use on the chosen host, and write it down."""
-        facts, worker = registry.host(connection, str(decision.host))
+    ) -> tuple[Operation, Server] | str:
+        """Reserve what the build will use on the chosen host, and write it down.
+
+        Returns why the host can't be had where its zone, or a server of the group, came between.
+        """
+        facts, worker = registry.host(connection, str(decision.host), lock=True)
+        zone = server.pinned_availability_zone
+        if zone not in (None, facts.availability_zone):
+            return f"in zone {facts.availability_zone}, {zone} asked"
+        lost = server_groups.take(connection, server, facts.host)
+        if lost is not None:
+            return lost
         vmid = vmids.reserve(connection, facts.cluster, server.uuid, operation.id)
         plan = dataclasses.replace(
             operation.plan,
@@ -312,7 +350,9 @@ def _wishes(operation: Operation) -> list[Mapping[str, Any]]:
     return list(operation.params.get("networks", ()))
 
 
-def _requested(operation: Operation, server: Server, seconds: float) -> Requested:
+def _requested(
+    operation: Operation, server: Server, group: GroupFacts | None, seconds: float
+) -> Requested:
     return Requested(
         server_uuid=server.uuid,
         project_id=server.project_id,
@@ -328,6 +368,7 @@ def _requested(operation: Operation, server: Server, seconds: float) -> Requeste
         ignore_hosts=operation.plan.failed_hosts,
         force_host=operation.params.get("force_host"),
         hints=server.scheduler_hints,
+        group=group,
         until=clock.after(seconds),
     )
 

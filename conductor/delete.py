@@ -15,7 +15,7 @@ from common.messages import Category, Destroy, Failure, Outcome, Placed
 from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, failure_of, next_attempt
-from conductor.store import networks, servers, vmids
+from conductor.store import networks, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -97,6 +97,7 @@ class Delete:
 
         def work(connection: sa.Connection) -> None:
             now = clock.utcnow()
+            server_groups.give_back(connection, server)
             if server.vmid is not None and server.cluster is not None:
                 vmids.free(connection, server.cluster, server.vmid)
             networks.delete_ports(connection, server.uuid)

@@ -13,11 +13,12 @@ from common.errors import Invalid, QuotaExceeded
 from common.log import logger
 from common.messages import Heartbeat, Report
 from conductor.accept import Accept, scope
+from conductor.aggregates import Herald
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
 from conductor.reports import Reports
 from conductor.runner import Runner
-from conductor.store import catalog, quotas, registry, servers
+from conductor.store import aggregates, catalog, quotas, registry, servers
 
 LOG = logger(__name__)
 
@@ -183,9 +184,10 @@ class CatalogDoors:
 class ServiceDoors:
     """Services and hosts: what the API asks, and what services and agents tell."""
 
-    def __init__(self, cloud: Cloud, reports: Reports) -> None:
+    def __init__(self, cloud: Cloud, reports: Reports, herald: Herald) -> None:
         self._cloud = cloud
         self._reports = reports
+        self._herald = herald
 
     def update_service(
         self,
@@ -216,7 +218,13 @@ class ServiceDoors:
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """See ``ConductorClient.delete_service``."""
-        self._cloud.store.run(lambda c: registry.delete_service(c, service_uuid))
+
+        def work(connection: sa.Connection) -> None:
+            aggregates.forget_service(connection, service_uuid)
+            registry.delete_service(connection, service_uuid)
+
+        self._cloud.store.run(work)
+        self._herald.spread(ctxt)
 
     def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
         """A conductor or scheduler gave a sign of life."""

@@ -61,6 +61,8 @@ class CreateServers:
     security_groups: tuple[str, ...] = ()
     scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
     admin_password: str | None = None
+    server_group: str | None = None
+    """UUID of the group that the servers join."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,17 @@ class NewFlavor:
     rxtx_factor: float = 1.0
     is_public: bool = True
     description: str | None = None
+
+
+@dataclass(frozen=True)
+class NewServerGroup:
+    """A server group to be created; ``policy`` is one of ``common.server_groups.Policy``."""
+
+    project_id: str
+    user_id: str
+    name: str
+    policy: str
+    rules: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from common import auth, context, liveness, quotas, rpc
 from common.errors import ConfigurationError
 from common.messages import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
+from conductor.aggregates import AggregateDoors, Herald
 from conductor.cloud import Cloud
 from conductor.create import Create
 from conductor.delete import Delete
@@ -55,10 +56,12 @@ class ConductorService:
         )
         flows |= {"create": Create(cloud), "delete": Delete(cloud)}
         flows |= dict.fromkeys(COMMANDS, PowerFlow(cloud))
+        self._herald = Herald(cloud)
         doors = [
             ServerDoors(cloud, self.runner),
             CatalogDoors(cloud),
-            ServiceDoors(cloud, Reports(cloud, self.runner)),
+            AggregateDoors(cloud, self._herald),
+            ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
         self._beat = liveness.Beat(transport, "nova-conductor", name)
@@ -72,12 +75,14 @@ class ConductorService:
         self._server.start()
         self._compute.announce(context.internal())
         self.runner.start()
+        self._herald.start()
         self._beat.start()
 
     def stop(self) -> None:
         """Take no more requests, finish what is being done; the rest stays in the ledger."""
         self._beat.stop()
         self._server.stop()
+        self._herald.stop()
         self.runner.stop()
 
     def _seed(self, connection: sa.Connection) -> None:

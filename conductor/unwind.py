@@ -26,7 +26,7 @@ from conductor.cloud import (
     placed,
     unwind_later,
 )
-from conductor.store import networks, vmids
+from conductor.store import networks, server_groups, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
@@ -103,6 +103,7 @@ class Unwinding:
         def work(connection: sa.Connection) -> None:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
+            server_groups.give_back(connection, server)
             self._give_vmid_back(connection, plan, failure)
             lifecycle.move(
                 connection,
@@ -154,6 +155,7 @@ class Unwinding:
         def work(connection: sa.Connection) -> None:
             values: dict[str, Any] = {}
             if nothing_made:
+                server_groups.give_back(connection, server)
                 self._give_vmid_back(connection, operation.plan, failure)
                 networks.delete_ports(connection, server.uuid)
                 values = {"addresses": [], "vmid": None}
@@ -228,6 +230,7 @@ class Unwinding:
 
         def work(connection: sa.Connection) -> None:
             if mine:
+                server_groups.give_back(connection, server)
                 plan = operation.plan
                 self._give_vmid_back(
                     connection, plan, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")

@@ -65,8 +65,10 @@ servers = sa.Table(
     sa.Column("launched_at", UtcDateTime),
     sa.Column("terminated_at", UtcDateTime),
     sa.Column("deleted_at", UtcDateTime),
+    sa.Column("server_group_uuid", _UUID),  # None also once the group is deleted
     sa.Index("ix_servers_project", "project_id", "deleted_at", "created_at", "id"),
     sa.Index("ix_servers_host", "host", "deleted_at"),
+    sa.Index("ix_servers_server_group", "server_group_uuid", "deleted_at"),
 )
 
 operations = sa.Table(
@@ -255,6 +257,7 @@ services = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("last_seen_at", UtcDateTime),
+    sa.Column("aggregate_zone", _NAME),  # goes before availability_zone, which the host says
     sa.UniqueConstraint("binary", "host"),
 )
 
@@ -339,4 +342,71 @@ ports = sa.Table(
     sa.Column("ip", sa.String(64)),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("subnet_id", "ip"),
+)
+
+aggregates = sa.Table(
+    "aggregates",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("name", _NAME, nullable=False, unique=True),
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+aggregate_hosts = sa.Table(
+    "aggregate_hosts",
+    metadata,
+    sa.Column("aggregate_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("host", _NAME, primary_key=True, index=True),
+)
+
+# One row: who changes aggregates holds its lock, and schedulers tell new from old by it.
+aggregate_versions = sa.Table(
+    "aggregate_versions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+
+# Hosts of whose aggregates placement is still to be told.
+aggregate_mirrors = sa.Table(
+    "aggregate_mirrors",
+    metadata,
+    sa.Column("provider_uuid", _UUID, primary_key=True),
+    sa.Column("host", _NAME, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+
+server_groups = sa.Table(
+    "server_groups",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("policy", sa.String(32), nullable=False),
+    sa.Column("rules", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+# The host of an affinity group's servers: there can't be two.
+server_group_anchors = sa.Table(
+    "server_group_anchors",
+    metadata,
+    sa.Column("group_uuid", _UUID, primary_key=True),
+    sa.Column("host", _NAME, nullable=False),
+)
+
+# What a server of a strict group takes on its host: of one slot there can't be two.
+server_group_places = sa.Table(
+    "server_group_places",
+    metadata,
+    sa.Column("server_uuid", _UUID, primary_key=True),
+    sa.Column("group_uuid", _UUID, nullable=False),
+    sa.Column("host", _NAME, nullable=False),
+    sa.Column("slot", sa.Integer, nullable=False),
+    sa.UniqueConstraint("group_uuid", "host", "slot"),
 )

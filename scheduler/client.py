@@ -5,8 +5,9 @@ from __future__ import annotations
 import oslo_messaging
 
 from common import rpc, wire
+from common.aggregates import AllAggregates
 from common.context import RequestContext
-from common.messages import SCHEDULER_TOPIC, Alternate, Decision, Requested
+from common.messages import HOST_FACTS_TOPIC, SCHEDULER_TOPIC, Alternate, Decision, Requested
 
 
 class SchedulerClient:
@@ -14,6 +15,7 @@ class SchedulerClient:
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
         self._rpc = rpc.Client(transport, SCHEDULER_TOPIC)
+        self._facts = rpc.Client(transport, HOST_FACTS_TOPIC)
 
     def select(
         self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
@@ -31,3 +33,7 @@ class SchedulerClient:
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """Tell every scheduler that a build failed on a host."""
         self._rpc.cast(ctxt, "note_failure", fanout=True, host=host)
+
+    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
+        """Tell every scheduler of all aggregates."""
+        self._facts.cast(ctxt, "update_aggregates", fanout=True, told=told)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from common.aggregates import ZONE, AggregateFacts, AllAggregates
 from common.messages import Heartbeat, HostFacts
 
 
@@ -22,11 +23,21 @@ class Host:
     traits: frozenset[str] = frozenset()
     failures: float = 0.0
     """Builds that failed here of late, decaying."""
+    aggregates: tuple[AggregateFacts, ...] = ()
+    """Those that it is in."""
 
     @property
     def name(self) -> str:
         """The compute host's name."""
         return self.facts.host
+
+    @property
+    def zone(self) -> str:
+        """Its availability zone: an aggregate's, else what the host says of itself."""
+        for aggregate in self.aggregates:
+            if ZONE in aggregate.metadata:
+                return aggregate.metadata[ZONE]
+        return self.facts.availability_zone
 
     def free(self, resource_class: str) -> int:
         """What is left of a resource class, in its unit."""
@@ -51,6 +62,23 @@ class HostTable:
         self._facts: dict[str, HostFacts] = {}
         self._seen: dict[str, datetime.datetime] = {}
         self._failures: dict[str, _Failures] = {}
+        self._aggregates: dict[str, tuple[AggregateFacts, ...]] = {}
+        self._version = -1
+
+    @property
+    def knows_aggregates(self) -> bool:
+        """Whether anybody told of the aggregates yet."""
+        return self._version >= 0
+
+    def update_aggregates(self, told: AllAggregates) -> None:
+        """Take over what the conductor tells; messages may overtake each other."""
+        by_host: dict[str, tuple[AggregateFacts, ...]] = {}
+        for aggregate in told.aggregates:
+            for host in aggregate.hosts:
+                by_host[host] = (*by_host.get(host, ()), aggregate)
+        with self._lock:
+            if told.version >= self._version:
+                self._version, self._aggregates = told.version, by_host
 
     def update(self, heartbeat: Heartbeat, now: datetime.datetime) -> None:
         """Take over what a worker tells of its hosts."""
@@ -70,7 +98,10 @@ class HostTable:
         with self._lock:
             return {
                 uuid: Host(
-                    facts, self._silent(facts.host, now), failures=self._decayed(facts.host, now)
+                    facts,
+                    self._silent(facts.host, now),
+                    failures=self._decayed(facts.host, now),
+                    aggregates=self._aggregates.get(facts.host, ()),
                 )
                 for uuid, facts in self._facts.items()
             }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from common import clock, wire
+from common.aggregates import AllAggregates
 from common.context import RequestContext
+from common.errors import Unavailable
 from common.messages import Alternate, Decision, Heartbeat, Requested
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
@@ -14,15 +17,23 @@ from scheduler.hosts import HostTable
 class SchedulerManager:
     """Topic ``scheduler``."""
 
-    def __init__(self, decider: Decider, table: HostTable) -> None:
+    def __init__(
+        self, decider: Decider, table: HostTable, ask: Callable[[RequestContext], None]
+    ) -> None:
+        """``ask`` asks the conductor for the aggregates."""
         self._decider = decider
         self._table = table
+        self._ask = ask
 
     def select(
         self, ctxt: RequestContext, request: dict[str, Any], alternates: list[dict[str, Any]]
     ) -> Decision:
         """Choose and claim a host for one server."""
         ctxt.server_uuid = request["server_uuid"]
+        if not self._table.knows_aggregates:
+            # Zones, and hosts that are kept for somebody, would be overlooked.
+            self._ask(ctxt)
+            raise Unavailable("The scheduler has just started and doesn't know the aggregates.")
         return self._decider.decide(
             wire.load(Requested, request),
             tuple(wire.load(Alternate, item) for item in alternates),
@@ -42,3 +53,7 @@ class HostFactsManager:
     def update_hosts(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
         """Take over what a worker knows of its hosts."""
         self._table.update(wire.load(Heartbeat, heartbeat), clock.utcnow())
+
+    def update_aggregates(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
+        """Take over the conductor's aggregates."""
+        self._table.update_aggregates(wire.load(AllAggregates, told))

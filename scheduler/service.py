@@ -10,8 +10,9 @@ import stevedore
 from oslo_config import cfg
 
 from common import context, liveness, rpc
+from common.context import RequestContext
 from common.errors import ConfigurationError
-from common.messages import ANNOUNCE_TOPIC, HOST_FACTS_TOPIC, SCHEDULER_TOPIC
+from common.messages import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
@@ -34,8 +35,10 @@ class SchedulerService:
         name = conf.scheduler.name or liveness.process_name()
         self.table = HostTable()
         decider = Decider(conf, placement, self.table, load_filters(conf), load_weighers(conf))
+        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
+        manager = SchedulerManager(decider, self.table, self._ask)
         self._servers = [
-            rpc.Server(transport, SCHEDULER_TOPIC, name, [SchedulerManager(decider, self.table)]),
+            rpc.Server(transport, SCHEDULER_TOPIC, name, [manager]),
             rpc.Server(
                 transport, HOST_FACTS_TOPIC, name, [HostFactsManager(self.table)], workers=1
             ),
@@ -44,11 +47,15 @@ class SchedulerService:
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
 
     def start(self) -> None:
-        """Listen, and ask every agent to say all it knows."""
+        """Listen, and ask every agent, and the conductor, to say all they know."""
         for server in self._servers:
             server.start()
         self._announce.cast(context.internal(), "announce", fanout=True)
+        self._ask(context.internal())
         self._beat.start()
+
+    def _ask(self, ctxt: RequestContext) -> None:
+        self._conductor.cast(ctxt, "tell_aggregates")
 
     def stop(self) -> None:
         """Take no more requests, finish those taken."""

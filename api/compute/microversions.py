@@ -61,7 +61,7 @@ HISTORY: Mapping[int, str] = {
     38: "An unknown status in a list's filter is refused.",
     39: "Limits lose maxImageMeta.",
     40: "-",
-    41: "-",
+    41: "Aggregates show their uuid.",
     42: "Block devices get the tag back.",
     43: "-",
     44: "-",

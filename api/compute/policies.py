@@ -13,6 +13,7 @@ OWN = "rule:context_is_admin or user_id:%(user_id)s"
 
 _SERVER = "/servers/{server_id}"
 _FLAVOR = "/flavors/{flavor_id}"
+_AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (rule, who may, what, method, path)
 _ROWS = (
@@ -120,6 +121,14 @@ _ROWS = (
         "GET",
         "/os-hypervisors/{hypervisor_id}/servers",
     ),
+    ("os-aggregates:index", ADMIN, "List aggregates.", "GET", "/os-aggregates"),
+    ("os-aggregates:create", ADMIN, "Create one.", "POST", "/os-aggregates"),
+    ("os-aggregates:show", ADMIN, "Show one.", "GET", _AGGREGATE),
+    ("os-aggregates:update", ADMIN, "Rename, set the zone.", "PUT", _AGGREGATE),
+    ("os-aggregates:delete", ADMIN, "Delete one.", "DELETE", _AGGREGATE),
+    ("os-aggregates:add_host", ADMIN, "Take a host in.", "POST", f"{_AGGREGATE}/action"),
+    ("os-aggregates:remove_host", ADMIN, "Take it out.", "POST", f"{_AGGREGATE}/action"),
+    ("os-aggregates:set_metadata", ADMIN, "Describe.", "POST", f"{_AGGREGATE}/action"),
     ("os-availability-zone:list", ANYONE, "List zones.", "GET", "/os-availability-zone"),
     (
         "os-availability-zone:detail",

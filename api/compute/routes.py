@@ -15,6 +15,7 @@ import falcon
 
 from api.compute.call import Cloud
 from api.compute.operation import Door, Handler
+from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.availability_zones import AvailabilityZones
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.flavor_access import FlavorAccess
@@ -123,6 +124,18 @@ ROUTES = (
     Row("/os-hypervisors/{hypervisor_id}/uptime", Hypervisors, {"GET": "uptime"}),
     Row("/os-hypervisors/{hypervisor_id}/search", Hypervisors, {"GET": "search"}),
     Row("/os-hypervisors/{hypervisor_id}/servers", Hypervisors, {"GET": "servers"}),
+    Row("/os-aggregates", Aggregates, {"GET": "index", "POST": "create"}),
+    Row(
+        "/os-aggregates/{aggregate_id}",
+        Aggregates,
+        {"GET": "show", "PUT": "update", "DELETE": "delete"},
+    ),
+    Row(
+        "/os-aggregates/{aggregate_id}/action",
+        Aggregates,
+        {"POST": ()},
+        {"add_host": "add_host", "remove_host": "remove_host", "set_metadata": "set_metadata"},
+    ),
     Row("/os-availability-zone", AvailabilityZones, {"GET": "index"}),
     Row("/os-availability-zone/detail", AvailabilityZones, {"GET": "detail"}),
     Row("/limits", Limits, {"GET": "index"}),

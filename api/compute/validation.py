@@ -26,6 +26,7 @@ from common.errors import Invalid
 Schema = Mapping[str, Any]
 
 NAME_RULE = "printable characters. Can not start or end with whitespace."
+SPACED_NAME_RULE = "printable characters with at least one non space character"
 AZ_NAME_RULE = "printable characters except :. Can not start or end with whitespace."
 
 
@@ -59,6 +60,7 @@ def _succeeds(check: Callable[[str], Any], *failures: type[Exception]) -> Callab
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "uuid": ids.is_uuid,
     "name": is_name,
+    "spaced_name": lambda text: bool(text.strip()) and is_name(text.strip(" ")),
     "az_name": lambda text: ":" not in text and is_name(text),
     "description": is_description,
     "date-time": _succeeds(timeutils.parse_isotime, ValueError),
@@ -68,7 +70,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "ipv6": _succeeds(ipaddress.IPv6Address, ValueError),
 }
 
-_RULES = {"name": NAME_RULE, "az_name": AZ_NAME_RULE}
+_RULES = {"name": NAME_RULE, "spaced_name": SPACED_NAME_RULE, "az_name": AZ_NAME_RULE}
 
 
 class Validator:

@@ -206,14 +206,26 @@ def _relocate(connection: sa.Connection, image_id: str, locations: dict[str, str
     )
 
 
-def host(connection: sa.Connection, name: str) -> tuple[HostFacts, str]:
-    """(facts, worker) of a host. Raises HostNotFound."""
-    row = connection.execute(
-        sa.select(hosts.c.facts, hosts.c.worker).where(hosts.c.host == name)
-    ).first()
+def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
+    """(facts, worker) of a host, in the zone that its aggregates make. Raises HostNotFound.
+
+    With ``lock`` it stays in that zone until the transaction ends.
+    """
+    query = (
+        sa.select(hosts.c.facts, hosts.c.worker, services.c.aggregate_zone)
+        .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
+        .where(hosts.c.host == name)
+    )
+    if lock:
+        # Signs of life are not kept waiting by it, where the database knows such a lock.
+        query = query.with_for_update(read=True, key_share=True, of=services)
+    row = connection.execute(query).first()
     if row is None:
         raise HostNotFound(f"Compute host {name} could not be found.", host=name)
-    return wire.load(HostFacts, row.facts), row.worker
+    facts = wire.load(HostFacts, row.facts)
+    if row.aggregate_zone is not None:
+        facts = dataclasses.replace(facts, availability_zone=row.aggregate_zone)
+    return facts, row.worker
 
 
 def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:

@@ -50,6 +50,7 @@ class Server:
     launch_index: int
     launched_at: datetime.datetime | None
     deleted_at: datetime.datetime | None
+    server_group_uuid: str | None = None
 
     def replace(self, **values: Any) -> Server:
         """A copy with some columns changed; columns that it doesn't have are ignored."""

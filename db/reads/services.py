@@ -23,6 +23,7 @@ class Service:
     host: str
     worker: str
     availability_zone: str
+    """An aggregate's, else what the host says of itself."""
     disabled: bool
     disabled_reason: str | None
     forced_down: bool
@@ -32,7 +33,11 @@ class Service:
     last_seen_at: datetime.datetime | None
 
 
-_COLUMNS = [_T[name] for name in Service.__dataclass_fields__]
+#: an aggregate's zone goes before what the host says of itself
+ZONE = sa.func.coalesce(_T.aggregate_zone, _T.availability_zone).label("availability_zone")
+_COLUMNS = [
+    ZONE if name == "availability_zone" else _T[name] for name in Service.__dataclass_fields__
+]
 
 
 def list_services(
@@ -61,7 +66,5 @@ def find_by_id(connection: sa.Connection, number: int) -> Service | None:
 
 def zones(connection: sa.Connection) -> dict[str, str]:
     """The zone of every enabled compute host: {host: zone}."""
-    query = sa.select(_T.host, _T.availability_zone).where(
-        _T.binary == COMPUTE, _T.disabled.is_(False)
-    )
+    query = sa.select(_T.host, ZONE).where(_T.binary == COMPUTE, _T.disabled.is_(False))
     return {row.host: row.availability_zone for row in connection.execute(query)}

@@ -9,9 +9,9 @@ from scheduler.hosts import Host
 def availability_zone(host: Host, request: Requested) -> str | None:
     """Refuse hosts of another zone than the one asked for."""
     wanted = request.availability_zone
-    if wanted is None or host.facts.availability_zone == wanted:
+    if wanted is None or host.zone == wanted:
         return None
-    return f"in zone {host.facts.availability_zone}, {wanted} asked"
+    return f"in zone {host.zone}, {wanted} asked"
 
 
 def forced_host(host: Host, request: Requested) -> str | None:

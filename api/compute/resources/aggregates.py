@@ -1,0 +1,102 @@
+"""`/os-aggregates`: groups of hosts, and the zones that they make."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.schemas import aggregates as schemas
+from api.compute.views import aggregates as views
+from common.aggregates import ZONE
+from common.errors import Invalid, NotFound
+from db.reads import aggregates
+from db.reads.aggregates import Aggregate
+
+_NUMBER = re.compile(r"\s*[-+]?[0-9]+\s*", re.ASCII)
+_LARGEST = 2**31 - 1
+
+
+class Aggregates:
+    """Host aggregates."""
+
+    @operation(named("os-aggregates:index"))
+    def index(self, call: Call) -> Any:
+        """All of them, with hosts and metadata."""
+        found = call.read(aggregates.list_aggregates)
+        return {"aggregates": [views.detailed(call, aggregate) for aggregate in found]}
+
+    @operation(named("os-aggregates:create"), body=schemas.CREATE)
+    def create(self, call: Call) -> Any:
+        """A new one; with a zone its hosts will be in that."""
+        asked = call.body["aggregate"]
+        zone = (asked.get("availability_zone") or "").strip() or None
+        number = call.conductor.create_aggregate(call.ctxt, asked["name"].strip(), zone)
+        return {"aggregate": views.without_contents(call, _find(call, str(number)))}
+
+    @operation(named("os-aggregates:show"))
+    def show(self, call: Call, aggregate_id: str) -> Any:
+        """One of them."""
+        return _shown(call, aggregate_id)
+
+    @operation(named("os-aggregates:update"), body=schemas.UPDATE)
+    def update(self, call: Call, aggregate_id: str) -> Any:
+        """Rename it, or make it another zone; a zone can't be unmade."""
+        found, asked = _find(call, aggregate_id), call.body["aggregate"]
+        zone = {name: asked[name] for name in (ZONE,) if name in asked}
+        name = asked["name"].strip() if "name" in asked else None
+        call.conductor.update_aggregate(call.ctxt, found.id, name=name, metadata=zone)
+        return _shown(call, aggregate_id)
+
+    @operation(named("os-aggregates:delete"))
+    def delete(self, call: Call, aggregate_id: str) -> None:
+        """Delete one that has no hosts."""
+        call.conductor.delete_aggregate(call.ctxt, _find(call, aggregate_id).id)
+
+    @operation(named("os-aggregates:add_host"), body=schemas.ADD_HOST)
+    def add_host(self, call: Call, aggregate_id: str) -> Any:
+        """Take a compute host in; a host with servers can't change its zone."""
+        found, host = _find(call, aggregate_id), call.body["add_host"]["host"]
+        call.conductor.add_aggregate_host(call.ctxt, found.id, host)
+        return _shown(call, aggregate_id)
+
+    @operation(named("os-aggregates:remove_host"), body=schemas.REMOVE_HOST)
+    def remove_host(self, call: Call, aggregate_id: str) -> Any:
+        """Take a host out; a host with servers can't change its zone."""
+        found, host = _find(call, aggregate_id), call.body["remove_host"]["host"]
+        try:
+            call.conductor.remove_aggregate_host(call.ctxt, found.id, host)
+        except NotFound as error:
+            raise NotFound(f"Cannot remove host {host} in aggregate {aggregate_id}") from error
+        return _shown(call, aggregate_id)
+
+    @operation(named("os-aggregates:set_metadata"), body=schemas.SET_METADATA)
+    def set_metadata(self, call: Call, aggregate_id: str) -> Any:
+        """Merge metadata; null drops one."""
+        found, asked = _find(call, aggregate_id), call.body["set_metadata"]["metadata"]
+        call.conductor.set_aggregate_metadata(call.ctxt, found.id, asked)
+        return _shown(call, aggregate_id)
+
+
+def _shown(call: Call, aggregate_id: str) -> dict[str, Any]:
+    return {"aggregate": views.detailed(call, _find(call, aggregate_id))}
+
+
+def _find(call: Call, aggregate_id: str) -> Aggregate:
+    """Raises Invalid for what is no number, NotFound."""
+    found: Aggregate | None = call.read(aggregates.find, _number(aggregate_id))
+    if found is None:
+        raise NotFound(f"Aggregate {aggregate_id} could not be found.")
+    return found
+
+
+def _number(text: str) -> int:
+    """The id of a path; what no aggregate has where it is too large."""
+    if not _NUMBER.fullmatch(text):
+        raise Invalid("Invalid input received: id must be an integer")
+    digits = text.strip().lstrip("+-0")
+    if text.strip().startswith("-") or len(digits) > 10:
+        return 0
+    return min(int(digits or 0), _LARGEST)

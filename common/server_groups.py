@@ -1,0 +1,50 @@
+"""Server groups: policies, and what a scheduler is told of a server's group."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MAX_PER_HOST = "max_server_per_host"
+"""The one rule there is, of anti-affinity."""
+
+
+class Policy(enum.StrEnum):
+    """How the servers of a group share hosts; Nova's names."""
+
+    AFFINITY = "affinity"
+    ANTI_AFFINITY = "anti-affinity"
+    SOFT_AFFINITY = "soft-affinity"
+    SOFT_ANTI_AFFINITY = "soft-anti-affinity"
+
+
+STRICT = frozenset({Policy.AFFINITY, Policy.ANTI_AFFINITY})
+"""Held by a constraint of the database; the others are wishes."""
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A server's group, as it is when a host is looked for."""
+
+    uuid: str
+    policy: str
+    max_per_host: int = 1
+    """Of anti-affinity: so many of its servers may be on one host."""
+    members: Mapping[str, int] = field(default_factory=dict)
+    """{host: how many servers of the group it has}."""
+
+
+def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int]) -> str | None:
+    """Why a strict policy keeps a further server from a host, or None.
+
+    ``members`` is {host: how many servers of the group it has}. Names no other host, as the
+    owner of the server reads it.
+    """
+    if policy == Policy.ANTI_AFFINITY and members.get(host, 0) >= max_per_host:
+        return (
+            f"{members[host]} servers of its anti-affinity group are here, {max_per_host} allowed"
+        )
+    if policy == Policy.AFFINITY and members and host not in members:
+        return "the servers of its affinity group are on another host"
+    return None

@@ -1,0 +1,151 @@
+"""Host aggregates: what the API asks, and who else is told of what became of them.
+
+Schedulers are told by fanout, at each change and now and then, so that a lost message heals.
+Placement is told after the transaction; what it did not take stays marked, and is told again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from common import context
+from common.aggregates import AggregateFacts, AllAggregates
+from common.context import RequestContext
+from common.errors import MicronovaError, NotFound
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.store import aggregates as store
+from db.reads import aggregates as reads
+
+LOG = logger(__name__)
+
+#: after this time schedulers are told again
+TELL_SECONDS = 60.0
+#: after this time placement is asked again to take what it did not take
+RETRY_SECONDS = 10.0
+#: hosts that placement is told of at a time
+_AT_ONCE = 100
+
+
+class AggregateDoors:
+    """RPC doors; what they promise is written at the client."""
+
+    def __init__(self, cloud: Cloud, herald: Herald) -> None:
+        self._cloud = cloud
+        self._herald = herald
+
+    def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
+        """See ``ConductorClient.create_aggregate``."""
+        number = self._cloud.store.run(lambda c: store.create(c, name, zone))
+        self._herald.spread(ctxt)
+        return number
+
+    def update_aggregate(
+        self, ctxt: RequestContext, number: int, name: str | None, metadata: dict[str, str | None]
+    ) -> None:
+        """See ``ConductorClient.update_aggregate``."""
+        self._change(ctxt, lambda c: store.update(c, number, name, metadata))
+
+    def set_aggregate_metadata(
+        self, ctxt: RequestContext, number: int, metadata: dict[str, str | None]
+    ) -> None:
+        """See ``ConductorClient.set_aggregate_metadata``."""
+        self._change(ctxt, lambda c: store.set_metadata(c, number, metadata))
+
+    def delete_aggregate(self, ctxt: RequestContext, number: int) -> None:
+        """See ``ConductorClient.delete_aggregate``."""
+        self._change(ctxt, lambda c: store.delete(c, number))
+
+    def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
+        """See ``ConductorClient.add_aggregate_host``."""
+        self._change(ctxt, lambda c: store.add_host(c, number, host))
+
+    def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
+        """See ``ConductorClient.remove_aggregate_host``."""
+        self._change(ctxt, lambda c: store.remove_host(c, number, host))
+
+    def tell_aggregates(self, ctxt: RequestContext) -> None:
+        """A scheduler doesn't know the aggregates."""
+        self._herald.tell(ctxt)
+
+    def _change(self, ctxt: RequestContext, work: Callable[[sa.Connection], None]) -> None:
+        self._cloud.store.run(work)
+        self._herald.spread(ctxt)
+
+
+class Herald:
+    """Tells schedulers and placement of the aggregates."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._news = threading.Event()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._loop, name="herald", daemon=True)
+
+    def start(self) -> None:
+        """Tell now, and again now and then, what may have been missed."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Tell no more."""
+        self._stopped = True
+        self._news.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def spread(self, ctxt: RequestContext) -> None:
+        """There is news: tell schedulers at once, placement as soon as it listens.
+
+        What was committed stays so, whoever can't be told now.
+        """
+        try:
+            self.tell(ctxt)
+        except Exception:
+            LOG.exception("Schedulers could not be told of the aggregates; again later.")
+        self._news.set()
+
+    def tell(self, ctxt: RequestContext) -> None:
+        """All aggregates, to every scheduler. Who misses it hears it the next time."""
+        with self._cloud.store.read() as connection:
+            version = reads.version(connection)
+            known = reads.list_aggregates(connection)
+        told = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
+        self._cloud.scheduler.update_aggregates(ctxt, AllAggregates(version, told))
+
+    def mirror(self) -> bool:
+        """Placement: the aggregates of every host of which it isn't told; whether it has them."""
+        with self._cloud.store.read() as connection:
+            untold = store.untold(connection, _AT_ONCE)
+        complete = len(untold) < _AT_ONCE
+        for provider, host, version, uuids in untold:
+            try:
+                self._cloud.placement.set_aggregates(provider, uuids)
+            except NotFound:
+                if uuids:  # its agent makes the provider, sooner or later
+                    complete = False
+                    continue
+            except MicronovaError as error:
+                LOG.warning("Placement isn't told of %s's aggregates: %s", host, error.message)
+                return False
+            self._cloud.store.run(
+                lambda c, p=provider, h=host, v=version: store.told(c, p, h, v)  # type: ignore[misc]
+            )
+        return complete
+
+    def _loop(self) -> None:
+        told_at = float("-inf")
+        while not self._stopped:
+            self._news.clear()
+            complete = False
+            try:
+                if time.monotonic() - told_at >= TELL_SECONDS:
+                    told_at = time.monotonic()
+                    self.tell(context.internal())
+                complete = self.mirror()
+            except Exception:
+                LOG.exception("The aggregates could not be told; again later.")
+            self._news.wait(TELL_SECONDS if complete else RETRY_SECONDS)

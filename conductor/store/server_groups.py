@@ -1,0 +1,233 @@
+"""Server groups, and the places that servers of strict ones take on hosts.
+
+A place is taken with the host that is committed for a server, and given back with it. Two rows
+can't be there at once that the policy forbids: one slot of a host has one server
+(anti-affinity), one group has one anchor (affinity). Who claims for a group holds its row, so that
+a conflict is a reason and no error; the row of a group is locked before rows of servers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import NotFound, QuotaExceeded
+from common.server_groups import MAX_PER_HOST, STRICT, GroupFacts, Policy, taken
+from conductor.messages import NewServerGroup
+from conductor.store.servers import Server
+from db.schema import server_group_anchors, server_group_places, server_groups, servers
+
+_GROUPS = server_groups.c
+_PLACES = server_group_places.c
+_ANCHORS = server_group_anchors.c
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is asked of the hosts of a group's servers."""
+
+    uuid: str
+    policy: str
+    rules: Mapping[str, Any]
+
+    @property
+    def max_per_host(self) -> int:
+        """Of anti-affinity: how many of its servers one host may have."""
+        return int(self.rules.get(MAX_PER_HOST, 1))
+
+
+# --- groups
+
+
+def create(connection: sa.Connection, new: NewServerGroup) -> str:
+    """Returns the UUID."""
+    uuid = ids.new_uuid()
+    connection.execute(
+        server_groups.insert().values(
+            uuid=uuid,
+            project_id=new.project_id,
+            user_id=new.user_id,
+            name=new.name,
+            policy=new.policy,
+            rules=dict(new.rules),
+            created_at=clock.utcnow(),
+        )
+    )
+    return uuid
+
+
+def count(connection: sa.Connection, project_id: str) -> int:
+    """How many groups a project has."""
+    query = sa.select(sa.func.count()).where(_GROUPS.project_id == project_id)
+    return int(connection.execute(query).scalar_one())
+
+
+def delete(connection: sa.Connection, uuid: str, project_id: str | None) -> None:
+    """Its servers stay, in no group. Raises NotFound, also for another project's."""
+    locked(connection, uuid, project_id)
+    connection.execute(
+        servers.update()
+        .where(servers.c.server_group_uuid == uuid)
+        .values(server_group_uuid=None, updated_at=servers.c.updated_at)
+    )
+    connection.execute(server_group_places.delete().where(_PLACES.group_uuid == uuid))
+    connection.execute(server_group_anchors.delete().where(_ANCHORS.group_uuid == uuid))
+    connection.execute(server_groups.delete().where(_GROUPS.uuid == uuid))
+
+
+def join(
+    connection: sa.Connection,
+    uuid: str,
+    project_id: str | None,
+    user_id: str | None,
+    further: int,
+    limit: int,
+) -> None:
+    """See that a user may put so many further servers into a group, which stays until commit.
+
+    ``limit`` is of a user's servers in one group, -1: none. Raises NotFound, also for another
+    project's; QuotaExceeded.
+    """
+    locked(connection, uuid, project_id)
+    if limit < 0:
+        return
+    mine = servers.c.user_id == user_id
+    query = sa.select(sa.func.count()).where(_members(uuid), mine)
+    used = int(connection.execute(query).scalar_one())
+    if used + further > limit:
+        raise QuotaExceeded(
+            "Quota exceeded, too many servers in group",
+            resource="server_group_members",
+            limit=limit,
+            used=used,
+            requested=further,
+        )
+
+
+def _members(uuid: str) -> sa.ColumnElement[bool]:
+    return (servers.c.server_group_uuid == uuid) & servers.c.deleted_at.is_(None)
+
+
+def locked(connection: sa.Connection, uuid: str, project_id: str | None) -> Group:
+    """The group, as nobody else may change it or claim for it now. Raises NotFound."""
+    group = _locked(connection, uuid, project_id)
+    if group is None:
+        raise NotFound(f"Instance group {uuid} could not be found.")
+    return group
+
+
+def _locked(connection: sa.Connection, uuid: str, project_id: str | None = None) -> Group | None:
+    query = sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(_GROUPS.uuid == uuid)
+    if project_id is not None:
+        query = query.where(_GROUPS.project_id == project_id)
+    row = connection.execute(query.with_for_update()).first()
+    return None if row is None else Group(*row)
+
+
+# --- places
+
+
+def facts(connection: sa.Connection, server: Server) -> GroupFacts | None:
+    """What the scheduler is told of a server's group: two queries; None, and none, without one."""
+    if server.server_group_uuid is None:
+        return None
+    row = connection.execute(
+        sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(
+            _GROUPS.uuid == server.server_group_uuid
+        )
+    ).first()
+    if row is None:
+        return None
+    group = Group(*row)
+    strict = group.policy in STRICT
+    members = _places(connection, group.uuid) if strict else _hosts(connection, server)
+    return GroupFacts(group.uuid, group.policy, group.max_per_host, members)
+
+
+def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
+    """{host: places taken there}."""
+    query = (
+        sa.select(_PLACES.host, sa.func.count())
+        .where(_PLACES.group_uuid == uuid)
+        .group_by(_PLACES.host)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
+def _hosts(connection: sa.Connection, server: Server) -> dict[str, int]:
+    """{host: other servers of the group there}."""
+    query = (
+        sa.select(servers.c.host, sa.func.count())
+        .where(
+            _members(str(server.server_group_uuid)),
+            servers.c.host.is_not(None),
+            servers.c.uuid != server.uuid,
+        )
+        .group_by(servers.c.host)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
+def take(connection: sa.Connection, server: Server, host: str) -> str | None:
+    """Take a place on a host for a server; returns why there is none, or None.
+
+    A server without a strict group needs none.
+    """
+    if server.server_group_uuid is None:
+        return None
+    group = _locked(connection, server.server_group_uuid)
+    if group is None or group.policy not in STRICT:
+        return None
+    reason = taken(group.policy, group.max_per_host, host, _places(connection, group.uuid))
+    if reason is not None:
+        return reason
+    if group.policy == Policy.AFFINITY:
+        _anchor(connection, group.uuid, host)
+    slots = connection.execute(
+        sa.select(_PLACES.slot).where(_PLACES.group_uuid == group.uuid, _PLACES.host == host)
+    ).scalars()
+    used = set(slots)
+    connection.execute(
+        server_group_places.insert().values(
+            server_uuid=server.uuid,
+            group_uuid=group.uuid,
+            host=host,
+            slot=next(slot for slot in itertools.count() if slot not in used),
+        )
+    )
+    return None
+
+
+def _anchor(connection: sa.Connection, uuid: str, host: str) -> None:
+    mine = _ANCHORS.group_uuid == uuid
+    there = connection.execute(sa.select(_ANCHORS.host).where(mine)).scalar()
+    if there is None:
+        connection.execute(server_group_anchors.insert().values(group_uuid=uuid, host=host))
+
+
+def give_back(connection: sa.Connection, server: Server) -> None:
+    """The server has its host no longer. May be done again; no query without a group."""
+    if server.server_group_uuid is None:
+        return
+    group = _locked(connection, server.server_group_uuid)
+    connection.execute(server_group_places.delete().where(_PLACES.server_uuid == server.uuid))
+    if group is not None and group.policy == Policy.AFFINITY:
+        others = sa.exists().where(_PLACES.group_uuid == group.uuid)
+        connection.execute(
+            server_group_anchors.delete().where(_ANCHORS.group_uuid == group.uuid, ~others)
+        )
+
+
+def follow(connection: sa.Connection, server: Server, host: str) -> str | None:
+    """The server was moved to another host, whatever its group says; its place goes along.
+
+    Returns how that breaks the group's policy, or None; then it has no place, and counts for
+    nobody, until it is on a host where it may be.
+    """
+    give_back(connection, server)
+    return take(connection, server, host)

@@ -394,6 +394,9 @@ class Requested:
     """Its server group."""
     until: datetime.datetime | None = None
     """When who asks gives up waiting: nothing may be claimed after it."""
+    least_memory_mib: int = 0
+    """What the image needs."""
+    least_disk_gib: int = 0
 
 
 @dataclass(frozen=True)
@@ -403,6 +406,26 @@ class Alternate:
     host: str
     uuid: str
     score: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field of ``Requested`` as it was asked, and as it would have worked."""
+
+    field: str
+    asked: Any
+    works: Any
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """The smallest change to a request for which a host would have been found."""
+
+    changes: tuple[Change, ...]
+    hosts: int
+    """How many hosts would do."""
+    host: str
+    """The one that needs the least change."""
 
 
 @dataclass(frozen=True)
@@ -422,5 +445,6 @@ class Decision:
     claims: tuple[Mapping[str, str], ...] = ()
     """Tries to claim, in order: {host, result}."""
     reason: str | None = None
-    """One sentence when nowhere."""
+    """Why nowhere, and what would have worked, in two sentences."""
+    suggestion: Suggestion | None = None
     seconds: float = 0.0

@@ -63,6 +63,8 @@ class Accept:
             "networks": wishes,
             "force_host": request.force_host,
             "admin_password": request.admin_password,
+            "least_memory_mib": request.least_memory_mib,
+            "least_disk_gib": request.least_disk_gib,
         }
         uuids = [ids.new_uuid() for _ in range(count)]
         begun = self._begin(connection, ctxt, project_id, uuids, params)

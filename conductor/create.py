@@ -370,6 +370,8 @@ def _requested(
         hints=server.scheduler_hints,
         group=group,
         until=clock.after(seconds),
+        least_memory_mib=operation.params.get("least_memory_mib", 0),
+        least_disk_gib=operation.params.get("least_disk_gib", 0),
     )
 
 

@@ -39,6 +39,9 @@ class CreateServers:
     flavor: FlavorSnapshot
     image_id: str
     image_properties: Mapping[str, str] = field(default_factory=dict)
+    least_memory_mib: int = 0
+    """What the image needs."""
+    least_disk_gib: int = 0
     min_count: int = 1
     max_count: int = 1
     networks: tuple[NetworkWish, ...] = ()

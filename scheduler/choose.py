@@ -24,7 +24,7 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Choice:
-    """Hosts best first, and for each filter the hosts it refused with its reason."""
+    """Hosts best first, and for each filter, in their order, the hosts it refused and why."""
 
     ranked: tuple[Weighed, ...]
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -44,16 +44,17 @@ def choose(
     load of many requests.
     """
     passed: list[Host] = []
-    refused: dict[str, dict[str, str]] = {}
+    refused: dict[str, dict[str, str]] = {name: {} for name in filters}
     for host in hosts:
         for name, accept in filters.items():
             reason = accept(host, request)
             if reason is not None:
-                refused.setdefault(name, {})[host.name] = reason
+                refused[name][host.name] = reason
                 break
         else:
             passed.append(host)
-    return Choice(_rank(passed, request, weighers), refused)
+    told = {name: reasons for name, reasons in refused.items() if reasons}
+    return Choice(_rank(passed, request, weighers), told)
 
 
 def _rank(

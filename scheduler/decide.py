@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
@@ -20,6 +20,7 @@ from scheduler import explain
 from scheduler.choose import Choice, Filter, Weigher, choose
 from scheduler.filters.resources import wanted
 from scheduler.hosts import Host, HostTable
+from scheduler.nearest import nearest
 
 LOG = logger(__name__)
 
@@ -96,7 +97,7 @@ class Decider:
                 return self._won(request, choice, position, len(hosts))
         if not choice.ranked:
             hosts, choice = self._all_refused(request)
-        return self._nowhere(request, choice, len(hosts))
+        return self._nowhere(request, choice, hosts)
 
     def _candidates(self, request: Requested) -> list[Host]:
         found = self._placement.candidates(wanted(request), limit=self._options.candidates)
@@ -171,13 +172,19 @@ class Decider:
             },
         )
 
-    def _nowhere(self, request: Requested, choice: Choice, considered: int) -> Decision:
+    def _nowhere(self, request: Requested, choice: Choice, hosts: Sequence[Host]) -> Decision:
+        if choice.ranked:
+            suggestion, reason = None, explain.all_taken(len(choice.ranked))
+        else:
+            suggestion = nearest(hosts, request, self._filters)
+            reason = explain.sentence(len(hosts), choice.refused, suggestion)
         return Decision(
             request.server_uuid,
             None,
-            considered=considered,
+            considered=len(hosts),
             refused=self._kept(choice.refused),
-            reason=explain.sentence(considered, choice.refused),
+            reason=reason,
+            suggestion=suggestion,
         )
 
     def _kept(self, refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:

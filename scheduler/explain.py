@@ -1,28 +1,76 @@
-"""Why nowhere: one sentence with the counts of each filter and the nearest miss."""
+"""Why nowhere: one sentence with the counts of each filter and the nearest miss, and one more
+with the smallest change that would have worked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from common.messages import Change, Suggestion
 
 
-def sentence(considered: int, refused: Mapping[str, Mapping[str, str]]) -> str:
+def sentence(
+    considered: int,
+    refused: Mapping[str, Mapping[str, str]],
+    suggestion: Suggestion | None = None,
+) -> str:
     """What the owner of the server reads when no host would do; names no host."""
     if not considered:
         return "No valid host was found: there is no compute host."
     counts = ", ".join(
         f"{len(hosts)} by {name}" for name, hosts in sorted(refused.items(), key=_most_first)
     )
-    example = _example(refused)
-    return f"No valid host was found: of {considered} hosts, {counts or 'none'} refused{example}."
+    example = _example(refused, suggestion)
+    text = f"No valid host was found: of {considered} hosts, {counts or 'none'} refused{example}."
+    return f"{text} {advice(suggestion)}" if suggestion else text
+
+
+def all_taken(count: int) -> str:
+    """What is read when hosts passed, but others were always faster to claim them."""
+    hosts = "1 host" if count == 1 else f"{count} hosts"
+    return (
+        f"No valid host was found: {hosts} would do, but other requests took the room of those "
+        "that were tried. The same request may succeed now."
+    )
+
+
+def advice(suggestion: Suggestion) -> str:
+    """What would have worked, e.g. "With 2048 MiB less RAM, 1 host would do."; names no host."""
+    words = [_WORDS[change.field](change) for change in suggestion.changes]
+    text = " and ".join(words)
+    count = "1 host" if suggestion.hosts == 1 else f"{suggestion.hosts} hosts"
+    return f"{text[:1].upper()}{text[1:]}, {count} would do."
+
+
+def _less(unit: str) -> Callable[[Change], str]:
+    return lambda change: f"with {change.asked - change.works} {unit}"
+
+
+def _without_networks(change: Change) -> str:
+    rest = list(change.works)
+    gone = [bridge for bridge in dict.fromkeys(change.asked) if bridge not in rest]
+    return f"without network {', '.join(gone)}"
+
+
+_WORDS: Mapping[str, Callable[[Change], str]] = {
+    "availability_zone": lambda change: f"in zone {change.works}",
+    "force_host": lambda change: "without a forced host",
+    "networks": _without_networks,
+    "vcpus": _less("VCPU less"),
+    "memory_mib": _less("MiB less RAM"),
+    "disk_gib": _less("GiB less disk"),
+}
 
 
 def _most_first(item: tuple[str, Mapping[str, str]]) -> tuple[int, str]:
     return (-len(item[1]), item[0])
 
 
-def _example(refused: Mapping[str, Mapping[str, str]]) -> str:
-    """The reason of the filter that refused last: who got furthest came nearest."""
+def _example(refused: Mapping[str, Mapping[str, str]], suggestion: Suggestion | None) -> str:
+    """The reason of the host that came nearest: it needs the least change, or, where no change
+    helps, the last of the filters refused it."""
     for hosts in reversed(list(refused.values())):
-        for host in sorted(hosts):
-            return f" (e.g. {hosts[host]})"
+        if suggestion is None:
+            return f" (e.g. {hosts[min(hosts)]})"
+        if suggestion.host in hosts:
+            return f" (e.g. {hosts[suggestion.host]})"
     return ""

@@ -43,6 +43,19 @@ class Host:
         """What is left of a resource class, in its unit."""
         return self.capacity.get(resource_class, 0) - self.used.get(resource_class, 0)
 
+    def largest(self, resource_class: str) -> int:
+        """The most that one server may have of a resource class: what is really there."""
+        return self._really_there.get(resource_class, 0)
+
+    def room(self, resource_class: str) -> int:
+        """The most of a resource class that one more server could have now, 0 or more."""
+        return max(min(self.free(resource_class), self.largest(resource_class)), 0)
+
+    @property
+    def _really_there(self) -> Mapping[str, int]:
+        facts = self.facts
+        return {"VCPU": facts.vcpus, "MEMORY_MB": facts.memory_mib, "DISK_GB": facts.disk_gib}
+
 
 #: builds that failed on a host count half after this time
 FAILURE_HALF_LIFE_SECONDS = 600.0

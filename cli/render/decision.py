@@ -28,6 +28,7 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
     else:
         reason = one_line(decision.get("reason") or "no reason was given")
         yield (("no host: ", "bold red"), (reason, "red"), considered)
+        yield from _least_change(decision.get("suggestion") or {})
     yield from _claims(decision)
     yield from _scores(decision)
     yield from _refusals(decision)
@@ -38,6 +39,22 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
 
 def _hosts(count: int) -> str:
     return f"{count} host{'' if count == 1 else 's'}"
+
+
+def _least_change(suggestion: Facts) -> Iterator[Line]:
+    """What an administrator reads beside the sentence: the host, and old and new values."""
+    for change in suggestion.get("changes") or ():
+        asked, works = (_value(change.get(name)) for name in ("asked", "works"))
+        host = one_line(suggestion.get("host") or "")
+        what = f"{one_line(change.get('field'))} {asked} → {works}"
+        yield (("  would do: ", "dim"), (f"{host}: ", ""), (what, "green"))
+
+
+def _value(value: Any) -> str:
+    """A value of a request; nothing is asked where there is none."""
+    if isinstance(value, list | tuple):
+        return ", ".join(one_line(item) for item in value) or "none"
+    return "any" if value is None else one_line(str(value))
 
 
 def _claims(decision: Facts) -> Iterator[Line]:

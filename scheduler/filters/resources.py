@@ -21,9 +21,15 @@ def wanted(request: Requested) -> dict[str, int]:
 def resources(host: Host, request: Requested) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     short = [
-        f"{max(host.free(name), 0)} of {host.capacity.get(name, 0)} {_UNITS[name]} free, "
-        f"{amount} asked"
+        _reason(host, name, amount)
         for name, amount in wanted(request).items()
-        if host.free(name) < amount
+        if host.room(name) < amount
     ]
     return "; ".join(short) or None
+
+
+def _reason(host: Host, name: str, amount: int) -> str:
+    if host.free(name) >= amount:
+        return f"one server may have {host.largest(name)} {_UNITS[name]} at most, {amount} asked"
+    free, capacity = max(host.free(name), 0), host.capacity.get(name, 0)
+    return f"{free} of {capacity} {_UNITS[name]} free, {amount} asked"

@@ -76,6 +76,8 @@ def create_request(call: Call) -> CreateServers:
         flavor=_snapshot(flavor),
         image_id=image.id,
         image_properties={key: str(value) for key, value in image.properties.items()},
+        least_memory_mib=image.min_ram_mib,
+        least_disk_gib=_least_disk_gib(image),
         min_count=least,
         max_count=most,
         networks=networks,
@@ -158,6 +160,11 @@ def _check_size(flavor: Flavor, image: Image) -> None:
             "Flavor's disk is smaller than the minimum size specified in image metadata. "
             f"Flavor disk is {disk} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
         )
+
+
+def _least_disk_gib(image: Image) -> int:
+    size = image.virtual_size_bytes or image.size_bytes
+    return max(image.min_disk_gib, -(-size // _GIB))
 
 
 def _snapshot(flavor: Flavor) -> FlavorSnapshot:

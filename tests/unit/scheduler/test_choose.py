@@ -34,6 +34,9 @@ def a_host(name: str = "pve1", *, free_mib: int = 4096, **changes: Any) -> Host:
         "storages": (StorageFacts("local", "dir", False, True, 100, 50),),
         "bridges": ("vmbr0",),
         "images": ("image",),
+        "vcpus": 16,
+        "memory_mib": 8192,
+        "disk_gib": 100,
     }
     outside = {
         key: changes.pop(key) for key in ("silent_seconds", "traits", "failures") if key in changes

@@ -140,6 +140,22 @@ def test_nowhere_gives_the_reason() -> None:
     assert "no host: 1 host refused by ram.  1 host considered" in text
 
 
+def test_what_would_have_worked_is_told_with_its_host() -> None:
+    changes = [
+        {"field": "memory_mib", "asked": 4096, "works": 2048},
+        {"field": "force_host", "asked": "pve9", "works": None},
+        {"field": "networks", "asked": ["vmbr7"], "works": []},
+    ]
+    body = {"host": None, "suggestion": {"changes": changes, "hosts": 1, "host": "pve2"}}
+    text = story(an_operation(decisions=[body]))
+    for part in (
+        "would do: pve2: memory_mib 4096 → 2048",
+        "would do: pve2: force_host pve9 → any",
+        "would do: pve2: networks vmbr7 → none",
+    ):
+        assert part in text
+
+
 def test_many_hosts_are_counted() -> None:
     refused = {f"pve{n}": "full" for n in range(9)}
     body = {"host": None, "considered": 9, "refused": {"disk": refused}}

@@ -1,0 +1,148 @@
+"""What would have worked is computed: applied, it works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.messages import Change, StorageFacts, Suggestion
+from scheduler.choose import Filter, choose
+from scheduler.explain import advice, all_taken, sentence
+from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
+from scheduler.filters.resources import resources
+from scheduler.filters.service import node_healthy
+from scheduler.filters.storage import storage_room
+from scheduler.nearest import changed, nearest
+from tests.unit.scheduler.test_choose import a_host, a_request
+
+FILTERS: dict[str, Filter] = {
+    "node_healthy": node_healthy,
+    "forced_host": forced_host,
+    "retry": retry,
+    "availability_zone": availability_zone,
+    "resources": resources,
+    "network_reach": network_reach,
+    "storage_room": storage_room,
+}
+
+
+def told(hosts: list[Any], **asked: Any) -> str | None:
+    suggestion = nearest(hosts, a_request(**asked), FILTERS)
+    return None if suggestion is None else advice(suggestion)
+
+
+def test_less_of_what_is_short_and_no_less_of_the_rest() -> None:
+    hosts = [a_host("a", free_mib=1024), a_host("b", free_mib=1536), a_host("c", free_mib=512)]
+    suggestion = nearest(hosts, a_request(memory_mib=2048), FILTERS)
+    assert suggestion == Suggestion((Change("memory_mib", 2048, 1536),), 1, "b")
+    assert advice(suggestion) == "With 512 MiB less RAM, 1 host would do."
+
+
+def test_several_sizes_are_cut_together() -> None:
+    text = told([a_host()], memory_mib=5000, vcpus=14, disk_gib=70)
+    assert text == (
+        "With 2 VCPU less and with 904 MiB less RAM and with 20 GiB less disk, 1 host would do."
+    )
+
+
+def test_one_server_gets_no_more_than_a_node_has() -> None:
+    host = a_host(vcpus=8)
+    assert resources(host, a_request(vcpus=10)) == ("one server may have 8 VCPU at most, 10 asked")
+    assert told([host], vcpus=10) == "With 2 VCPU less, 1 host would do."
+
+
+def test_the_disk_must_fit_the_storage_too() -> None:
+    small = (StorageFacts("local", "dir", False, True, 100, 15),)
+    assert told([a_host(storages=small)]) == "With 5 GiB less disk, 1 host would do."
+    assert told([a_host(storages=small)], least_disk_gib=16) is None
+
+
+def test_another_zone_host_or_network() -> None:
+    hosts = [a_host("a", availability_zone="a"), a_host("b", availability_zone="b")]
+    assert told(hosts, availability_zone="c", force_host=None) == "In zone a, 1 host would do."
+    assert told(hosts, force_host="x") == "Without a forced host, 2 hosts would do."
+    assert told(hosts, networks=("vmbr0", "vmbr7")) == ("Without network vmbr7, 2 hosts would do.")
+    full = [a_host("a", availability_zone="a", free_mib=1024), *hosts[1:]]
+    assert told(full, availability_zone="a") == "With 1024 MiB less RAM, 1 host would do."
+    assert told([hosts[0]], availability_zone="b", vcpus=13) == (
+        "In zone a and with 1 VCPU less, 1 host would do."
+    )
+
+
+def test_what_nobody_can_change_is_not_suggested() -> None:
+    assert nearest([], a_request(), FILTERS) is None
+    assert nearest([a_host(healthy=False)], a_request(memory_mib=9000), FILTERS) is None
+    assert nearest([a_host(free_mib=63)], a_request(), FILTERS) is None
+    assert nearest([a_host()], a_request(ignore_hosts=("pve1",)), FILTERS) is None
+
+
+def test_the_sentence_tells_of_the_nearest_host_and_what_would_do() -> None:
+    hosts = [a_host("a", free_mib=512), a_host("b", free_mib=1536)]
+    request = a_request()
+    refused = choose(hosts, request, FILTERS, {}).refused
+    assert sentence(2, refused, nearest(hosts, request, FILTERS)) == (
+        "No valid host was found: of 2 hosts, 2 by resources refused (e.g. 1536 of 8192 MiB RAM "
+        "free, 2048 asked). With 512 MiB less RAM, 1 host would do."
+    )
+
+
+def test_hosts_that_others_took_are_no_refusal() -> None:
+    assert all_taken(1).startswith("No valid host was found: 1 host would do, but other requests")
+
+
+some_hosts = st.lists(
+    st.builds(
+        lambda name, free, zone, vcpus, bridges, healthy, gib: a_host(
+            name,
+            free_mib=free,
+            availability_zone=zone,
+            vcpus=vcpus,
+            bridges=tuple(bridges),
+            healthy=healthy,
+            storages=(StorageFacts("local", "dir", False, True, 100, gib),),
+        ),
+        st.sampled_from([f"pve{n}" for n in range(6)]),
+        st.integers(-100, 8192),
+        st.sampled_from(["a", "b"]),
+        st.integers(1, 16),
+        st.lists(st.sampled_from(["vmbr0", "vmbr1"]), unique=True),
+        st.booleans(),
+        st.integers(0, 100),
+    ),
+    max_size=5,
+    unique_by=lambda host: host.name,
+)
+requests = st.builds(
+    a_request,
+    vcpus=st.integers(1, 20),
+    memory_mib=st.integers(64, 9000),
+    disk_gib=st.integers(0, 100),
+    availability_zone=st.sampled_from([None, "a", "b", "c"]),
+    force_host=st.sampled_from([None, "pve1", "gone"]),
+    networks=st.sampled_from([(), ("vmbr0",), ("vmbr0", "vmbr1")]),
+    least_disk_gib=st.integers(0, 20),
+)
+
+
+@given(some_hosts, requests)
+def test_a_suggestion_applied_finds_as_many_hosts_as_it_says(hosts: Any, request: Any) -> None:
+    suggestion = nearest(hosts, request, FILTERS)
+    if suggestion is None:
+        return
+    works = changed(request, suggestion)
+    ranked = choose(hosts, works, FILTERS, {}).ranked
+    assert len(ranked) == suggestion.hosts > 0
+    assert suggestion.host in {item.host.name for item in ranked}
+    assert works.disk_gib >= min(request.least_disk_gib, request.disk_gib)
+
+
+@given(some_hosts, requests, st.integers(1, 9000))
+def test_no_smaller_cut_of_the_memory_alone_would_do(hosts: Any, request: Any, mib: int) -> None:
+    suggestion = nearest(hosts, request, FILTERS)
+    if suggestion is None or [c.field for c in suggestion.changes] != ["memory_mib"]:
+        return
+    if suggestion.changes[0].works < mib < request.memory_mib:
+        other = changed(request, Suggestion((Change("memory_mib", 0, mib),), 1, ""))
+        assert choose(hosts, other, FILTERS, {}).ranked == ()

@@ -87,6 +87,8 @@ class Command(cliff.command.Command):
     """A command on a cloud. It runs under ``micronova`` and under ``openstack``."""
 
     arguments: ClassVar[tuple[Argument | OneOf, ...]] = ()
+    exit_code = 0
+    """What a command that did its work sets where the answer itself is bad news."""
 
     @property
     def cloud(self) -> Cloud:
@@ -114,7 +116,7 @@ class Command(cliff.command.Command):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run; whatever goes wrong becomes one line (cliff prints it, ``--debug`` all of it)."""
         try:
-            return super().run(parsed_args)
+            return super().run(parsed_args) or self.exit_code
         except (BrokenPipeError, CommandFailed):
             raise
         except Exception as error:

@@ -14,6 +14,7 @@ import cliff.commandmanager
 
 COMMANDS: Mapping[str, str] = {
     "availability zone list": "cli.zone:ListAvailabilityZones",
+    "capacity": "cli.schedule:ShowCapacity",
     "catalog list": "cli.identity:ListCatalog",
     "complete": "cliff.complete:CompleteCommand",
     "compute service delete": "cli.service:DeleteServices",
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, str] = {
     "quota list": "cli.quota:ListQuotas",
     "quota set": "cli.quota:SetQuota",
     "quota show": "cli.quota:ShowQuota",
+    "schedule": "cli.schedule:Schedule",
     "server create": "cli.server.create:CreateServer",
     "server delete": "cli.server.delete:DeleteServers",
     "server event list": "cli.server.events:ListServerEvents",

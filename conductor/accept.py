@@ -43,7 +43,7 @@ class Accept:
     def _create(
         self, connection: sa.Connection, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        wishes = _networks(connection, request)
+        wishes = requested_networks(connection, request)
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -175,7 +175,7 @@ def check_state(server: Server, action: str) -> None:
     )
 
 
-def _networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
+def requested_networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
     """The interfaces asked for, checked. Raises NetworkNotFound, Conflict, Invalid."""
     known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from common import rpc, wire
 from common.context import RequestContext
-from common.messages import CONDUCTOR_TOPIC
-from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
+from common.messages import CONDUCTOR_TOPIC, Decision
+from conductor.messages import (
+    CreatedServers,
+    CreateServers,
+    Evacuation,
+    NewFlavor,
+    NewKeyPair,
+)
+from scheduler.messages import Capacity
 
 if TYPE_CHECKING:
     import oslo_messaging
@@ -85,6 +92,32 @@ class ConductorClient:
     ) -> None:
         """Replace the tags. Raises ServerNotFound."""
         self._rpc.call(ctxt, "set_server_tags", server_uuid=server_uuid, tags=list(tags))
+
+    # --- what if
+
+    def preview_servers(
+        self, ctxt: RequestContext, request: CreateServers, without: tuple[str, ...] = ()
+    ) -> list[Decision]:
+        """Where the servers of a create would go now; nothing is taken or written.
+
+        Hosts named in ``without`` are taken for gone. Raises as ``create_servers`` does for
+        networks, and Unavailable while no scheduler answers.
+        """
+        found = self._rpc.call(ctxt, "preview_servers", request=request, without=list(without))
+        return [wire.load(Decision, item) for item in found]
+
+    def capacity(
+        self, ctxt: RequestContext, request: CreateServers, without: tuple[str, ...] = ()
+    ) -> Capacity:
+        """How many more servers like those of a create would fit, host by host."""
+        return wire.load(
+            Capacity, self._rpc.call(ctxt, "capacity", request=request, without=list(without))
+        )
+
+    def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:
+        """Where each server of a host would go if it died. Raises HostNotFound, Unavailable."""
+        found = self._rpc.call(ctxt, "evacuation", host=host)
+        return [wire.load(Evacuation, item) for item in found]
 
     # --- flavors
 

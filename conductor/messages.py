@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.messages import Decision
+
 
 @dataclass(frozen=True)
 class FlavorSnapshot:
@@ -74,6 +76,15 @@ class CreatedServers:
 
     reservation_id: str
     uuids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Evacuation:
+    """A server of a host that is taken for gone, and where it would go."""
+
+    server_uuid: str
+    name: str
+    decision: Decision
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from conductor.reports import Reports
 from conductor.runner import Flow, Runner
 from conductor.store import catalog, networks
 from conductor.store.transactions import Store
+from conductor.whatif import WhatIfDoors
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -62,6 +63,7 @@ class ConductorService:
             CatalogDoors(cloud),
             AggregateDoors(cloud, self._herald),
             ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
+            WhatIfDoors(cloud),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
         self._beat = liveness.Beat(transport, "nova-conductor", name)

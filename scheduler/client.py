@@ -8,6 +8,7 @@ from common import rpc, wire
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.messages import HOST_FACTS_TOPIC, SCHEDULER_TOPIC, Alternate, Decision, Requested
+from scheduler.messages import Capacity
 
 
 class SchedulerClient:
@@ -28,6 +29,30 @@ class SchedulerClient:
         """
         return wire.load(
             Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
+        )
+
+    def preview(
+        self,
+        ctxt: RequestContext,
+        requests: tuple[Requested, ...],
+        without: tuple[str, ...] = (),
+    ) -> list[Decision]:
+        """Where these servers would go, one after the other, if they were created now.
+
+        Hosts named in ``without`` are taken for gone. Nothing is claimed. Raises Unavailable.
+        """
+        found = self._rpc.call(ctxt, "preview", requests=requests, without=without)
+        return [wire.load(Decision, item) for item in found]
+
+    def capacity(
+        self, ctxt: RequestContext, request: Requested, without: tuple[str, ...] = ()
+    ) -> Capacity:
+        """How many more servers like the request would fit, host by host, and what limits them.
+
+        Hosts named in ``without`` are taken for gone. Raises Unavailable.
+        """
+        return wire.load(
+            Capacity, self._rpc.call(ctxt, "capacity", request=request, without=without)
         )
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:

@@ -12,16 +12,23 @@ from common.errors import Unavailable
 from common.messages import Alternate, Decision, Heartbeat, Requested
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
+from scheduler.messages import Capacity
+from scheduler.trial import Trial
 
 
 class SchedulerManager:
     """Topic ``scheduler``."""
 
     def __init__(
-        self, decider: Decider, table: HostTable, ask: Callable[[RequestContext], None]
+        self,
+        decider: Decider,
+        trial: Trial,
+        table: HostTable,
+        ask: Callable[[RequestContext], None],
     ) -> None:
         """``ask`` asks the conductor for the aggregates."""
         self._decider = decider
+        self._trial = trial
         self._table = table
         self._ask = ask
 
@@ -38,6 +45,18 @@ class SchedulerManager:
             wire.load(Requested, request),
             tuple(wire.load(Alternate, item) for item in alternates),
         )
+
+    def preview(
+        self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
+    ) -> list[Decision]:
+        """Where servers would go; see ``SchedulerClient.preview``."""
+        return self._trial.place([wire.load(Requested, item) for item in requests], without)
+
+    def capacity(
+        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+    ) -> Capacity:
+        """How many more servers would fit; see ``SchedulerClient.capacity``."""
+        return self._trial.capacity(wire.load(Requested, request), without)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from common.messages import Change, Requested, Suggestion
 from scheduler.choose import Filter
@@ -68,7 +69,7 @@ def _accepts(host: Host, request: Requested, filters: Mapping[str, Filter]) -> b
 
 def _fitted(host: Host, request: Requested) -> Requested | None:
     """The request with each size cut to what the host has room for; None below the least."""
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Any] = {}
     for name, (field, least, of_image) in _SIZES.items():
         asked = getattr(request, field)
         fits = min(asked, _room(host, name))
@@ -102,7 +103,7 @@ def _given_up(request: Requested, smaller: Requested) -> float:
 
 def _zones(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
     if request.availability_zone is not None:
-        for zone in sorted({host.facts.availability_zone for host in hosts}):
+        for zone in sorted({host.zone for host in hosts}):
             yield dataclasses.replace(request, availability_zone=zone)
 
 

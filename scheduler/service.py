@@ -18,6 +18,8 @@ from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
+from scheduler.trial import Trial
+from scheduler.world import World
 
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"
@@ -34,9 +36,15 @@ class SchedulerService:
     ) -> None:
         name = conf.scheduler.name or liveness.process_name()
         self.table = HostTable()
-        decider = Decider(conf, placement, self.table, load_filters(conf), load_weighers(conf))
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
-        manager = SchedulerManager(decider, self.table, self._ask)
+        world = World(placement, self.table, conf.scheduler.candidates)
+        filters, weighers = load_filters(conf), load_weighers(conf)
+        manager = SchedulerManager(
+            Decider(conf, placement, world, filters, weighers),
+            Trial(conf, world, filters, weighers),
+            self.table,
+            self._ask,
+        )
         self._servers = [
             rpc.Server(transport, SCHEDULER_TOPIC, name, [manager]),
             rpc.Server(

@@ -76,6 +76,22 @@ operators each host's reason, scores, claims |
 
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.
+
+## What if
+
+Three resources of micronova's own tell what would happen; nothing is claimed, written or created.
+Hosts named by `without` (repeated) are taken for gone.
+
+- `POST /schedule` takes the body of a `POST /servers` and answers
+  `{"schedule": {"decisions": […]}}`: for each server, in order, `host` (null: nowhere), \
+`alternates`,
+  `considered`, `refused` (`{filter: {host: reason}}`), `scores`, `reason`, and `suggestion`: the
+  smallest change that would have worked (`changes`, `hosts`, `host`).
+- `GET /capacity?flavor=ID` (and `image`, `network`, `availability_zone`) answers
+  `{"capacity": {"total": …, "hosts": [{"host", "availability_zone", "count", "limit"}]}}`;
+  `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
+- `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
+  of the host with the decision about it.
 """
 
 

@@ -160,6 +160,8 @@ _ROWS = (
 
 REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
 EXPLAIN = "micronova:explanations:show"
+PREVIEW = "micronova:schedule:preview"
+CAPACITY = "micronova:capacity:show"
 EXPLAIN_ALL = "micronova:explanations:show:operator"
 
 PREFIX = "os_compute_api:"
@@ -172,6 +174,14 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
+    rule(PREVIEW, ADMIN, "Ask where servers would go.", ("POST", "/schedule")),
+    rule(
+        CAPACITY,
+        ADMIN,
+        "Ask how many servers would fit, also without a host.",
+        ("GET", "/capacity"),
+        ("GET", "/evacuations/{host}"),
+    ),
 )
 
 

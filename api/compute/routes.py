@@ -31,6 +31,7 @@ from api.compute.resources.server_metadata import ServerMetadata
 from api.compute.resources.server_tags import ServerTags
 from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
+from api.compute.resources.whatif import CapacityLeft, Evacuations, Schedule
 
 VERSION = "/v2.1"
 
@@ -147,6 +148,9 @@ ROUTES = (
     Row("/os-quota-sets/{project_id}/defaults", QuotaSets, {"GET": "defaults"}),
     Row("/os-quota-sets/{project_id}/detail", QuotaSets, {"GET": "detail"}),
     Row("/explanations/{subject}", Explanations, {"GET": "show"}),
+    Row("/schedule", Schedule, {"POST": "preview"}),
+    Row("/capacity", CapacityLeft, {"GET": "show"}),
+    Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
 )
 
 

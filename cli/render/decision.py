@@ -28,7 +28,9 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
     else:
         reason = one_line(decision.get("reason") or "no reason was given")
         yield (("no host: ", "bold red"), (reason, "red"), considered)
-        yield from _least_change(decision.get("suggestion") or {})
+        change = least_change(decision.get("suggestion") or {})
+        if change:
+            yield (("  would do: ", "dim"), (change, "green"))
     yield from _claims(decision)
     yield from _scores(decision)
     yield from _refusals(decision)
@@ -41,13 +43,14 @@ def _hosts(count: int) -> str:
     return f"{count} host{'' if count == 1 else 's'}"
 
 
-def _least_change(suggestion: Facts) -> Iterator[Line]:
-    """What an administrator reads beside the sentence: the host, and old and new values."""
-    for change in suggestion.get("changes") or ():
-        asked, works = (_value(change.get(name)) for name in ("asked", "works"))
-        host = one_line(suggestion.get("host") or "")
-        what = f"{one_line(change.get('field'))} {asked} → {works}"
-        yield (("  would do: ", "dim"), (f"{host}: ", ""), (what, "green"))
+def least_change(suggestion: Facts) -> str:
+    """The smallest change that would have worked: the host, then old and new values."""
+    changes = [
+        f"{one_line(change.get('field'))} {_value(change.get('asked'))} → "
+        f"{_value(change.get('works'))}"
+        for change in suggestion.get("changes") or ()
+    ]
+    return f"{one_line(suggestion.get('host') or '')}: {', '.join(changes)}" if changes else ""
 
 
 def _value(value: Any) -> str:

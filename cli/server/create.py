@@ -7,6 +7,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
+from cli.cloud import Cloud
 from cli.command import Pairs, ShowOne, argument, flag, given, one_of
 from cli.errors import CommandFailed
 from cli.server.show import show
@@ -220,7 +221,7 @@ class CreateServer(ShowOne):
         if nics is None and self.cloud.supports("2.37"):
             nics = ["auto"]  # the API wants to be told since then
         if nics is not None:
-            optional["networks"] = self._networks(nics)
+            optional["networks"] = network_ids(self.cloud, nics)
         return {
             "name": parsed_args.server_name,
             "flavor_id": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
@@ -230,22 +231,24 @@ class CreateServer(ShowOne):
             **optional,
         }
 
-    def _networks(self, nics: list[Any]) -> str | list[dict[str, str]]:
-        words = [nic for nic in nics if isinstance(nic, str)]
-        if words:
-            if len(nics) > 1:
-                raise CommandFailed(f"--nic {words[0]} goes with no other network or port")
-            return words[0]
-        network = self.cloud.network
-        resolved = []
-        for nic in nics:
-            ids = dict(nic)
-            if "uuid" in nic:
-                ids["uuid"] = network.find_network(nic["uuid"], ignore_missing=False).id
-            if "port" in nic:
-                ids["port"] = network.find_port(nic["port"], ignore_missing=False).id
-            resolved.append(ids)
-        return resolved
+
+def network_ids(cloud: Cloud, nics: list[Any]) -> str | list[dict[str, str]]:
+    """Return what ``Nic`` gathered as the API takes it, names resolved."""
+    words = [nic for nic in nics if isinstance(nic, str)]
+    if words:
+        if len(nics) > 1:
+            raise CommandFailed(f"--nic {words[0]} goes with no other network or port")
+        return words[0]
+    network = cloud.network
+    resolved = []
+    for nic in nics:
+        ids = dict(nic)
+        if "uuid" in nic:
+            ids["uuid"] = network.find_network(nic["uuid"], ignore_missing=False).id
+        if "port" in nic:
+            ids["port"] = network.find_port(nic["port"], ignore_missing=False).id
+        resolved.append(ids)
+    return resolved
 
 
 def _encoded(name: str) -> str:

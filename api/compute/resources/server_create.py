@@ -73,11 +73,11 @@ def create_request(call: Call) -> CreateServers:
         raise Invalid("Unable to allocate a single hostname to multiple instances")
     return CreateServers(
         name=asked["name"].strip(),
-        flavor=_snapshot(flavor),
+        flavor=snapshot(flavor),
         image_id=image.id,
         image_properties={key: str(value) for key, value in image.properties.items()},
         least_memory_mib=image.min_ram_mib,
-        least_disk_gib=_least_disk_gib(image),
+        least_disk_gib=least_disk_gib(image),
         min_count=least,
         max_count=most,
         networks=networks,
@@ -162,12 +162,14 @@ def _check_size(flavor: Flavor, image: Image) -> None:
         )
 
 
-def _least_disk_gib(image: Image) -> int:
+def least_disk_gib(image: Image) -> int:
+    """The smallest disk that the image fits on."""
     size = image.virtual_size_bytes or image.size_bytes
     return max(image.min_disk_gib, -(-size // _GIB))
 
 
-def _snapshot(flavor: Flavor) -> FlavorSnapshot:
+def snapshot(flavor: Flavor) -> FlavorSnapshot:
+    """The flavor as it is kept with a server."""
     return FlavorSnapshot(
         id=flavor.flavorid,
         name=flavor.name,

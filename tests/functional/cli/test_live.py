@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,3 +114,60 @@ def test_every_noun_answers(cloud: EmbeddedCloud, command: str) -> None:
     code, out, error = run(cloud, *command.split(), "-f", "json", who="micronova")
     assert code == 0, error
     assert isinstance(json.loads(out), list | dict)
+
+
+def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud) -> None:
+    admin = "micronova-admin"
+    sizes = ("--vcpus", "1", "--ram", "900000", "--disk", "10")
+    assert run(cloud, "flavor", "create", *sizes, "too-big", who=admin)[0] == 0
+    asked = ("--flavor", "too-big", "--image", "debian-12", "--network", "vmbr0")
+    code, out, _ = run(cloud, "schedule", "--dry-run", *asked, "-f", "json", who=admin)
+    assert code == 1
+    [row] = json.loads(out)
+    assert row["Host"] == ""
+    assert "MiB less RAM" in row["Reason"]
+
+    code, _, error = run(cloud, "server", "create", "--wait", *asked, "big")
+    assert code == 1
+    less = re.search(r"With (\d+) MiB less RAM, \d hosts? would do", error)
+    assert less, error
+    code, story, _ = run(cloud, "explain", "big", who=admin)
+    assert (code, "would do: " in story) == (0, True)
+
+    fitting = str(900000 - int(less[1]))
+    sizes = ("--vcpus", "1", "--ram", fitting, "--disk", "10")
+    assert run(cloud, "flavor", "create", *sizes, "fits", who=admin)[0] == 0
+    asked = ("--flavor", "fits", "--image", "debian-12", "--network", "vmbr0")
+    code, out, _ = run(cloud, "schedule", *asked, "-f", "json", who=admin)
+    assert code == 0
+    code, _, error = run(cloud, "server", "create", "--wait", *asked, "fits")
+    assert code == 0, error
+    assert run(cloud, "server", "delete", "--wait", "big", "fits")[0] == 0
+
+
+def test_how_many_more_fit_and_what_a_dead_node_means(cloud: EmbeddedCloud) -> None:
+    admin = "micronova-admin"
+    code, out, said = run(cloud, "capacity", "--flavor", "m1.small", "-f", "json", who=admin)
+    assert code == 0
+    rows = json.loads(out)
+    total = sum(row["Fit"] for row in rows)
+    assert said.strip() == f"{total} more would fit."
+    assert len(rows) == 3
+    gone = rows[0]
+    _, out, _ = run(
+        cloud,
+        *("capacity", "--flavor", "m1.small", "--without", gone["Host"], "-f", "json"),
+        who=admin,
+    )
+    assert sum(row["Fit"] for row in json.loads(out)) == total - gone["Fit"]
+
+    assert run(cloud, "server", "create", *TINY, "--wait", "movable")[0] == 0
+    _, out, _ = run(cloud, "server", "show", "movable", "-f", "json", who=admin)
+    host = json.loads(out)["OS-EXT-SRV-ATTR:host"]
+    code, out, said = run(cloud, "capacity", "--without", host, "-f", "json", who=admin)
+    assert code == 0, said
+    [moved] = json.loads(out)
+    assert moved["Name"] == "movable"
+    assert moved["Would Go To"] not in ("", host)
+    assert run(cloud, "capacity", "--without", host)[0] == 1  # for administrators only
+    assert run(cloud, "server", "delete", "--wait", "movable")[0] == 0

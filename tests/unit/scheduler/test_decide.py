@@ -13,6 +13,7 @@ from placement.messages import Allocations, Candidates, Summary, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
+from scheduler.world import World
 from tests.unit.scheduler.test_choose import a_host, a_request
 
 HOSTS = ("pve1", "pve2")
@@ -48,7 +49,8 @@ def decide(placement: FakePlacement, **asked: Any) -> Decision:
     facts = tuple(a_host(name).facts for name in HOSTS)
     table.update(Heartbeat("w", now, HOSTS, facts), now)
     conf = config.load([scheduler_config.register])
-    decider = Decider(conf, placement, table, {}, {})  # type: ignore[arg-type]
+    world = World(placement, table, 1000)  # type: ignore[arg-type]
+    decider = Decider(conf, placement, world, {}, {})  # type: ignore[arg-type]
     return decider.decide(a_request(**asked), ())
 
 

@@ -148,12 +148,9 @@ def test_what_would_have_worked_is_told_with_its_host() -> None:
     ]
     body = {"host": None, "suggestion": {"changes": changes, "hosts": 1, "host": "pve2"}}
     text = story(an_operation(decisions=[body]))
-    for part in (
-        "would do: pve2: memory_mib 4096 → 2048",
-        "would do: pve2: force_host pve9 → any",
-        "would do: pve2: networks vmbr7 → none",
-    ):
-        assert part in text
+    assert (
+        "would do: pve2: memory_mib 4096 → 2048, force_host pve9 → any, networks vmbr7 → none"
+    ) in text
 
 
 def test_many_hosts_are_counted() -> None:

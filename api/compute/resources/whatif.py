@@ -1,0 +1,92 @@
+"""`/schedule`, `/capacity` and `/evacuations/{host}`: what would happen; nothing is changed.
+
+These resources are micronova's own, for administrators.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from api.compute import policies
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.resources.server_create import create_request, least_disk_gib, snapshot
+from api.compute.schemas import servers as server_schemas
+from api.compute.schemas import whatif as schemas
+from common import wire
+from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
+from conductor.messages import CreateServers, NetworkWish
+from db.reads import flavors, images
+
+
+class Schedule:
+    """Where the servers of a create would go now."""
+
+    @operation(
+        policies.PREVIEW,
+        body=server_schemas.CREATE,
+        query=schemas.SCHEDULE,
+        errors={NotFound: Invalid},
+    )
+    def preview(self, call: Call) -> Any:
+        """The body is that of a `POST /servers`; `without` names hosts to be taken for gone."""
+        decisions = call.conductor.preview_servers(call.ctxt, create_request(call), _without(call))
+        return {"schedule": {"decisions": [_decision(item) for item in decisions]}}
+
+
+class CapacityLeft:
+    """How many more servers of a flavor would fit."""
+
+    @operation(policies.CAPACITY, query=schemas.CAPACITY, errors={NotFound: Invalid})
+    def show(self, call: Call) -> Any:
+        """The sum, and each host's number with what limits it."""
+        found = call.conductor.capacity(call.ctxt, _kind(call), _without(call))
+        hosts = [dataclasses.asdict(fit) for fit in found.fits]
+        return {"capacity": {"total": found.total, "hosts": hosts}}
+
+
+class Evacuations:
+    """Where the servers of a host would go if it died."""
+
+    @operation(policies.CAPACITY)
+    def show(self, call: Call, host: str) -> Any:
+        """Each server with the decision about it."""
+        found = call.conductor.evacuation(call.ctxt, host)
+        servers = [
+            {"server": item.server_uuid, "name": item.name, **_decision(item.decision)}
+            for item in found
+        ]
+        fits = all(item.decision.host is not None for item in found)
+        return {"evacuation": {"host": host, "fits": fits, "servers": servers}}
+
+
+def _kind(call: Call) -> CreateServers:
+    """The kind of server that is asked about, as a create of one would be."""
+    flavor_id, image_id = str(call.query.last("flavor")), call.query.last("image")
+    flavor = call.read(flavors.find, flavor_id, None)
+    if flavor is None:
+        raise FlavorNotFound(f"Flavor {flavor_id} could not be found.")
+    image = None if image_id is None else call.read(images.get, image_id)
+    if image_id is not None and image is None:
+        raise ImageNotFound(f"Image {image_id} could not be found.")
+    properties = image.properties if image else {}
+    return CreateServers(
+        name=flavor.name,
+        flavor=snapshot(flavor),
+        image_id=image.id if image else "",
+        image_properties={key: str(value) for key, value in properties.items()},
+        least_disk_gib=least_disk_gib(image) if image else 0,
+        networks=tuple(NetworkWish(network) for network in call.query.get("network", ())),
+        availability_zone=call.query.last("availability_zone"),
+    )
+
+
+def _without(call: Call) -> tuple[str, ...]:
+    return tuple(call.query.get("without", ()))
+
+
+def _decision(decision: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = wire.loads(wire.dumps(decision))
+    # They have no meaning where nothing was claimed for a server that isn't there.
+    return {key: plain[key] for key in plain if key not in ("server_uuid", "claims", "seconds")}

@@ -1,0 +1,158 @@
+"""``micronova schedule`` and ``micronova capacity``: what would happen; nothing is created."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cli.command import Lister, argument, flag
+from cli.errors import CommandFailed
+from cli.render.decision import least_change
+from cli.server.create import Nic, network_ids
+
+_WITHOUT = argument(
+    "--without",
+    metavar="<host>",
+    action="append",
+    default=[],
+    help="As if this host were gone (repeat)",
+)
+_ZONE = argument("--availability-zone", metavar="<zone-name>", help="Zone")
+
+
+class Schedule(Lister):
+    """Tell where servers would go now, and why.
+
+    It is decided by the scheduler's own code, one server after the other; nothing is created.
+    Fails when a server would find no host.
+    """
+
+    arguments = (
+        flag("--dry-run", help="Create nothing (as always; `server create` creates)"),
+        argument("--flavor", metavar="<flavor>", required=True, help="Flavor (name or ID)"),
+        argument("--image", metavar="<image>", required=True, help="Image (name or ID)"),
+        argument(
+            "--network", metavar="<network>", dest="nics", action=Nic, help="Network (repeat)"
+        ),
+        argument(
+            "--nic",
+            metavar="<net-id=network|auto|none>",
+            dest="nics",
+            action=Nic,
+            help="Network interface (repeat)",
+        ),
+        _ZONE,
+        argument("--host", metavar="<host>", help="Host"),
+        argument("--count", metavar="<count>", type=int, default=1, help="So many servers (1)"),
+        _WITHOUT,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each server."""
+        if parsed_args.count < 1:
+            raise CommandFailed("--count is less than 1")
+        compute = self.cloud.compute
+        asked: dict[str, Any] = {
+            "name": "dry-run",
+            "flavorRef": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
+            "imageRef": self.cloud.image.find_image(parsed_args.image, ignore_missing=False).id,
+            "min_count": parsed_args.count,
+            "max_count": parsed_args.count,
+            "networks": network_ids(self.cloud, parsed_args.nics or ["auto"]),
+        }
+        if parsed_args.availability_zone:
+            asked["availability_zone"] = parsed_args.availability_zone
+        if parsed_args.host:
+            asked["host"] = parsed_args.host
+        answer = compute.post(
+            "/schedule",
+            json={"server": asked},
+            params={"without": parsed_args.without},
+            microversion="2.74",
+        )
+        decisions = _json(answer)["schedule"]["decisions"]
+        lost = sum(decision["host"] is None for decision in decisions)
+        if lost:
+            self.say(f"{lost} of {len(decisions)} would find no host.")
+            self.exit_code = 1
+        return (
+            ("Server", "Host", "Considered", "Refused", "Alternates", "Reason"),
+            [(number, *_told(decision)) for number, decision in enumerate(decisions, 1)],
+        )
+
+
+class ShowCapacity(Lister):
+    """Tell how many more servers of a flavor would fit, and what limits each host.
+
+    With --without alone: where each server of that host would go if it died; fails when one
+    would find no host.
+    """
+
+    arguments = (
+        argument("--flavor", metavar="<flavor>", help="Flavor (name or ID)"),
+        argument("--image", metavar="<image>", help="Image (name or ID)"),
+        _ZONE,
+        _WITHOUT,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each host, or for each server that would have to move."""
+        if parsed_args.flavor:
+            return self._room(parsed_args)
+        if len(parsed_args.without) != 1:
+            raise CommandFailed("Name a --flavor, or one host with --without")
+        return self._loss(parsed_args.without[0])
+
+    def _room(self, parsed_args: argparse.Namespace) -> Any:
+        compute = self.cloud.compute
+        query: dict[str, Any] = {
+            "flavor": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
+            "without": parsed_args.without,
+        }
+        if parsed_args.image:
+            query["image"] = self.cloud.image.find_image(
+                parsed_args.image, ignore_missing=False
+            ).id
+        if parsed_args.availability_zone:
+            query["availability_zone"] = parsed_args.availability_zone
+        found = _json(compute.get("/capacity", params=query))["capacity"]
+        self.say(f"{found['total']} more would fit.")
+        rows = [
+            (host["host"], host["availability_zone"], host["count"], host["limit"])
+            for host in found["hosts"]
+        ]
+        return ("Host", "Zone", "Fit", "Limited By"), rows
+
+    def _loss(self, host: str) -> Any:
+        found = _json(self.cloud.compute.get(f"/evacuations/{host}"))["evacuation"]
+        moving = len(found["servers"])
+        if found["fits"]:
+            self.say(f"Without {host} its {moving} servers would all find another host.")
+        else:
+            lost = sum(server["host"] is None for server in found["servers"])
+            self.say(f"Without {host} {lost} of its {moving} servers would find no host.")
+            self.exit_code = 1
+        rows = [
+            (server["server"], server["name"], server["host"] or "", server["reason"] or "")
+            for server in found["servers"]
+        ]
+        return ("ID", "Name", "Would Go To", "Reason"), rows
+
+
+def _json(response: Any) -> Any:
+    from openstack.exceptions import raise_from_response
+
+    raise_from_response(response)
+    return response.json()
+
+
+def _told(decision: dict[str, Any]) -> tuple[Any, ...]:
+    reason = decision["reason"] or ""
+    change = least_change(decision.get("suggestion") or {})
+    return (
+        decision["host"] or "",
+        decision["considered"],
+        ", ".join(f"{len(hosts)} by {name}" for name, hosts in decision["refused"].items()),
+        ", ".join(alternate["host"] for alternate in decision["alternates"]),
+        f"{reason} ({change})" if change else reason,
+    )

@@ -1,0 +1,70 @@
+"""A choice as a ``Decision``: what is kept of it, and why nowhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from oslo_config import cfg
+
+from common.messages import Alternate, Decision, Requested
+from scheduler import explain
+from scheduler.choose import Choice, Filter
+from scheduler.hosts import Host
+from scheduler.nearest import nearest
+
+
+class Outcomes:
+    """Tells of choices; what is kept is capped by ``[scheduler]`` options."""
+
+    def __init__(self, conf: cfg.ConfigOpts, filters: Mapping[str, Filter]) -> None:
+        self._options = conf.scheduler
+        self._filters = filters
+
+    def won(self, request: Requested, choice: Choice, position: int, considered: int) -> Decision:
+        """The host at this position of the ranking, with those after it as alternates."""
+        chosen = choice.ranked[position].host
+        following = choice.ranked[position + 1 : position + 1 + self._options.alternates]
+        return Decision(
+            request.server_uuid,
+            chosen.name,
+            chosen.facts.uuid,
+            tuple(
+                Alternate(item.host.name, item.host.facts.uuid, round(item.total, 4))
+                for item in following
+            ),
+            considered,
+            self._kept(choice.refused),
+            {
+                item.host.name: {**item.scores, "total": round(item.total, 4)}
+                for item in choice.ranked[: self._options.scores_kept]
+            },
+        )
+
+    def nowhere(self, request: Requested, choice: Choice, hosts: Sequence[Host]) -> Decision:
+        """No host, and why not."""
+        if choice.ranked:
+            suggestion, reason = None, explain.all_taken(len(choice.ranked))
+        else:
+            suggestion = nearest(hosts, request, self._filters)
+            reason = explain.sentence(len(hosts), choice.refused, suggestion)
+        return Decision(
+            request.server_uuid,
+            None,
+            considered=len(hosts),
+            refused=self._kept(choice.refused),
+            reason=reason,
+            suggestion=suggestion,
+        )
+
+    def _kept(self, refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+        room = self._options.reasons_kept
+        kept: dict[str, dict[str, str]] = {}
+        for name, hosts in refused.items():
+            kept[name] = dict(_first(hosts.items(), room))
+            room -= len(kept[name])
+        return kept
+
+
+def _first(items: Iterable[tuple[str, str]], count: int) -> Iterable[tuple[str, str]]:
+    return itertools.islice(items, max(count, 0))

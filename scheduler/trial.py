@@ -1,0 +1,52 @@
+"""What-if questions with I/O around them: look at the world once, then decide on the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from oslo_config import cfg
+
+from common.messages import Decision, Requested
+from scheduler import whatif
+from scheduler.choose import Filter, Weigher
+from scheduler.filters.resources import wanted
+from scheduler.hosts import Host
+from scheduler.messages import Capacity
+from scheduler.outcome import Outcomes
+from scheduler.world import World
+
+
+class Trial:
+    """Answers for one scheduler process."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        world: World,
+        filters: Mapping[str, Filter],
+        weighers: Mapping[str, tuple[Weigher, float]],
+    ) -> None:
+        self._world = world
+        self._filters = filters
+        self._weighers = weighers
+        self._outcomes = Outcomes(conf, filters)
+
+    def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
+        """Where the servers would go, one after the other."""
+        hosts = self._hosts(requests, without)
+        tried = whatif.place(hosts, requests, self._filters, self._weighers)
+        return [
+            self._outcomes.won(request, choice, 0, len(seen))
+            if choice.ranked
+            else self._outcomes.nowhere(request, choice, seen)
+            for request, (choice, seen) in zip(requests, tried, strict=True)
+        ]
+
+    def capacity(self, request: Requested, without: Collection[str]) -> Capacity:
+        """How many more such servers would fit."""
+        return whatif.capacity(self._hosts([request], without), request, self._filters)
+
+    def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> list[Host]:
+        classes = dict.fromkeys(name for request in requests for name in wanted(request))
+        gone = frozenset(without)
+        return [host for host in self._world.everything(classes) if host.name not in gone]

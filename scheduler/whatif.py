@@ -1,0 +1,77 @@
+"""What if: the decision's own code on a snapshot that it changes as it goes; nothing is claimed.
+
+Pure, as ``choose``: where would these servers go, and how many more would fit?
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from common.messages import Requested
+from scheduler.choose import Choice, Filter, Weigher, choose
+from scheduler.filters.resources import wanted
+from scheduler.hosts import Host
+from scheduler.messages import Capacity, Fit
+
+#: a host takes no more of servers that ask for nothing
+_NO_LIMIT = 1_000_000
+
+
+def place(
+    hosts: Sequence[Host],
+    requests: Sequence[Requested],
+    filters: Mapping[str, Filter],
+    weighers: Mapping[str, tuple[Weigher, float]],
+) -> Iterator[tuple[Choice, list[Host]]]:
+    """For each request, in order: the choice, and the hosts that it was made from.
+
+    A server that found a host takes its room, so the next one sees what is left.
+    """
+    world = {host.name: host for host in hosts}
+    for request in requests:
+        seen = list(world.values())
+        choice = choose(seen, request, filters, weighers)
+        if choice.ranked:
+            host = choice.ranked[0].host
+            world[host.name] = _filled(host, request)
+        yield choice, seen
+
+
+def capacity(hosts: Sequence[Host], request: Requested, filters: Mapping[str, Filter]) -> Capacity:
+    """How many servers like the request each host would take, and what limits it."""
+    fits = sorted(
+        (_fit(host, request, filters) for host in hosts), key=lambda fit: (-fit.count, fit.host)
+    )
+    return Capacity(tuple(fits), sum(fit.count for fit in fits))
+
+
+def _fit(host: Host, request: Requested, filters: Mapping[str, Filter]) -> Fit:
+    zone = host.zone
+    for accept in filters.values():
+        reason = accept(host, request)
+        if reason is not None:
+            return Fit(host.name, zone, 0, reason)
+    count, limit = min(
+        ((host.free(name) // amount, name) for name, amount in wanted(request).items()),
+        default=(_NO_LIMIT, ""),
+    )
+    stored = _on_storage(host, request)
+    if stored is not None and stored < count:
+        count, limit = stored, f"room on storage {host.facts.vm_storage}"
+    return Fit(host.name, zone, count, limit)
+
+
+def _on_storage(host: Host, request: Requested) -> int | None:
+    """How many of its disks fit the storage at once, where all of each must; else None."""
+    if host.facts.disk_allocation_ratio > 1.0 or not request.disk_gib:
+        return None
+    free = [s.available_gib for s in host.facts.storages if s.name == host.facts.vm_storage]
+    return free[0] // request.disk_gib if free else None
+
+
+def _filled(host: Host, request: Requested) -> Host:
+    used = dict(host.used)
+    for name, amount in wanted(request).items():
+        used[name] = used.get(name, 0) + amount
+    return dataclasses.replace(host, used=used)

@@ -120,6 +120,7 @@ def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud) -> None:
     admin = "micronova-admin"
     sizes = ("--vcpus", "1", "--ram", "900000", "--disk", "10")
     assert run(cloud, "flavor", "create", *sizes, "too-big", who=admin)[0] == 0
+    assert run(cloud, "quota", "set", "--ram", "-1", "demo", who=admin)[0] == 0
     asked = ("--flavor", "too-big", "--image", "debian-12", "--network", "vmbr0")
     code, out, _ = run(cloud, "schedule", "--dry-run", *asked, "-f", "json", who=admin)
     assert code == 1
@@ -131,7 +132,8 @@ def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud) -> None:
     assert code == 1
     less = re.search(r"With (\d+) MiB less RAM, \d hosts? would do", error)
     assert less, error
-    code, story, _ = run(cloud, "explain", "big", who=admin)
+    _, uuid, _ = run(cloud, "server", "show", "big", "-f", "value", "-c", "id")
+    code, story, _ = run(cloud, "explain", uuid.strip(), who=admin)
     assert (code, "would do: " in story) == (0, True)
 
     fitting = str(900000 - int(less[1]))
@@ -162,7 +164,8 @@ def test_how_many_more_fit_and_what_a_dead_node_means(cloud: EmbeddedCloud) -> N
     assert sum(row["Fit"] for row in json.loads(out)) == total - gone["Fit"]
 
     assert run(cloud, "server", "create", *TINY, "--wait", "movable")[0] == 0
-    _, out, _ = run(cloud, "server", "show", "movable", "-f", "json", who=admin)
+    _, uuid, _ = run(cloud, "server", "show", "movable", "-f", "value", "-c", "id")
+    _, out, _ = run(cloud, "server", "show", uuid.strip(), "-f", "json", who=admin)
     host = json.loads(out)["OS-EXT-SRV-ATTR:host"]
     code, out, said = run(cloud, "capacity", "--without", host, "-f", "json", who=admin)
     assert code == 0, said

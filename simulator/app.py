@@ -68,9 +68,8 @@ class Entry:
     def contacted(self) -> str:
         """The node that answers here, or '' when it is down."""
         nodes = self.cluster.nodes
-        if self.node:
-            return self.node if nodes[self.node].up else ""
-        return next((name for name, node in nodes.items() if node.up), "")
+        names = [self.node] if self.node else list(nodes)
+        return next((one for one in names if nodes[one].up and nodes[one].proxy == "up"), "")
 
 
 def _body(request: Request) -> dict[str, Any]:

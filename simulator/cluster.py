@@ -30,6 +30,8 @@ from simulator.volumes import Place, VolumeStore, parse_volid
 
 STORAGE_WAIT = 10.0
 STORAGE_WORK_CAP = 60.0
+VM_LOCK = "/var/lock/qemu-server/lock-{}.conf"
+STORAGE_LOCK = "/var/lock/pve-manager/pve-storage-{}"
 CLUSTER_LOCK_LEASE = 120.0
 KEPT_LOCKS = 20_000
 
@@ -248,24 +250,28 @@ class Cluster:
         self, node: str, vmid: int, timeout: float = 10.0, *, shared: bool = False
     ) -> Work:
         """Take the lock of a VM's configuration on a node; return it, or fail after the wait."""
-        path = f"/var/lock/qemu-server/lock-{vmid}.conf"
-        lock = self.lock(f"{node}:{path}")
+        lock = self.vm_lock(node, vmid)
         if not (yield Acquire(lock, timeout, shared)):
-            raise flock_timeout(path)
+            raise flock_timeout(VM_LOCK.format(vmid))
         return lock
+
+    def vm_lock(self, node: str, vmid: int) -> Lock:
+        """The lock of a VM's configuration on a node."""
+        return self.lock(f"{node}:{VM_LOCK.format(vmid)}")
+
+    def storage_lock(self, storage: str, node: str) -> Lock:
+        """A storage's lock, which nodes share if they share the storage."""
+        if self.storage(storage).shared:
+            return self.lock(f"storage-{storage}", CLUSTER_LOCK_LEASE)
+        return self.lock(f"{node}:{STORAGE_LOCK.format(storage)}")
 
     def lock_storage(self, storage: str, node: str) -> Work:
         """Take a storage's lock; return it, or fail after the wait."""
-        shared = self.storage(storage).shared
-        path = f"/var/lock/pve-manager/pve-storage-{storage}"
-        if shared:
-            lock = self.lock(f"storage-{storage}", CLUSTER_LOCK_LEASE)
-        else:
-            lock = self.lock(f"{node}:{path}")
+        lock = self.storage_lock(storage, node)
         if not (yield Acquire(lock, STORAGE_WAIT)):
-            if shared:
+            if self.storage(storage).shared:
                 raise PveError(f"cfs-lock 'storage-{storage}' error: got lock request timeout")
-            raise flock_timeout(path)
+            raise flock_timeout(STORAGE_LOCK.format(storage))
         return lock
 
     def storage_work(self, storage: str, node: str, lock: Lock, seconds: float) -> Work:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from simulator.access import Identity
 from simulator.app import Entry, Request, Response
 from simulator.cluster import Cluster
-from simulator.engine import Engine, Process, Sleep, Work
-from simulator.faults import BadOrder, Fault
+from simulator.engine import Engine
+from simulator.faults import BadOrder
 from simulator.model import MIB, Volume
-from simulator.qemu.power import mark_stopped
+from simulator.standing import apply, undo
 from simulator.volumes import content_of, format_of, owner_of, parse_volid
 
 KEPT_CALLS = 20_000
@@ -92,71 +91,6 @@ def state_of(cluster: Cluster) -> dict[str, Any]:
             "tasks": [asdict(task) for task in cluster.tasks.active()],
             "faults": [fault.view() for fault in cluster.faults.orders.values()],
         }
-
-
-_NODE_STATES: dict[str, tuple[str, Any, Any]] = {
-    "node-down": ("up", False, True),
-    "proxy-down": ("proxy", "down", "up"),
-    "daemon-down": ("daemon", "down", "up"),
-    "daemon-restart": ("daemon", "down", "up"),
-    "daemon-hung": ("daemon", "hung", "up"),
-}
-RESTART_SECONDS = 3.0
-
-
-def apply(cluster: Cluster, fault: Fault) -> None:
-    """Let a standing order take effect."""
-    if fault.action in _NODE_STATES:
-        name, value, _normal = _NODE_STATES[fault.action]
-        for node in _nodes(cluster, fault):
-            setattr(node, name, value)
-            cluster.save("node", node.name, node)
-            if fault.action == "node-down":
-                _lose_power(cluster, node.name)
-    elif fault.action == "token-revoked":
-        _revoke(cluster, fault, True)
-    if fault.action == "daemon-restart" and not fault.seconds:
-        fault.seconds = RESTART_SECONDS
-    if fault.seconds and fault.action != "storage-slow":
-
-        def later() -> Work:
-            yield Sleep(fault.seconds)
-            if cluster.faults.remove(fault.id) is not None:
-                undo(cluster, fault)
-
-        cluster.engine.spawn(Process(later(), cluster.turn))
-
-
-def undo(cluster: Cluster, fault: Fault) -> None:
-    """Put right what a standing order had changed."""
-    if fault.action in _NODE_STATES:
-        name, _value, normal = _NODE_STATES[fault.action]
-        for node in _nodes(cluster, fault):
-            setattr(node, name, normal)
-            cluster.save("node", node.name, node)
-    elif fault.action == "token-revoked":
-        _revoke(cluster, fault, False)
-
-
-def _nodes(cluster: Cluster, fault: Fault) -> Iterable[Any]:
-    return [one for one in cluster.nodes.values() if fault.node in ("", one.name)]
-
-
-def _lose_power(cluster: Cluster, node: str) -> None:
-    for task in cluster.tasks.active(node):
-        cluster.tasks.kill(task.upid)
-    for vm in cluster.vms.values():
-        if vm.node == node and vm.running:
-            mark_stopped(cluster, vm)
-
-
-def _revoke(cluster: Cluster, fault: Fault, revoked: bool) -> None:
-    for user in cluster.access.users.values():
-        for token in user.tokens.values():
-            name = Identity(user.userid, token.tokenid).authid
-            if fault.token in ("", name):
-                token.revoked = revoked
-    cluster.save_access()
 
 
 class Control:

@@ -163,6 +163,12 @@ class Engine:
             process.work.close()
             self._end(process, None, PveError("unexpected status"))
 
+    def let_go(self, process: Process) -> None:
+        """End a process that only holds locks; they are given back, leases or not."""
+        if not process.done:
+            process.work.close()
+            self._end(process, None, None)
+
     def _run(self) -> None:
         while True:
             with self._ready:

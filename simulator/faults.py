@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-CALL_ACTIONS = frozenset({"fail", "slow", "hang", "drop", "lose-answer", "task-fail", "task-kill"})
+from simulator.engine import Lock, Process
+
+CALL_ACTIONS = frozenset(
+    {"fail", "slow", "hang", "hold", "drop", "lose-answer", "task-fail", "task-kill"}
+)
 ENVIRONMENT = frozenset(
     {
         "no-quorum",
@@ -20,6 +25,8 @@ ENVIRONMENT = frozenset(
         "storage-full",
         "storage-slow",
         "token-revoked",
+        "lock-held",
+        "config-lock",
     }
 )
 LEAKS = {
@@ -35,7 +42,7 @@ LEAKS = {
 
 @dataclass
 class Fault:
-    """One order. `nth` counts matching calls from 1; `times` is how often it strikes."""
+    """One order. `nth` counts matching calls from 1; it strikes `times` times, 0: every time."""
 
     id: int
     action: str
@@ -46,29 +53,38 @@ class Fault:
     vmid: int = 0
     nth: int = 1
     times: int = 1
-    status: int = 500
+    status: int = 0
     text: str = ""
     seconds: float = 0.0
-    how: str = "596"
+    how: str = ""
     leak: str = ""
     storage: str = ""
     token: str = ""
+    lock: str = ""
+    ha: bool = False
     seen: int = 0
     struck: int = 0
     pattern: re.Pattern[str] = field(default_factory=lambda: re.compile(""), repr=False)
+    strike: threading.Event = field(default_factory=threading.Event, repr=False)
+    holders: list[Process] = field(default_factory=list, repr=False)
+    gate: Lock = field(default_factory=lambda: Lock("held call"), repr=False)
 
     def strikes(self) -> bool:
         """Count one match and tell whether it is one of those ordered."""
         self.seen += 1
-        if self.seen < self.nth or self.struck >= self.times:
+        if self.seen < self.nth or (self.times and self.struck >= self.times):
             return False
         self.struck += 1
+        self.strike.set()
         return True
 
     def view(self) -> dict[str, Any]:
         """The order as the control API shows it."""
-        shown = {name: value for name, value in vars(self).items() if name != "pattern"}
+        shown = {name: value for name, value in vars(self).items() if name not in _INNER}
         return {name: value for name, value in shown.items() if value not in ("", None)}
+
+
+_INNER = frozenset({"pattern", "strike", "holders", "gate"})
 
 
 class BadOrder(ValueError):
@@ -93,7 +109,7 @@ class Faults:
         if not leak and action not in CALL_ACTIONS | ENVIRONMENT:
             known = ", ".join(sorted(CALL_ACTIONS | ENVIRONMENT))
             raise BadOrder(f"no action {action!r}; there are {known}, and leak")
-        unknown = set(order) - set(Fault.__dataclass_fields__)
+        unknown = set(order) - (set(Fault.__dataclass_fields__) - _INNER)
         if unknown:
             raise BadOrder(f"unknown field {', '.join(sorted(unknown))}")
         fault = Fault(next(self._ids), action, **order)

@@ -16,13 +16,14 @@ from simulator.access import Access
 from simulator.app import PREFIX, Api, Entry, Request, Response
 from simulator.certificate import server_context
 from simulator.cluster import Cluster, Identity
-from simulator.control import Control, Recorder, apply, state_of, undo
+from simulator.control import Control, Recorder, state_of
 from simulator.engine import Clock, Engine
 from simulator.persistence import Store
 from simulator.restore import restore
 from simulator.roles import roles_of
 from simulator.routes import ROUTES, Router
 from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed
+from simulator.standing import apply, undo
 from simulator.versions import VERSIONS
 from simulator.wire import Server
 
@@ -120,6 +121,21 @@ class Simulator:
             apply(found, fault)
             return fault.id
 
+    def await_strike(self, fault_id: int, timeout_seconds: float, cluster: str = "") -> bool:
+        """Wait until an order has struck; tell whether it has."""
+        found = self.cluster(cluster)
+        with found.turn():
+            fault = found.faults.orders.get(fault_id)
+        return fault is None or fault.strike.wait(timeout_seconds)
+
+    def take_back(self, fault_id: int, cluster: str = "") -> None:
+        """Take one order back; a call that it holds goes on."""
+        found = self.cluster(cluster)
+        with found.turn():
+            fault = found.faults.remove(fault_id)
+            if fault is not None:
+                undo(found, fault)
+
     def clear_faults(self, cluster: str = "") -> None:
         """Take all orders of a cluster back."""
         found = self.cluster(cluster)
@@ -131,6 +147,8 @@ class Simulator:
         """Forget all machines, volumes, tasks and faults; passwords and tokens stay."""
         for cluster in self.clusters:
             with cluster.turn():
+                for fault in cluster.faults.clear():
+                    undo(cluster, fault)
                 for task in cluster.tasks.active():
                     cluster.tasks.kill(task.upid)
         self._store.clear()

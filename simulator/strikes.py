@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from simulator.call import Call
 from simulator.cluster import Cluster
-from simulator.engine import Process, Sleep, Work
+from simulator.engine import Acquire, Process, Release, Sleep, Work
 from simulator.errors import Dropped, PveError
 from simulator.faults import Fault
 
 HANG_SECONDS = 30.0
+HELD_SECONDS = 1_000_000.0
+LOST = 596
+
+#: what a proxying node says of its way to the other one; these have no body
+PROXY_TEXTS = {
+    595: "No route to host",
+    596: "Connection timed out",
+    597: "Connection reset by peer",
+    598: "User aborted request",
+    599: "Too many redirections",
+}
 
 
 def before(fault: Fault) -> Work:
     """A fault that strikes before anything is done."""
     if fault.action == "fail":
-        text = fault.text or "simulated failure"
-        raise PveError(text, fault.status, body=fault.status not in (401, 595, 596))
+        raise _answer(fault, fault.status or 500, "simulated failure")
     if fault.action == "drop":
         raise Dropped
     if fault.action == "slow":
         yield Sleep(fault.seconds)
     if fault.action == "hang":
         yield Sleep(fault.seconds or HANG_SECONDS)
-        raise PveError("Connection timed out", 596, body=False)
+        raise _answer(fault, fault.status or LOST)
+    if fault.action == "hold" and fault.how != "after":
+        yield from _held(fault)
 
 
 def after(fault: Fault, call: Call) -> Work:
@@ -35,7 +47,20 @@ def after(fault: Fault, call: Call) -> Work:
         yield Sleep(fault.seconds)
         if fault.how == "drop":
             raise Dropped
-        raise PveError("Connection timed out", 596, body=False)
+        raise _answer(fault, fault.status or LOST)
+    if fault.action == "hold" and fault.how == "after":
+        yield from _held(fault)
+
+
+def _answer(fault: Fault, status: int, otherwise: str = "") -> PveError:
+    text = fault.text or PROXY_TEXTS.get(status, otherwise or "simulated failure")
+    return PveError(text, status, body=status != 401 and status not in PROXY_TEXTS)
+
+
+def _held(fault: Fault) -> Work:
+    """Wait until the order is taken back."""
+    if (yield Acquire(fault.gate, HELD_SECONDS, shared=True)):
+        yield Release(fault.gate)
 
 
 def _strike(cluster: Cluster, fault: Fault, upid: str) -> Work:

@@ -31,8 +31,7 @@ def _early(call: Call) -> Vm:
 
 def _worker(call: Call, job: Job, skip: bool) -> Work:
     cluster = call.cluster
-    path = cluster.lock(f"{call.node}:/var/lock/qemu-server/lock-{call.vmid}.conf")
-    waited = not path.free_for(False)
+    waited = not cluster.vm_lock(call.node, call.vmid).free_for(False)
     if waited:
         job.log("trying to acquire lock...")
     lock = yield from cluster.lock_vm(call.node, call.vmid)

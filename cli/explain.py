@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import Any
 
 from cli.command import Command, argument
+from cli.errors import CommandFailed
 from cli.render.explanation import explanation_lines
+from cli.render.page import page
 from cli.server.events import server_id
 from cli.terminal import write
 
@@ -32,13 +35,20 @@ class Explain(Command):
             default="text",
             help="text (default), json or yaml",
         ),
+        argument(
+            "--html",
+            metavar="<file>",
+            help="Write a page to this file, to be opened from disk, instead of text",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print the explanation."""
         explanation = self._explanation(parsed_args.what)
         out = self.app.stdout
-        if parsed_args.format == "json":
+        if parsed_args.html:
+            self._write_page(explanation, Path(parsed_args.html).expanduser())
+        elif parsed_args.format == "json":
             import json
 
             json.dump(explanation, out, indent=2)
@@ -49,6 +59,13 @@ class Explain(Command):
             yaml.safe_dump(explanation, out, sort_keys=False, allow_unicode=True)
         else:
             write(out, explanation_lines(explanation, self._servers(explanation)))
+
+    def _write_page(self, explanation: Any, path: Path) -> None:
+        try:
+            path.write_text(page(explanation, self._servers(explanation)), encoding="utf-8")
+        except OSError as error:
+            raise CommandFailed(f"Can't write {path}: {error.strerror}") from error
+        self.say(f"Written: {path}")
 
     def _servers(self, explanation: Any) -> dict[str, dict[str, Any]]:
         """Return what the servers of the story are now; those that are gone are left out."""

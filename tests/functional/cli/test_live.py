@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_every_noun_answers(cloud: EmbeddedCloud, command: str) -> None:
     assert isinstance(json.loads(out), list | dict)
 
 
-def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud) -> None:
+def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud, tmp_path: Path) -> None:
     admin = "micronova-admin"
     sizes = ("--vcpus", "1", "--ram", "900000", "--disk", "10")
     assert run(cloud, "flavor", "create", *sizes, "too-big", who=admin)[0] == 0
@@ -135,6 +136,9 @@ def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud) -> None:
     _, uuid, _ = run(cloud, "server", "show", "big", "-f", "value", "-c", "id")
     code, story, _ = run(cloud, "explain", uuid.strip(), who=admin)
     assert (code, "would do: " in story) == (0, True)
+    file = tmp_path / "big.html"
+    assert run(cloud, "explain", uuid.strip(), "--html", str(file), who=admin)[0] == 0
+    assert less[0] in file.read_text()
 
     fitting = str(900000 - int(less[1]))
     sizes = ("--vcpus", "1", "--ram", fitting, "--disk", "10")

@@ -1,0 +1,88 @@
+"""The page of a story: complete, in one file, and safe whatever a log holds."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+from cli.render.matrix import matrix
+from cli.render.page import page
+from tests.unit.cli.render.test_explanation import DECISION, FAULT, an_operation
+
+
+class Reader(HTMLParser):
+    """Collects tags, attributes and texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data + "\n"
+
+
+def read(*operations: dict[str, Any]) -> Reader:
+    reader = Reader()
+    servers = {"u-1": {"name": "web", "status": "ERROR"}}
+    reader.feed(page({"subject": "req-1", "operations": list(operations)}, servers))
+    return reader
+
+
+def test_the_page_tells_the_whole_story() -> None:
+    text = read(an_operation()).text
+    for part in (
+        "web ERROR",
+        "compute_create_vm",
+        "building (scheduling) → building (spawning)",
+        "Scheduler: pve2",
+        "512 MiB free, 2048 MiB asked",
+        "claim pve2: claimed",
+        "storage_full on pve2",
+        "TASK ERROR: no space",
+        "still there: volume local:vm-100123",
+        "qm unlock 100123",
+    ):
+        assert part in text, part
+
+
+def test_the_bars_lie_where_the_steps_were() -> None:
+    styles = [value for name, value in read(an_operation()).attributes if name == "style"]
+    assert styles == ["left:0.00%;width:12.50%", "left:50.00%;width:25.00%"]
+
+
+def test_nothing_is_fetched_and_nothing_becomes_markup() -> None:
+    evil = "<script>alert(1)</script>"
+    fault = {**FAULT, "message": evil, "log_tail": [evil], "remedy": evil}
+    decision = {**DECISION, "refused": {evil: {evil: evil}}}
+    reader = read(an_operation(faults=[fault], decisions=[decision], message=evil))
+    assert reader.text.count(evil) >= 6
+    assert {"script", "link", "img", "iframe"}.isdisjoint(reader.tags)
+    assert {"src", "href", "onload"}.isdisjoint(name for name, _ in reader.attributes)
+
+
+def test_an_owner_sees_no_hosts_and_a_bare_story_is_no_error() -> None:
+    owner = {"considered": 3, "placed": True, "refused": {"ram": 1}, "reason": None}
+    assert "Scheduler: a host" in read(an_operation(decisions=[owner])).text
+    bare = {"transitions": [{}], "events": [{}], "decisions": [{}], "faults": [{}]}
+    assert "Scheduler: nowhere" in read(bare).text
+
+
+def test_the_matrix_says_who_was_asked() -> None:
+    found = matrix(
+        {
+            "host": "c",
+            "refused": {"up": {"a": "silent"}, "ram": {"b": "full"}},
+            "scores": {"c": {"ram": 1.0}},
+        }
+    )
+    assert (found.filters, found.weighers) == (("up", "ram"), ("ram",))
+    shown = {row.name: [verdict.text for verdict in row.verdicts] for row in found.rows}
+    assert shown == {"c": ["✓", "✓"], "a": ["silent", "–"], "b": ["✓", "full"]}
+    assert [row.chosen for row in found.rows] == [True, False, False]
+    assert [row.scores for row in found.rows] == [(1.0,), (None,), (None,)]

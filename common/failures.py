@@ -10,7 +10,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from common.messages import Category
+from common.messages import Category, Failure
 
 
 class Verdict(enum.StrEnum):
@@ -70,7 +70,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.FATAL, "The image is damaged.", "The import volume can't be read or differs.", 400
     ),
     Category.TEMPLATE_LOCKED: Rule(
-        Verdict.OTHER_HOST,
+        Verdict.FATAL,
         "The image's cached copy on the host is locked.",
         "The template carries a lock with no live task; only root@pam can clear it.",
     ),
@@ -103,8 +103,18 @@ RULES: Mapping[Category, Rule] = {
     ),
 }
 
+
+def verdict_of(failure: Failure) -> Verdict:
+    """What to do about a failure: what it says itself, else its category's rule."""
+    if failure.verdict in set(Verdict):
+        return Verdict(failure.verdict)
+    return RULES[failure.category].verdict
+
+
 #: seconds before the n-th retry; the last one repeats; jitter is added where it is used
 BACKOFF_SECONDS = (30, 60, 120, 300, 600)
+#: what a pause may be longer or shorter by, so that many don't come back at once
+JITTER = 0.2
 
 
 def backoff_seconds(attempt: int) -> int:

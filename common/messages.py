@@ -143,6 +143,19 @@ class Build(Command):
     nics: tuple[Nic, ...] = ()
     config_drive: ConfigDrive | None = None
     tags: tuple[str, ...] = ()
+    cloud: str = ""
+    """Of which cloud the templates are: several may make some of one image in one cluster."""
+
+
+@dataclass(frozen=True)
+class RetireTemplate(Command):
+    """Make an image's cached template absent, if it is ours and nothing hangs on it.
+
+    It belongs to no operation (``operation_id`` is 0) and to no server: ``server_uuid`` is the
+    image's.
+    """
+
+    cloud: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,6 +222,8 @@ class Failure:
     """What could not be removed or may not be touched; the operator's list."""
     remedy: str | None = None
     """The one exact command or action for the operator, where there is one."""
+    verdict: str | None = None
+    """Where to go on (``common.failures.Verdict``), where it isn't what the category says."""
 
 
 @dataclass(frozen=True)

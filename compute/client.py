@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from common import rpc
 from common.context import RequestContext
-from common.messages import ANNOUNCE_TOPIC, COMPUTE_TOPIC, Build, Command, Destroy, Power
+from common.messages import (
+    ANNOUNCE_TOPIC,
+    COMPUTE_TOPIC,
+    Build,
+    Command,
+    Destroy,
+    Power,
+    RetireTemplate,
+)
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -31,6 +39,10 @@ class ComputeClient:
     def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
         """Bring the VM to a power state."""
         self._send(ctxt, "power", worker, command)
+
+    def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
+        """Make a cached template absent that nobody needs."""
+        self._send(ctxt, "retire_template", worker, command)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""

@@ -12,8 +12,18 @@ from oslo_context import context as oslo_context
 from common import wire
 from common.context import RequestContext
 from common.log import logger
-from common.messages import Build, Category, Command, Destroy, Failure, Outcome, Power, Report
-from compute import build, destroy, power
+from common.messages import (
+    Build,
+    Category,
+    Command,
+    Destroy,
+    Failure,
+    Outcome,
+    Power,
+    Report,
+    RetireTemplate,
+)
+from compute import build, destroy, power, retire
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.job import Job
@@ -70,6 +80,10 @@ class Manager:
     def power(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Power."""
         self._take(ctxt, wire.load(Power, command))
+
+    def retire_template(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a RetireTemplate."""
+        self._take(ctxt, wire.load(RetireTemplate, command))
 
     def tick(self, ctxt: RequestContext) -> None:
         """The worker's own tick was consumed: that is the heartbeat."""
@@ -140,7 +154,10 @@ class Manager:
             return _refusal(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.")
 
     def _carry_out(self, job: Job, command: Command) -> Outcome:
-        machine = self._hypervisors[command.placed.cluster].machine(job)
+        hypervisor = self._hypervisors[command.placed.cluster]
+        if isinstance(command, RetireTemplate):
+            return retire.retire(job, hypervisor, command)
+        machine = hypervisor.machine(job)
         if isinstance(command, Build):
             return build.build(job, machine, command)
         if isinstance(command, Destroy):

@@ -118,4 +118,5 @@ def _failure(job: Job, step: str, error: HypervisorError, unwound: Unwound) -> F
         clean=unwound.gone,
         left=tuple(dict.fromkeys(error.left + unwound.left)),
         remedy=error.remedy or unwound.remedy,
+        verdict=error.verdict,
     )

@@ -51,9 +51,8 @@ class Cloud:
         return None if host in down else registry.workers(connection, [host]).get(host)
 
     def wait(self, operation: Operation, seconds: float) -> None:
-        """Nobody's for about that long (with jitter, so that many don't come back at once)."""
-        pause = seconds * random.uniform(0.8, 1.2)  # noqa: S311
-        self.store.run(lambda c: leases.postpone(c, operation.id, pause))
+        """Nobody's for that long."""
+        self.store.run(lambda c: leases.postpone(c, operation.id, seconds))
 
 
 def placed(operation: Operation) -> Placed | None:
@@ -80,8 +79,12 @@ def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
 
 
 def backoff(count: int) -> float:
-    """Seconds to pause before the try after the ``count``-th."""
-    return float(failures.backoff_seconds(count))
+    """Seconds to pause before the try after the ``count``-th, jitter included.
+
+    Whoever pauses writes it down (``not_before``), so a restart doesn't begin it anew.
+    """
+    jitter = random.uniform(1 - failures.JITTER, 1 + failures.JITTER)  # noqa: S311
+    return failures.backoff_seconds(count) * jitter
 
 
 def failure_of(outcome: Outcome) -> Failure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from common import clock
-from common.failures import RULES, Verdict
+from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages import Category, Failure, Outcome, Placed, Power, PowerAction
 from common.states import ACTIONS, OperationState, VmState
@@ -74,7 +74,7 @@ class PowerFlow:
             self._done(operation, server, outcome)
             return
         failure = failure_of(outcome)
-        waits = RULES[failure.category].verdict == Verdict.WAIT
+        waits = verdict_of(failure) == Verdict.WAIT
         if waits and operation.attempt <= self._cloud.conf.conductor.max_waits:
             self._later(operation, failure)
         else:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.failures import RULES, Verdict
+from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages import Category, Destroy, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
@@ -26,7 +26,7 @@ from conductor.cloud import (
     placed,
     unwind_later,
 )
-from conductor.store import networks, server_groups, vmids
+from conductor.store import networks, registry, server_groups, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
@@ -58,7 +58,7 @@ class Unwinding:
         failure = failure_of(outcome)
         if server.task_state != TaskState.SPAWNING:
             return
-        verdict = RULES[failure.category].verdict
+        verdict = verdict_of(failure)
         if verdict != Verdict.WAIT and operation.plan.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
         if not outcome.gone:
@@ -67,12 +67,19 @@ class Unwinding:
             verdict == Verdict.WAIT and operation.plan.waits < self._cloud.conf.conductor.max_waits
         ):
             self._again_here(operation, failure)
-        elif verdict != Verdict.FATAL and self._may_go_on(operation):
+        elif self._may_go_on(operation, verdict):
             self._elsewhere(operation, server, failure, verdict)
         else:
             self.fail(operation, server, failure, gone=True)
 
-    def _may_go_on(self, operation: Operation) -> bool:
+    def _may_go_on(self, operation: Operation, verdict: Verdict) -> bool:
+        if verdict == Verdict.FATAL:
+            return False
+        if verdict == Verdict.OTHER_CLUSTER:
+            # Where there is no other one, the failure itself says more than "no valid host".
+            with self._cloud.store.read() as connection:
+                if not registry.hosts_outside(connection, str(operation.plan.cluster)):
+                    return False
         tried = operation.attempt - operation.plan.waits
         return tried < int(self._cloud.conf.conductor.max_attempts)
 
@@ -98,9 +105,9 @@ class Unwinding:
         it done here, an outcome that is told twice would take the next attempt's claim.
         """
         plan = operation.plan
-        failed = () if verdict == Verdict.QUARANTINE else (str(plan.host),)
 
         def work(connection: sa.Connection) -> None:
+            failed = _not_again(connection, plan, verdict)
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             server_groups.give_back(connection, server)
@@ -119,7 +126,7 @@ class Unwinding:
             )
             fresh = Plan(
                 alternates=plan.alternates,
-                failed_hosts=(*plan.failed_hosts, *failed),
+                failed_hosts=tuple(dict.fromkeys((*plan.failed_hosts, *failed))),
                 waits=plan.waits,
                 nics=plan.nics,
             )
@@ -134,7 +141,7 @@ class Unwinding:
     def _give_vmid_back(connection: sa.Connection, plan: Plan, failure: Failure) -> None:
         if plan.vmid is None or plan.cluster is None:
             return
-        doubtful = RULES[failure.category].verdict == Verdict.QUARANTINE or failure.left
+        doubtful = verdict_of(failure) == Verdict.QUARANTINE or failure.left
         if doubtful:
             vmids.quarantine(connection, plan.cluster, plan.vmid, failure.message)
         else:
@@ -285,3 +292,12 @@ class Unwinding:
                 c, operation.id, OperationState.FAILED, operation.message or "Overtaken."
             )
         )
+
+
+def _not_again(connection: sa.Connection, plan: Plan, verdict: Verdict) -> tuple[str, ...]:
+    """Hosts that the next attempt leaves out."""
+    if verdict == Verdict.QUARANTINE:
+        return ()
+    if verdict == Verdict.OTHER_CLUSTER:
+        return registry.hosts_in(connection, str(plan.cluster))
+    return (str(plan.host),)

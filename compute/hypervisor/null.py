@@ -18,6 +18,7 @@ from common.messages import (
     ClusterFacts,
     HostFacts,
     ImageFacts,
+    RetireTemplate,
     StorageFacts,
     VmFacts,
 )
@@ -75,6 +76,10 @@ class NullHypervisor:
     def machine(self, work: Work) -> NullMachine:
         """The VM that the operation is about."""
         return NullMachine(self, work)
+
+    def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
+        """There are none."""
+        return Removal(True)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from common.errors import OperationFailed
-from common.messages import Build, Category, ClusterFacts, Command, HostFacts, VmFacts
+from common.failures import Verdict
+from common.messages import (
+    Build,
+    Category,
+    ClusterFacts,
+    Command,
+    HostFacts,
+    RetireTemplate,
+    VmFacts,
+)
 from common.states import PowerState
 
 #: facts worth telling about a step that is done
@@ -30,6 +39,7 @@ class HypervisorError(OperationFailed):
         log_tail: Sequence[str] = (),
         left: Sequence[str] = (),
         remedy: str | None = None,
+        verdict: Verdict | None = None,
     ) -> None:
         super().__init__(message, category=category.value, upid=upid)
         self.category = category
@@ -39,6 +49,8 @@ class HypervisorError(OperationFailed):
         """What may not be touched or could not be removed."""
         self.remedy = remedy
         """The one exact command for the operator."""
+        self.verdict = verdict
+        """Where to go on, where more is known of it than the category says."""
 
 
 class Cancelled(Exception):
@@ -150,6 +162,9 @@ class Hypervisor(Protocol):
 
     def machine(self, work: Work) -> Machine:
         """The VM that the operation is about."""
+
+    def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
+        """Make an image's cached template absent, if it is ours and nothing hangs on it."""
 
     def close(self) -> None:
         """Let go of connections and threads."""

@@ -236,6 +236,18 @@ def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     return dict(rows.all())
 
 
+def hosts_in(connection: sa.Connection, cluster: str) -> tuple[str, ...]:
+    """All hosts of a cluster, sorted."""
+    query = sa.select(hosts.c.host).where(hosts.c.cluster == cluster).order_by(hosts.c.host)
+    return tuple(connection.execute(query).scalars())
+
+
+def hosts_outside(connection: sa.Connection, cluster: str) -> bool:
+    """Whether any other cluster has hosts."""
+    query = sa.select(hosts.c.host).where(hosts.c.cluster != cluster).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def image_location(connection: sa.Connection, image_id: str, cluster: str) -> Any | None:
     """The image's row, if that cluster has it."""
     row = connection.execute(sa.select(images).where(images.c.id == image_id)).first()

@@ -1,7 +1,10 @@
-"""Admission to storages: a fair queue per storage lock.
+"""Admission to storages: a fair queue per storage lock, whose width is learnt.
 
 Proxmox VE gives up on a storage lock after ten seconds, so what would only queue there and fail
-queues here: per cluster for a shared storage, per node for a local one.
+queues here: per cluster for a shared storage, per node for a local one. Work on a storage holds
+its lock for a part of the time only, and how long differs by storage; so the width follows what
+is seen. While the others in line cost an operation little, one more is let in; where they cost it
+a good part of Proxmox VE's patience, one less; and half as many once a lock was not had in time.
 """
 
 from __future__ import annotations
@@ -9,46 +12,118 @@ from __future__ import annotations
 import collections
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from compute.hypervisor.port import Work
 
 _CHECK_SECONDS = 0.5
 
+#: how long Proxmox VE waits for a storage lock
+LOCK_WAIT_SECONDS = 10.0
+#: shares of it that waiting for others may cost: below the first there is room for one more
+ROOM, ENOUGH = 0.15, 0.3
+#: what was the fastest once may have become slower for good
+FADE = 1.02
+
 Key = tuple[str | None, str]
 """(node, storage); node None for a shared storage."""
 
 
 @dataclass
+class Width:
+    """How many operations at a time; pure, told how long each took."""
+
+    limit: int
+    most: int
+    lock_wait_seconds: float = LOCK_WAIT_SECONDS
+    _best: dict[str, float] = field(default_factory=dict)
+    _deaf: int = 0
+    """Results that began before the last halving and say nothing of it."""
+
+    def ended(self, kind: str, seconds: float, *, crowded: bool) -> None:
+        """An operation ended well; ``crowded``: others were waiting in line for it."""
+        best = min(seconds, self._best.get(kind, seconds) * FADE)
+        self._best[kind] = best
+        if self._deaf > 0:
+            self._deaf -= 1
+            return
+        cost = (seconds - best) / self.lock_wait_seconds
+        if cost > ENOUGH:
+            self.limit = max(1, self.limit - 1)
+        elif crowded and cost < ROOM:
+            self.limit = min(self.most, self.limit + 1)
+
+    def refused(self) -> None:
+        """The lock was not had in time."""
+        if self._deaf > 0:
+            return
+        self._deaf = self.limit
+        self.limit = max(1, self.limit // 2)
+
+
+@dataclass
 class _Line:
+    width: Width
     used: int = 0
     waiting: collections.deque[threading.Event] = field(default_factory=collections.deque)
 
 
 class Admission:
-    """Slots of all storages of one cluster; first come, first served."""
+    """Slots of all storages of one cluster; first come, first served.
 
-    def __init__(self, local_slots: int, shared_slots: int) -> None:
-        self._local, self._shared = local_slots, shared_slots
+    ``local_slots`` and ``shared_slots`` are the widths to begin with, ``most_slots`` the widest.
+    """
+
+    def __init__(
+        self,
+        local_slots: int,
+        shared_slots: int,
+        most_slots: int = 0,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._local, self._shared, self._most = local_slots, shared_slots, most_slots
+        self._timer = timer
         self._lock = threading.Lock()
         self._lines: dict[Key, _Line] = {}
 
     @contextlib.contextmanager
-    def slot(self, work: Work, key: Key) -> Iterator[None]:
-        """Hold a slot. While waiting, raises what ``work.check`` raises."""
+    def slot(self, work: Work, key: Key, kind: str = "") -> Iterator[None]:
+        """Hold a slot. While waiting, raises what ``work.check`` raises.
+
+        ``kind`` names operations that take equally long when nobody else is there.
+        """
         self._enter(work, key)
+        began = self._timer()
         try:
             yield
-        finally:
+        except BaseException:
             self._leave(key)
+            raise
+        self._leave(key, kind, self._timer() - began)
+
+    def refused(self, key: Key) -> None:
+        """Proxmox VE gave up on the storage's lock."""
+        with self._lock:
+            self._line(key).width.refused()
+
+    def limit(self, key: Key) -> int:
+        """How many are let in at a time now."""
+        with self._lock:
+            return self._line(key).width.limit
+
+    def _line(self, key: Key) -> _Line:
+        if key not in self._lines:
+            first = self._shared if key[0] is None else self._local
+            self._lines[key] = _Line(Width(first, max(first, self._most)))
+        return self._lines[key]
 
     def _enter(self, work: Work, key: Key) -> None:
         turn = threading.Event()
-        width = self._shared if key[0] is None else self._local
         with self._lock:
-            line = self._lines.setdefault(key, _Line())
-            if line.used < width and not line.waiting:
+            line = self._line(key)
+            if line.used < line.width.limit and not line.waiting:
                 line.used += 1
                 return
             line.waiting.append(turn)
@@ -68,10 +143,12 @@ class Admission:
         # The turn came while giving up.
         self._leave(key)
 
-    def _leave(self, key: Key) -> None:
+    def _leave(self, key: Key, kind: str = "", seconds: float | None = None) -> None:
         with self._lock:
             line = self._lines[key]
-            if line.waiting:
+            line.used -= 1
+            if seconds is not None:
+                line.width.ended(kind, seconds, crowded=bool(line.waiting))
+            while line.waiting and line.used < line.width.limit:
+                line.used += 1
                 line.waiting.popleft().set()
-            else:
-                line.used -= 1

@@ -30,7 +30,11 @@ class Shared:
         self.settings = settings
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client)
-        self.admission = Admission(settings.local_storage_slots, settings.shared_storage_slots)
+        self.admission = Admission(
+            settings.local_storage_slots,
+            settings.shared_storage_slots,
+            settings.most_storage_slots,
+        )
         self._snapshot: Snapshot | None = None
         self.survey: Callable[[], Snapshot] | None = None
         """Takes a survey; for who comes before the first one was taken."""

@@ -6,7 +6,8 @@ import threading
 
 from oslo_config import cfg
 
-from compute.hypervisor.port import Observation, Work
+from common.messages import RetireTemplate
+from compute.hypervisor.port import Observation, Removal, Work
 from compute.hypervisor.proxmox import facts
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
@@ -50,6 +51,13 @@ class ProxmoxHypervisor:
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""
         return ProxmoxMachine(self.shared, self._templates, work)
+
+    def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
+        """See ``port.Hypervisor``."""
+        where = command.placed
+        return self._templates.retire(
+            work, where.node, where.vmid, command.server_uuid, command.cloud
+        )
 
     def close(self) -> None:
         """Let go of connections."""

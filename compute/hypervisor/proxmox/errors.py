@@ -11,8 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from common.failures import Verdict
 from common.messages import Category
 from compute.hypervisor.port import HypervisorError
+
+CAPTURED = "9.2"
+SOURCE = "source 9.2"
 
 
 @dataclass(frozen=True)
@@ -22,21 +26,29 @@ class Pattern:
     pattern: re.Pattern[str]
     category: Category
     seen: str
+    verdict: Verdict | None = None
+    """Where the text says more than its category about where to go on."""
 
 
-def _row(pattern: str, category: Category, seen: str = "9.2") -> Pattern:
-    return Pattern(re.compile(pattern, re.IGNORECASE), category, seen)
+def _row(
+    pattern: str, category: Category, seen: str = CAPTURED, verdict: Verdict | None = None
+) -> Pattern:
+    return Pattern(re.compile(pattern, re.IGNORECASE), category, seen, verdict)
 
-
-SOURCE = "source 9.2"
 
 TABLE: Sequence[Pattern] = (
-    # The cluster or node can't act.
-    _row(r"no quorum", Category.NODE_UNHEALTHY),
-    _row(r"unable to open file '/etc/pve/.*Permission denied", Category.NODE_UNHEALTHY),
+    # The cluster or node can't act. Without quorum no node of the cluster can.
+    _row(r"no quorum", Category.NODE_UNHEALTHY, verdict=Verdict.OTHER_CLUSTER),
+    _row(
+        r"unable to open file '/etc/pve/.*Permission denied",
+        Category.NODE_UNHEALTHY,
+        verdict=Verdict.OTHER_CLUSTER,
+    ),
     _row(r"hostname lookup '.*' failed|no such cluster node", Category.NODE_UNHEALTHY),
     _row(r"no route to host|connection refused", Category.NODE_UNHEALTHY),
     _row(r"KVM virtualisation configured, but not available", Category.NODE_UNHEALTHY),
+    _row(r"cannot allocate memory", Category.NODE_UNHEALTHY, SOURCE),
+    _row(r"unable to activate storage|mount error", Category.NODE_UNHEALTHY, SOURCE),
     # Locks: wait.
     _row(r"can't lock file '.*' - got timeout", Category.LOCK),
     _row(r"cfs-lock '.*' error: got lock (request )?timeout", Category.LOCK, SOURCE),
@@ -46,13 +58,18 @@ TABLE: Sequence[Pattern] = (
     _row(r"base volume '.*' is still in use by linked clone", Category.LOCK),
     # Half done, perhaps.
     _row(r"-locked command timed out", Category.UNKNOWN_OUTCOME, SOURCE),
-    _row(r"got no worker upid", Category.UNKNOWN_OUTCOME, SOURCE),
+    _row(r"got no worker upid|start worker failed", Category.UNKNOWN_OUTCOME, SOURCE),
     _row(r"^unexpected status$", Category.UNKNOWN_OUTCOME),
     _row(r"quit/powerdown failed", Category.TASK_TIMEOUT),
-    _row(r"^command '.*' failed: got timeout", Category.UNKNOWN_OUTCOME, SOURCE),
+    _row(
+        r"(command '.*' failed|(zfs|rbd|lvs?\w*) error): got timeout",
+        Category.UNKNOWN_OUTCOME,
+        SOURCE,
+    ),
     # Something is in the way.
     _row(r"VM \d+ already exists on node", Category.STORAGE_CONFLICT),
     _row(r"config file already exists", Category.STORAGE_CONFLICT),
+    _row(r"atomic file '/etc/pve/.*' failed: File exists", Category.STORAGE_CONFLICT, SOURCE),
     _row(
         r"(disk image|dataset|volume|file|already attached).*(already )?exists",
         Category.STORAGE_CONFLICT,
@@ -61,7 +78,7 @@ TABLE: Sequence[Pattern] = (
     # No room.
     _row(
         r"no space left|out of space|not enough (free )?space|insufficient free space"
-        r"|image size is too large|exceeds? .*quota",
+        r"|free space in thin pool|image size is too large|(exceeds? .*|disk )quota",
         Category.STORAGE_FULL,
     ),
     # The image.
@@ -75,21 +92,28 @@ TABLE: Sequence[Pattern] = (
     _row(r"bridge '.*' does not exist|no such bridge", Category.NETWORK),
     _row(r"/sdn/zones/.*SDN\.Use", Category.NETWORK),
     # Rights.
+    _row(r"Permission check failed \(pool '.*' does not exist", Category.CONFIGURATION),
     _row(r"Permission check failed|only root (can|may)", Category.AUTHORIZATION),
     _row(r"authentication fail|no ticket|invalid csrf token", Category.AUTHORIZATION),
     # Not in this version.
     _row(r"Method '.*' not implemented|method '.*' not available", Category.API_NOT_SUPPORTED),
+    _row(r"Linked clone feature is not supported", Category.API_NOT_SUPPORTED),
     # Wrong for this node.
     _row(
         r"uses local storage|can't clone to non-shared storage|is not available on node"
         r"|content type .*(not available|is not allowed)|does not support (vm images|content)",
         Category.CONFIGURATION,
     ),
-    _row(r"storage '.*' (does not exist|is not (online|active|enabled))", Category.CONFIGURATION),
+    _row(
+        r"storage '.*' (does not exist|is disabled|is not (online|active|enabled))",
+        Category.CONFIGURATION,
+    ),
     _row(r"Parameter verification failed", Category.CONFIGURATION),
-    _row(r"Linked clone feature is not supported", Category.API_NOT_SUPPORTED),
     _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
+    _row(r"unable to parse (directory )?volume|no options specified", Category.CONFIGURATION),
     _row(r"protection mode enabled", Category.CONFIGURATION),
+    _row(r"used in HA resources and purge parameter not set", Category.CONFIGURATION, SOURCE),
+    _row(r"unable to find command", Category.CONFIGURATION),
 )
 
 _BY_STATUS = {
@@ -110,8 +134,18 @@ _BY_STATUS = {
 _NO_CONFIG = re.compile(
     r"Configuration file '.*' does not exist|unable to find configuration file for VM", re.I
 )
-_EXISTS = re.compile(r"VM \d+ already exists on node|config file already exists", re.I)
+_EXISTS = re.compile(
+    r"VM \d+ already exists on node|config file already exists"
+    r"|atomic file '/etc/pve/nodes/[^']*/qemu-server/\d+\.conf' failed: File exists",
+    re.I,
+)
 _NO_VOLUME = re.compile(r"failed to stat '|volume_size_info on '.*' failed|no such volume", re.I)
+_LOCKED = re.compile(r"VM is locked \(", re.I)
+_STORAGE_LOCK = re.compile(
+    r"can't lock file '[^']*/pve-storage-([^']+)' - got timeout"
+    r"|cfs-lock 'storage-([^']+)' error: got lock (?:request )?timeout",
+    re.I,
+)
 _NO_TASK = re.compile(r"no such task", re.I)
 
 #: said by an id's own lock while it is being created
@@ -127,7 +161,7 @@ class ApiError(HypervisorError):
     def __init__(
         self, category: Category, message: str, *, status: int = 0, text: str = ""
     ) -> None:
-        super().__init__(category, message)
+        super().__init__(category, message, verdict=verdict_of(text or message))
         self.status = status
         self.text = text or message
 
@@ -142,6 +176,17 @@ class ApiError(HypervisorError):
         return bool(_EXISTS.search(self.text) or _BEING_CREATED.search(self.text))
 
     @property
+    def locked(self) -> bool:
+        """Whether it says that a VM's configuration carries a lock."""
+        return _LOCKED.search(self.text) is not None
+
+    @property
+    def storage_lock(self) -> str | None:
+        """The storage whose lock was not had in time, or None."""
+        found = _STORAGE_LOCK.search(self.text)
+        return None if found is None else found[1] or found[2]
+
+    @property
     def no_volume(self) -> bool:
         """Whether it says that a volume isn't there."""
         return self.status == 500 and _NO_VOLUME.search(self.text) is not None
@@ -152,16 +197,26 @@ class ApiError(HypervisorError):
         return _NO_TASK.search(self.text) is not None
 
 
+def _found(text: str) -> Pattern | None:
+    return next((row for row in TABLE if row.pattern.search(text)), None)
+
+
 def category_of(text: str, status: int = 500) -> Category:
     """The category of a reason phrase or a task's exit status."""
     if status in _PROXY_CODES or status == 401:
         return _BY_STATUS[status]
-    for row in TABLE:
-        if row.pattern.search(text):
-            return row.category
+    row = _found(text)
+    if row is not None:
+        return row.category
     if status == 500 and not text.strip():
         return Category.UNKNOWN_OUTCOME
     return _BY_STATUS.get(status, Category.CREATION_FAILED)
+
+
+def verdict_of(text: str) -> Verdict | None:
+    """Where to go on, where a text says more about it than its category does."""
+    row = _found(text)
+    return None if row is None else row.verdict
 
 
 def api_error(status: int, text: str, errors: object = None) -> ApiError:

@@ -31,7 +31,7 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
     cached: dict[str, set[str]] = {}
     for vm in snapshot.vms.values():
         image = hardware.image_of_template(vm.name) if vm.template else None
-        if image is not None:
+        if image is not None and settings.vmid_low <= vm.vmid <= settings.vmid_high:
             cached.setdefault(vm.node, set()).add(image)
     hosts = tuple(
         _host(conf, settings, snapshot, node, now, running[name], cached.get(name, set()))

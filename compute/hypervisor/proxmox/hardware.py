@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages import Build, Nic
 from compute.hypervisor.proxmox.disks import CONFIG_DRIVE, ROOT_DISK
-from compute.hypervisor.proxmox.ownership import Mark
+from compute.hypervisor.proxmox.ownership import Mark, cloud_line
 
 TAG = "micronova"
 
@@ -75,7 +75,12 @@ def image_of_template(name: str) -> str | None:
 
 
 def _about(build: Build) -> tuple[str, ...]:
-    return (f"micronova: project={build.project_id}", f"micronova: user={build.user_id}")
+    cloud = (cloud_line(build.cloud),) if build.cloud else ()
+    return (
+        *cloud,
+        f"micronova: project={build.project_id}",
+        f"micronova: user={build.user_id}",
+    )
 
 
 def _tag(text: str) -> str:

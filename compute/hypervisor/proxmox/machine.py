@@ -100,7 +100,7 @@ class ProxmoxMachine:
             )
         self._root = str(config.get(disks.ROOT_DISK, ""))
         if ownership.is_building(config):
-            self._configure(build)
+            self._configure(build, config)
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._way.value}
 
     def resize_disk(self, build: Build) -> Detail:
@@ -111,12 +111,15 @@ class ProxmoxMachine:
             return {"bytes": present}
         storage = self._storage(build)
         with self._shared.admission.slot(
-            self._work, self._shared.storage_key(self._vm.node, storage.name)
+            self._work, self._shared.storage_key(self._vm.node, storage.name), "resize"
         ):
             self._vm.converge(
                 lambda: self._root_bytes() >= wanted,
                 lambda: self._shared.client.put(
-                    f"{self._vm.path}/resize", disk=disks.ROOT_DISK, size=f"{build.disk_gib}G"
+                    f"{self._vm.path}/resize",
+                    disk=disks.ROOT_DISK,
+                    size=f"{build.disk_gib}G",
+                    digest=self._vm.fence()["digest"],
                 ),
                 look_first=False,
             )
@@ -230,8 +233,9 @@ class ProxmoxMachine:
     def _make(self, build: Build, storage: Storage) -> None:
         call = self._clone if self._way is not Way.IMPORT_FROM else self._import
         key = self._shared.storage_key(self._vm.node, storage.name)
+        volid = build.image.volid if build.image is not None else ""
         try:
-            with self._shared.admission.slot(self._work, key):
+            with self._shared.admission.slot(self._work, key, f"{self._way} {volid}"):
                 self._vm.converge(
                     lambda: self._see() is not None,
                     lambda: call(build, storage),
@@ -255,7 +259,13 @@ class ProxmoxMachine:
         if template.node != self._vm.node:
             values["target"] = self._vm.node
         path = f"nodes/{template.node}/qemu/{template.vmid}/clone"
-        return self._shared.client.post(path, **values)
+        try:
+            return self._shared.client.post(path, **values)
+        except ApiError as error:
+            locked = self._templates.locked(self._work, build, template) if error.locked else None
+            if locked is not None:
+                raise locked from error
+            raise
 
     def _import(self, build: Build, storage: Storage) -> Any:
         image = admit.image(self._shared, build)
@@ -264,11 +274,17 @@ class ProxmoxMachine:
         values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
-    def _configure(self, build: Build) -> None:
+    def _configure(self, build: Build, seen: Config) -> None:
+        """Bound to the configuration that was seen to be ours: another one is refused there."""
+        fresh = [seen]
+
+        def configure() -> Any:
+            digest = (fresh.pop() if fresh else self._vm.fence())["digest"]
+            values = self._parameters(build)
+            return self._shared.client.post(f"{self._vm.path}/config", digest=digest, **values)
+
         self._vm.converge(
-            lambda: not ownership.is_building(self._vm.look() or {}),
-            lambda: self._shared.client.post(f"{self._vm.path}/config", **self._parameters(build)),
-            look_first=False,
+            lambda: not ownership.is_building(self._vm.look() or {}), configure, look_first=False
         )
 
     def _parameters(self, build: Build) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Any
 
 SERVER = "micronova: server="
 TEMPLATE = "micronova: template="
+#: the cloud that made it: several may share a cluster, and make templates of the same images
+CLOUD = "micronova: cloud="
 BUILDING = "micronova: building"
 
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
@@ -35,10 +37,12 @@ class Mark:
 
     line: str
     smbios_uuid: str | None
+    also: tuple[str, ...] = ()
+    """Further lines of the description that must be there."""
 
     def description(self, *more: str) -> str:
         """The text for the VM's description."""
-        return "\n".join((self.line, *more))
+        return "\n".join((self.line, *self.also, *more))
 
 
 def server_mark(server_uuid: str) -> Mark:
@@ -46,9 +50,25 @@ def server_mark(server_uuid: str) -> Mark:
     return Mark(f"{SERVER}{server_uuid}", server_uuid)
 
 
-def template_mark(image_id: str) -> Mark:
-    """Of the cached template of an image."""
-    return Mark(f"{TEMPLATE}{image_id}", None)
+def template_mark(image_id: str, cloud: str) -> Mark:
+    """Of the cached template of an image in one cloud: an image has the same id in others."""
+    return Mark(f"{TEMPLATE}{image_id}", None, (cloud_line(cloud),) if cloud else ())
+
+
+def cloud_line(cloud: str) -> str:
+    """Names the cloud that made a VM."""
+    return f"{CLOUD}{cloud}"
+
+
+def stranger(config: Mapping[str, Any]) -> str | None:
+    """What a VM of a micronova says it is, for who meets it in the wrong place; else None."""
+    said = lines(config)
+    what = next((line for line in said if line.startswith((SERVER, TEMPLATE))), None)
+    if what is None:
+        return None
+    where = next((line for line in said if line.startswith(CLOUD)), "")
+    cloud = f" of cloud {where.removeprefix(CLOUD)}" if where else ""
+    return f"it is {what.removeprefix('micronova: ').replace('=', ' ', 1)}{cloud}"
 
 
 def lines(config: Mapping[str, Any]) -> list[str]:
@@ -66,7 +86,7 @@ def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
     said = lines(config)
     if config.get("lock") in ("create", "clone") and not any(said):
         return Owner.UNMARKED
-    if mark.line not in said:
+    if not {mark.line, *mark.also} <= set(said):
         return Owner.FOREIGN
     if mark.smbios_uuid is None or BUILDING in said:
         return Owner.OURS

@@ -14,6 +14,7 @@ def start(vm: Vm, *, look_first: bool) -> None:
         vm.running,
         lambda: vm.shared.client.post(f"{vm.path}/status/start"),
         look_first=look_first,
+        fence=True,
     )
     if not vm.running():
         raise HypervisorError(
@@ -29,14 +30,20 @@ def stop(vm: Vm, graceful_seconds: int) -> None:
             lambda: vm.shared.client.post(
                 f"{vm.path}/status/shutdown", timeout=graceful_seconds, forceStop=1
             ),
+            fence=True,
         )
         return
-    vm.converge(lambda: not vm.running(), lambda: vm.shared.client.post(f"{vm.path}/status/stop"))
+    vm.converge(
+        lambda: not vm.running(),
+        lambda: vm.shared.client.post(f"{vm.path}/status/stop"),
+        fence=True,
+    )
 
 
 def reboot(vm: Vm, graceful_seconds: int) -> str:
     """Restart it; how: ``soft``, or ``hard`` where that was asked or the guest didn't listen."""
     if graceful_seconds > 0 and vm.running():
+        vm.fence()
         try:
             vm.task(
                 lambda: vm.shared.client.post(f"{vm.path}/status/reboot", timeout=graceful_seconds)

@@ -7,6 +7,7 @@ cluster's VM of the same id.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from common.messages import Category
 from compute.hypervisor.port import HypervisorError, Removal
@@ -41,15 +42,17 @@ def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
 
 
 def _destroy(vm: Vm, config: Config) -> None:
-    power.stop(vm, 0)
     storages = sorted(volid.split(":", 1)[0] for volid in disks.volumes(config, vm.vmid))
     key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
-    with vm.shared.admission.slot(vm.work, key):
-        vm.converge(
-            lambda: vm.look() is None,
-            lambda: vm.shared.client.delete(vm.path, purge=1),
-            look_first=False,
-        )
+
+    def delete() -> Any:
+        # Somebody may have started it since; and ours it must be to the last.
+        power.stop(vm, 0)
+        vm.fence()
+        return vm.shared.client.delete(vm.path, purge=1)
+
+    with vm.shared.admission.slot(vm.work, key, "destroy"):
+        vm.converge(lambda: vm.look() is None, delete, look_first=False)
     if vm.look() is not None:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
@@ -63,6 +66,12 @@ def _sweep(vm: Vm, known: frozenset[str], all_ours: bool, cleaned: list[str]) ->
     there = volumes.of_vm(vm)
     if not there:
         return []
+    if vm.locate() is not None:
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT,
+            f"Somebody made {vm} while its predecessor's volumes were being removed.",
+            left=tuple(f"volume {volume.volid}" for volume in there),
+        )
     proven = [volume for volume in there if all_ours or volume.volid in known]
     rest = [volume for volume in there if volume not in proven]
     for volume in _children_first([*proven, *volumes.made_by_us(vm, rest)]):

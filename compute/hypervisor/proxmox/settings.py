@@ -82,8 +82,9 @@ CLUSTER_OPTIONS = [
         default=4,
         min=1,
         max=64,
-        help="Operations that allocate on one node's local storage at the same time. Proxmox VE "
-        "gives up on a storage lock after 10 seconds.",
+        help="Operations that allocate on one node's local storage at the same time, to begin "
+        "with. Proxmox VE gives up on a storage lock after 10 seconds, so the others queue here; "
+        "how many are let in follows how long they then take.",
     ),
     cfg.IntOpt(
         "shared_storage_slots",
@@ -91,6 +92,13 @@ CLUSTER_OPTIONS = [
         min=1,
         max=64,
         help="The same for one shared storage, over all nodes.",
+    ),
+    cfg.IntOpt(
+        "most_storage_slots",
+        default=32,
+        min=0,
+        max=256,
+        help="How many of them there may come to be. 0 keeps to the numbers to begin with.",
     ),
     cfg.IntOpt(
         "timeout_seconds",
@@ -140,6 +148,7 @@ class Cluster:
     cpu_type: str
     local_storage_slots: int
     shared_storage_slots: int
+    most_storage_slots: int
     timeout_seconds: int
     connect_seconds: int
 

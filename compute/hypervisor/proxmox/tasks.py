@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,26 @@ PACE = 0.2
 #: how long a node's tasks may be unreadable before their outcome counts as unknown
 BLIND_SECONDS = 90.0
 LOG_LINES = 20
+
+#: Seconds that a task of a kind may take. Then its outcome is unknown, and it is probed; the task
+#: itself is left to end. What moves data may take long, what only switches may not. The deadline
+#: of the operation ends the waiting in any case.
+DEADLINES: Mapping[str, float] = {
+    "qmcreate": 3600.0,
+    "qmclone": 3600.0,
+    "qmtemplate": 300.0,
+    "qmconfig": 120.0,
+    "resize": 300.0,
+    "qmstart": 180.0,
+    "qmstop": 120.0,
+    "qmshutdown": 3720.0,
+    "qmreboot": 3720.0,
+    "qmdestroy": 600.0,
+    "qmigrate": 7200.0,
+    "imgcopy": 600.0,
+    "imgdel": 600.0,
+}
+OTHER_DEADLINE = 600.0
 LIST_LIMIT = 1000
 
 #: a waiter looks this often whether its own time is over
@@ -154,8 +174,9 @@ def is_running(listed: dict[str, Any]) -> bool:
 class Tasks:
     """All watchers of one cluster."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, deadlines: Mapping[str, float] = DEADLINES) -> None:
         self._client = client
+        self._deadlines = deadlines
         self._lock = threading.Lock()
         self._watchers: dict[str, _Watcher] = {}
 
@@ -163,18 +184,22 @@ class Tasks:
         """Wait until the task has ended well (warnings included).
 
         Raises ApiError with the task's category, id and log tail when it failed,
-        ``unknown_outcome`` when it can't be told, and what ``work.check_time`` raises: a task is
-        never stopped, since that may cut its own cleaning short.
+        ``unknown_outcome`` when it can't be told, ``task_timeout`` when its kind's deadline has
+        passed, and what ``work.check_time`` raises: a task is never stopped, since that may cut
+        its own cleaning short.
         """
         parsed = parse(upid)
         if parsed is None:
             raise ApiError(Category.UNKNOWN_OUTCOME, f"This is no task id: {upid!r}.")
         wait = _Wait(upid, time.monotonic())
+        limit = self._deadlines.get(parsed.kind, OTHER_DEADLINE)
         watcher = self._watcher(parsed.node)
         watcher.add(wait)
         try:
-            while not wait.over.wait(_CHECK_SECONDS):
+            while not wait.over.wait(min(_CHECK_SECONDS, limit)):
                 work.check_time()
+                if time.monotonic() - wait.since > limit:
+                    raise self._overdue(parsed, limit)
         finally:
             watcher.drop(wait)
         if wait.error is not None:
@@ -231,6 +256,15 @@ class Tasks:
         except ApiError:
             return ()
         return tuple(str(line.get("t", "")) for line in listed[-lines:])
+
+    def _overdue(self, upid: Upid, limit: float) -> ApiError:
+        error = ApiError(
+            Category.TASK_TIMEOUT,
+            f"Task {upid.kind} of {upid.subject or upid.node} did not end in {limit:.0f} s.",
+        )
+        error.upid = upid.text
+        error.log_tail = self.log_tail(upid)
+        return error
 
     def _failed(self, upid: Upid, ended: Ended) -> ApiError:
         category = category_of(ended.exit_status)

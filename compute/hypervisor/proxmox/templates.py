@@ -1,26 +1,32 @@
-"""Cached templates: one per image and (node, storage), made by whoever needs it first.
+"""Cached templates: one per image and (node or shared storage), made by whoever needs it first.
 
 Its VMID was reserved by the conductor. In this process one thread makes it while the others wait;
-another process is noticed by the VMID being taken, and waited for as well.
+another process is noticed by the VMID being taken, and waited for as well. A template is never
+made anew in the place of one that is there: what is wrong with it ends the build, or is gone
+around. It goes when its image has gone and nothing hangs on it (``retire``).
 """
 
 from __future__ import annotations
 
 import threading
+from typing import Any
 
+from common.failures import Verdict
 from common.messages import Build, Category, Image, Template
-from compute.hypervisor.port import HypervisorError, Work
-from compute.hypervisor.proxmox import disks, hardware, removal
+from compute.hypervisor.port import HypervisorError, Removal, Work
+from compute.hypervisor.proxmox import disks, hardware, removal, volumes
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
-from compute.hypervisor.proxmox.ownership import template_mark
+from compute.hypervisor.proxmox.ownership import lines, template_mark
 from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
 
 _CHECK_SECONDS = 0.5
+#: the line of a template's description that tells which file it was made of
+SOURCE = "micronova: source="
 
 
 class TakenError(Exception):
-    """The template's VMID is somebody else's: the build takes another way."""
+    """There is no template to be had here: the build takes another way."""
 
 
 class Templates:
@@ -41,44 +47,92 @@ class Templates:
 
         Raises TakenError, or HypervisorError when it can't be made.
         """
-        if self._ready.get(template.vmid) == image.id:
+        source = self._source(build, image)
+        if self._is_ready(template, image, source):
             return False
         maker = self._maker(template.vmid)
         while not maker.acquire(timeout=_CHECK_SECONDS):
             work.check()
         try:
-            if self._ready.get(template.vmid) == image.id:
+            if self._is_ready(template, image, source):
                 return False
-            mark = template_mark(image.id)
+            self._require_node(template)
+            mark = template_mark(image.id, build.cloud)
             vm = Vm(self._shared, work, template.vmid, template.node, mark)
-            made = self._have(vm, image, template)
-            self._ready[template.vmid] = image.id
+            made = self._have(vm, image, template, source)
+            self._ready[template.vmid] = _key(image, source)
             return made
         finally:
             maker.release()
+
+    def retire(self, work: Work, node: str, vmid: int, image_id: str, cloud: str) -> Removal:
+        """Make a template absent that nobody needs, if it is ours and nothing hangs on it."""
+        self._ready.pop(vmid, None)
+        vm = Vm(self._shared, work, vmid, node, template_mark(image_id, cloud))
+        clones = volumes.linked_to(vm)
+        if clones:
+            return Removal(False, left=tuple(f"volume {volid} hangs on {vm}" for volid in clones))
+        return removal.remove(vm, all_volumes_ours=False)
+
+    def locked(self, work: Work, build: Build, template: Template) -> HypervisorError | None:
+        """The error to end with when a template that was to be cloned is locked for good.
+
+        None when a task that runs held it: that one was waited for.
+        """
+        mark = template_mark(build.image.id if build.image else "", build.cloud)
+        vm = Vm(self._shared, work, template.vmid, template.node, mark)
+        try:
+            vm.unlocked(vm.look())
+        except HypervisorError as error:
+            return _template_error(error)
+        return None
+
+    def _is_ready(self, template: Template, image: Image, source: str) -> bool:
+        """Whether it was seen ready here, and the last survey doesn't say otherwise."""
+        listed = self._shared.snapshot.vms.get(template.vmid)
+        named = hardware.template_name(image.id)
+        if listed is not None and listed.name and not (listed.template and listed.name == named):
+            self._ready.pop(template.vmid, None)
+        return self._ready.get(template.vmid) == _key(image, source)
+
+    def _require_node(self, template: Template) -> None:
+        node = self._shared.snapshot.nodes.get(template.node)
+        if node is None or not node.online:
+            raise TakenError(f"node {template.node} of template {template.vmid} is offline")
+
+    def _source(self, build: Build, image: Image) -> str:
+        """The line that tells which file the image is now; empty when it isn't known here."""
+        node = self._shared.snapshot.nodes.get(build.placed.node)
+        for known in node.images if node is not None else ():
+            if known.volid == image.volid:
+                return f"{SOURCE}{known.volid} of {known.size_bytes} bytes"
+        return ""
 
     def _maker(self, vmid: int) -> threading.Lock:
         with self._lock:
             return self._makers.setdefault(vmid, threading.Lock())
 
-    def _have(self, vm: Vm, image: Image, template: Template) -> bool:
+    def _have(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
         config = self._settled(vm)
-        if config is not None and config.get("template"):
-            return False
+        if config is not None:
+            _require_same_file(vm, config, source)
+            if config.get("template"):
+                return False
+        ours = config is None and self._create(vm, image, template, source)
         try:
-            if config is None:
-                self._create(vm, image, template)
             vm.converge(
                 lambda: _is_template(vm),
                 lambda: self._shared.client.post(f"{vm.path}/template"),
-                look_first=False,
+                look_first=not ours,
+                fence=True,
             )
         except HypervisorError:
-            self._unmake(vm)
+            if ours:
+                self._unmake(vm)
             raise
         if not _is_template(vm):
             raise HypervisorError(Category.CREATION_FAILED, f"{vm} did not become a template.")
-        return True
+        return ours
 
     def _settled(self, vm: Vm) -> Config | None:
         """What is there, after waiting for whoever is making it."""
@@ -86,19 +140,36 @@ class Templates:
             config = vm.locate(recent=True)
             return None if config is None else vm.ours(config)
         except ForeignError as error:
-            raise TakenError(str(vm)) from error
+            raise TakenError(error.message) from error
         except HypervisorError as error:
-            raise HypervisorError(
-                Category.TEMPLATE_LOCKED, error.message, left=error.left, remedy=error.remedy
-            ) from error
+            raise _template_error(error) from error
 
-    def _create(self, vm: Vm, image: Image, template: Template) -> None:
-        client, key = self._shared.client, self._shared.storage_key(vm.node, template.storage)
+    def _create(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
+        """Import the image; whether it was this call that did it."""
+        key = self._shared.storage_key(vm.node, template.storage)
+        values = self._values(vm, image, template, source)
+        try:
+            with self._shared.admission.slot(vm.work, key, f"import {image.volid}"):
+                done = vm.converge(
+                    lambda: self._settled(vm) is not None,
+                    lambda: self._shared.client.post(f"nodes/{vm.node}/qemu", **values),
+                    look_first=False,
+                )
+        except ApiError as error:
+            if error.id_taken and self._settled(vm) is not None:
+                return False  # another process was faster
+            if not error.id_taken:
+                self._unmake(vm)
+            raise _template_error(error) from error
+        return done is not None
+
+    def _values(self, vm: Vm, image: Image, template: Template, source: str) -> dict[str, Any]:
         seen = self._shared.snapshot.storage(vm.node, template.storage)
-        values = {
+        about = (f"micronova: image={image.name}", *([source] if source else ()))
+        return {
             "vmid": vm.vmid,
             "name": hardware.template_name(image.id),
-            "description": vm.mark.description(f"micronova: image={image.name}"),
+            "description": vm.mark.description(*about),
             "tags": hardware.TAG,
             "ostype": "l26",
             "cores": 1,
@@ -109,27 +180,37 @@ class Templates:
                 template.storage, seen.type if seen else "", image.volid
             ),
         }
-        try:
-            with self._shared.admission.slot(vm.work, key):
-                vm.converge(
-                    lambda: self._settled(vm) is not None,
-                    lambda: client.post(f"nodes/{vm.node}/qemu", **values),
-                    look_first=False,
-                )
-        except ApiError as error:
-            if not error.id_taken:
-                raise
-            # Another process was faster, or somebody else is there.
-            if self._settled(vm) is None:
-                raise
 
     @staticmethod
     def _unmake(vm: Vm) -> None:
-        """What was begun must go, so that the next one can make it."""
+        """What was begun must go, so that the next one can make it; a template never does."""
         try:
-            removal.remove(vm, all_volumes_ours=False)
+            if not _is_template(vm):
+                removal.remove(vm, all_volumes_ours=False)
         except (HypervisorError, TakenError) as error:
             vm.work.tell(template_left=f"{vm}: {error}")
+
+
+def _key(image: Image, source: str) -> str:
+    return f"{image.id} {source}"
+
+
+def _template_error(error: HypervisorError) -> HypervisorError:
+    """A template that is locked for good, or forbidden, ends the build at once."""
+    if error.category is Category.LOCK and error.remedy is not None:
+        return HypervisorError(
+            Category.TEMPLATE_LOCKED, error.message, left=error.left, remedy=error.remedy
+        )
+    if error.category is Category.AUTHORIZATION:
+        error.verdict = Verdict.FATAL
+    return error
+
+
+def _require_same_file(vm: Vm, config: Config, source: str) -> None:
+    """Raise TakenError where the image's file was replaced since the template was made."""
+    made_of = next((line for line in lines(config) if line.startswith(SOURCE)), "")
+    if source and made_of and made_of != source:
+        raise TakenError(f"{vm} was made of another file: {made_of.removeprefix(SOURCE)}")
 
 
 def _is_template(vm: Vm) -> bool:

@@ -22,6 +22,7 @@ TRIES = 4
 #: looks for a task after an answer was lost
 SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
 LOCK_SECONDS = (1.0, 3.0, 6.0)
+OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low, vmid_high)"
 #: kinds of tasks that leave a shell with this lock
 _MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
@@ -113,13 +114,29 @@ class Vm:
             settled = self.unlocked(config)
         if settled is None:
             return None
-        if ownership.owner(settled, self.mark) is not Owner.OURS:
-            raise ForeignError(
-                Category.STORAGE_CONFLICT,
-                f"{self} is not ours: its marks name another owner. It was not touched.",
-                left=(f"{self}: not ours, not touched",),
-            )
+        self._require_ours(settled)
         return self.unlocked(settled)
+
+    def fence(self) -> Config:
+        """Its configuration, seen to be ours at the last moment before a write.
+
+        Raises ForeignError when it isn't ours, ApiError when it isn't there.
+        """
+        config: Config = self.shared.client.get(f"{self.path}/config")
+        self._require_ours(config)
+        return config
+
+    def _require_ours(self, config: Config) -> None:
+        if ownership.owner(config, self.mark) is Owner.OURS:
+            return
+        stranger = ownership.stranger(config)
+        raise ForeignError(
+            Category.STORAGE_CONFLICT,
+            f"{self} is not ours: {stranger or 'its marks name another owner'}. "
+            "It was not touched.",
+            left=(f"{self}: not ours, not touched",),
+            remedy=OVERLAP if stranger else None,
+        )
 
     def unlocked(self, config: Config | None) -> Config | None:
         """The configuration once no lock is held, waiting for the live task that holds one.
@@ -205,21 +222,32 @@ class Vm:
         return self.shared.tasks.wait(self.work, upid)
 
     def converge(
-        self, done: Callable[[], bool], call: Callable[[], Any], *, look_first: bool = True
+        self,
+        done: Callable[[], bool],
+        call: Callable[[], Any],
+        *,
+        look_first: bool = True,
+        fence: bool = False,
     ) -> Ended | None:
         """Look; unless it is done, write and wait. None when nothing had to be done.
 
         After a lost answer or a lock: look again, and only then write again. A failure of a
-        write that is seen done all the same is none.
+        write that is seen done all the same is none. With ``fence`` it is seen to be ours before
+        each write.
         """
         problem: ApiError | None = None
         for attempt in range(TRIES):
             if (look_first or attempt) and done():
                 return None
             try:
+                if fence:
+                    self.fence()
                 return self.task(call)
             except ApiError as error:
                 problem = error
+                if error.storage_lock is not None:
+                    key = self.shared.storage_key(self.node, error.storage_lock)
+                    self.shared.admission.refused(key)
                 if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
                     self.work.pause(LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3))  # noqa: S311
                 elif error.category is Category.UNKNOWN_OUTCOME:

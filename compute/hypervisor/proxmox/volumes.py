@@ -49,6 +49,22 @@ def _listed(vm: Vm, storage: str) -> list[Volume]:
     ]
 
 
+def linked_to(vm: Vm) -> list[str]:
+    """Volumes of others that hang on a template's disks, wherever its node can see them.
+
+    Raises ApiError when a storage can't be listed: then it isn't known.
+    """
+    base = f"base-{vm.vmid}-"
+    found = []
+    for storage in vm.shared.snapshot.storages(vm.node, "images"):
+        path = f"nodes/{vm.node}/storage/{storage.name}/content"
+        for one in vm.shared.client.get(path, content="images"):
+            hangs = base in str(one.get("parent") or "") or base in str(one["volid"])
+            if hangs and int(one.get("vmid") or 0) != vm.vmid:
+                found.append(str(one["volid"]))
+    return found
+
+
 def _may_hold_disks(vm: Vm, storage: str) -> bool:
     """Whether root disks may go there: anywhere, unless one storage is configured."""
     configured = vm.shared.settings.vm_storage
@@ -79,7 +95,7 @@ def free(vm: Vm, volume: Volume) -> None:
 
 def delete(vm: Vm, node: str, storage: str, volid: str) -> None:
     """Delete a volume by name; a missing one is no error there."""
-    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage)):
+    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
         vm.converge(
             lambda: not exists(vm, node, storage, volid),
             lambda: vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}"),

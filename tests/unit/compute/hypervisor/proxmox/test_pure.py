@@ -21,6 +21,7 @@ from compute.hypervisor.proxmox.ownership import (
     Owner,
     owner,
     server_mark,
+    stranger,
     template_mark,
 )
 from compute.hypervisor.proxmox.settings import Token
@@ -51,9 +52,16 @@ def test_whose_a_vm_is(vm: dict[str, Any], whose: str) -> None:
 
 
 def test_a_template_is_known_by_its_image() -> None:
-    mark = template_mark("image1")
+    mark = template_mark("image1", "cloud1")
     assert owner({"description": mark.description("more")}, mark) is Owner.OURS
-    assert owner({"description": mark.description()}, template_mark("image2")) is Owner.FOREIGN
+    for other in (template_mark("image2", "cloud1"), template_mark("image1", "cloud2")):
+        assert owner({"description": mark.description()}, other) is Owner.FOREIGN
+
+
+def test_another_clouds_vm_says_whose_it_is() -> None:
+    text = f"micronova: server={SERVER}\nmicronova: cloud=east"
+    assert stranger({"description": text}) == f"it is server {SERVER} of cloud east"
+    assert stranger({"description": "a web server"}) is None
 
 
 def test_the_way_to_a_disk() -> None:

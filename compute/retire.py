@@ -1,0 +1,27 @@
+"""Retire: make an image's cached template absent that nobody needs any more."""
+
+from __future__ import annotations
+
+from common.messages import Category, Outcome, RetireTemplate
+from common.states import PowerState
+from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def retire(job: Job, hypervisor: Hypervisor, command: RetireTemplate) -> Outcome:
+    """Remove it, or say what hangs on it. One that is absent already is gone as well."""
+
+    def remove() -> Detail:
+        removal = hypervisor.retire_template(job, command)
+        if not removal.gone:
+            raise HypervisorError(
+                Category.LOCK,
+                f"Template {command.placed.vmid} is still needed: {', '.join(removal.left)}.",
+                left=removal.left,
+                remedy=removal.remedy,
+            )
+        return {"cleaned": list(removal.cleaned)}
+
+    failure = carry_out(job, (Step("compute_retire_template", remove),))
+    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)

@@ -1,0 +1,156 @@
+"""What a failed attempt leads to: wait, another host, cluster or VMID, or the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock
+from common.failures import BACKOFF_SECONDS, JITTER, Verdict
+from common.messages import (
+    Category,
+    ClusterFacts,
+    Failure,
+    Heartbeat,
+    HostFacts,
+    ImageFacts,
+)
+from conductor.store import registry
+from db import schema
+from tests.functional.conductor.harness import IMAGE, World
+
+LOCKED = Failure(Category.LOCK, "can't lock file - got timeout", host="pve1")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+def operation(world: World) -> Any:
+    return world.rows(schema.operations)[0]
+
+
+def host_in_another_cluster(world: World, name: str) -> None:
+    with world.conductor.store.read() as connection:
+        facts, _ = registry.host(connection, "pve1")
+    other = dataclasses.replace(facts, host=name, node=name, cluster="sim2", uuid=f"uuid-{name}")
+    image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
+    cluster = ClusterFacts("sim2", "9.2", True, (image,), 200_000, 200_009)
+    told: tuple[HostFacts, ...] = (other,)
+    world.conductor.reports.heartbeat(Heartbeat("w2", clock.utcnow(), (name,), told, (cluster,)))
+
+
+def test_pauses_grow_with_jitter_and_are_bounded(world: World) -> None:
+    world.create()
+    for count, seconds in enumerate(BACKOFF_SECONDS, 1):
+        command = world.compute.wait_for(count)
+        before = clock.utcnow()
+        world.answer(command, ok=False, failure=LOCKED, gone=True)
+        world.until_faults(count)
+        pause = (operation(world).not_before - before).total_seconds()
+        assert seconds * (1 - JITTER) <= pause <= seconds * (1 + JITTER) + 5
+        world.make_due()
+    # Waiting is bounded too: then the host counts as failed, and another one is taken.
+    command = world.compute.wait_for(len(BACKOFF_SECONDS) + 1)
+    assert command.placed.host == "pve1"
+    assert world.scheduler.failures == []
+    world.answer(command, ok=False, failure=LOCKED, gone=True)
+    assert world.compute.wait_for(len(BACKOFF_SECONDS) + 2).placed.host == "pve2"
+    assert len(world.rows(schema.faults)) == len(BACKOFF_SECONDS) + 1
+
+
+def test_a_restart_begins_no_pause_anew(world: World) -> None:
+    world.create()
+    world.answer(world.compute.wait_for(1), ok=False, failure=LOCKED, gone=True)
+    world.until_faults(1)
+    before = operation(world).not_before
+    world.conductor.runner.stop()
+    second = world.add_conductor("c2")
+    second.runner.start()
+    second.runner.look()
+    after = operation(world)
+    assert (after.not_before, after.lease_owner, after.attempt) == (before, None, 2)
+    assert len(world.compute.sent) == 1
+    # The count of pauses is kept as well: the next one is the second.
+    world.conductor = second
+    world.make_due()
+    command = world.compute.wait_for(2)
+    began = clock.utcnow()
+    world.answer(command, ok=False, failure=LOCKED, gone=True)
+    world.until_faults(2)
+    pause = (operation(world).not_before - began).total_seconds()
+    assert pause >= BACKOFF_SECONDS[1] * (1 - JITTER)
+
+
+def test_what_a_whole_cluster_lacks_is_tried_in_another_cluster(world: World) -> None:
+    host_in_another_cluster(world, "far1")
+    world.scheduler.hosts = ["pve1", "pve2", "far1"]
+    (uuid,) = world.create()
+    failure = Failure(Category.AUTHORIZATION, "Permission check failed (/vms/100, VM.Clone)")
+    world.answer(world.compute.wait_for(1), ok=False, failure=failure, gone=True)
+    second = world.compute.wait_for(2)
+    assert (second.placed.host, second.placed.cluster) == ("far1", "sim2")
+    assert world.scheduler.asked[-1].ignore_hosts == ("pve1", "pve2")
+    world.answer(second, ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
+@pytest.mark.parametrize(
+    ("failure", "category"),
+    [
+        (Failure(Category.AUTHORIZATION, "Permission check failed"), "authorization"),
+        (
+            Failure(Category.NODE_UNHEALTHY, "no quorum?", verdict=Verdict.OTHER_CLUSTER.value),
+            "node_unhealthy",
+        ),
+        (Failure(Category.TEMPLATE_LOCKED, "locked (create)"), "template_locked"),
+        (Failure(Category.IMAGE_NOT_FOUND, "failed to stat"), "image_not_found"),
+    ],
+)
+def test_where_no_other_host_helps_the_build_ends_at_once_with_the_cause(
+    world: World, failure: Failure, category: str
+) -> None:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=False, failure=failure, gone=True)
+    world.until(uuid, "error")
+    world.until_operation("failed")
+    assert [row.category for row in world.rows(schema.faults)] == [category]
+    assert len(world.compute.sent) == 1
+    assert world.placement.claims == {}
+    assert [row for row in world.rows(schema.vmids) if row.server_uuid] == []
+
+
+def test_a_verdict_of_a_later_release_is_the_categorys(world: World) -> None:
+    world.create()
+    failure = Failure(Category.STORAGE_FULL, "full", verdict="pray")
+    world.answer(world.compute.wait_for(1), ok=False, failure=failure, gone=True)
+    assert world.compute.wait_for(2).placed.host == "pve2"
+
+
+def test_a_vmid_in_doubt_is_quarantined_with_the_reason_and_another_is_taken(
+    world: World,
+) -> None:
+    (uuid,) = world.create()
+    first = world.compute.wait_for(1)
+    text = "VMID 100000 has no VM, but volumes: local:100000/vm-100000-cloudinit.qcow2."
+    failure = Failure(Category.STORAGE_CONFLICT, text, left=("volume …",))
+    world.answer(first, ok=False, failure=failure, gone=True)
+    second = world.compute.wait_for(2)
+    assert second.placed.host == first.placed.host
+    assert second.placed.vmid != first.placed.vmid
+    with world.conductor.store.read() as connection:
+        row = connection.execute(
+            sa.select(schema.vmids).where(schema.vmids.c.vmid == first.placed.vmid)
+        ).one()
+    assert (row.state, row.reason, row.server_uuid) == ("quarantined", text, None)
+    world.answer(second, ok=True, power_state=1)
+    world.until(uuid, "active")

@@ -12,13 +12,14 @@ from oslo_config import cfg
 
 from common import failures
 from common.errors import StaleTransition
+from common.failures import Verdict
 from common.messages import Failure, Outcome, Placed
 from common.states import OperationState
 from compute.client import ComputeClient
 from conductor import leases
 from conductor.store import operations as ledger
 from conductor.store import registry
-from conductor.store.operations import Operation
+from conductor.store.operations import Operation, Plan
 from conductor.store.transactions import Store
 from db.schema import operations
 from placement.client import PlacementClient
@@ -92,6 +93,15 @@ def failure_of(outcome: Outcome) -> Failure:
     if outcome.failure is None:
         raise ValueError("an outcome that is not ok must carry its failure")
     return outcome.failure
+
+
+def not_again(connection: sa.Connection, plan: Plan, verdict: Verdict) -> tuple[str, ...]:
+    """Hosts that the next attempt leaves out."""
+    if verdict == Verdict.QUARANTINE:
+        return ()
+    if verdict == Verdict.OTHER_CLUSTER:
+        return registry.hosts_in(connection, str(plan.cluster))
+    return (str(plan.host),)
 
 
 def unwind_later(connection: sa.Connection, operation: Operation, message: str) -> None:

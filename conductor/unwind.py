@@ -23,6 +23,7 @@ from conductor.cloud import (
     backoff,
     failure_of,
     next_attempt,
+    not_again,
     placed,
     unwind_later,
 )
@@ -107,7 +108,7 @@ class Unwinding:
         plan = operation.plan
 
         def work(connection: sa.Connection) -> None:
-            failed = _not_again(connection, plan, verdict)
+            failed = not_again(connection, plan, verdict)
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             server_groups.give_back(connection, server)
@@ -292,12 +293,3 @@ class Unwinding:
                 c, operation.id, OperationState.FAILED, operation.message or "Overtaken."
             )
         )
-
-
-def _not_again(connection: sa.Connection, plan: Plan, verdict: Verdict) -> tuple[str, ...]:
-    """Hosts that the next attempt leaves out."""
-    if verdict == Verdict.QUARANTINE:
-        return ()
-    if verdict == Verdict.OTHER_CLUSTER:
-        return registry.hosts_in(connection, str(plan.cluster))
-    return (str(plan.host),)

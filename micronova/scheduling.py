@@ -7,12 +7,14 @@ from scheduler.filters.placement import availability_zone, forced_host, network_
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import storage_room
+from scheduler.filters.traits import capabilities, traits
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.history import build_failure, image_cached
 
 __all__ = [
     "availability_zone",
     "build_failure",
+    "capabilities",
     "cpu",
     "forced_host",
     "image_cached",
@@ -26,4 +28,5 @@ __all__ = [
     "service_enabled",
     "service_up",
     "storage_room",
+    "traits",
 ]

@@ -12,6 +12,8 @@ FILTERS = [
     "retry",
     "availability_zone",
     "resources",
+    "traits",
+    "capabilities",
     "image_properties",
     "image_reach",
     "network_reach",

@@ -16,7 +16,7 @@ from common.log import logger
 from common.messages import Alternate, Decision, Requested
 from placement.client import PlacementClient
 from scheduler.choose import Filter, Weigher, choose
-from scheduler.filters.resources import wanted
+from scheduler.filters.resources import needs, wanted
 from scheduler.hosts import Host
 from scheduler.outcome import Outcomes
 from scheduler.world import World
@@ -74,22 +74,17 @@ class Decider:
         alternates: tuple[Alternate, ...],
         claims: list[dict[str, str]],
     ) -> Decision | None:
-        known = self._world.known()
         for position, alternate in enumerate(alternates):
-            host = known.get(alternate.uuid)
-            if host is None or not choose([host], request, self._live_filters(), {}).ranked:
+            hosts = self._world.candidates(needs(request), of=alternate.uuid)
+            if not choose(hosts, request, self._filters, {}).ranked:
                 continue
-            if self._claim(request, host, claims):
+            if self._claim(request, hosts[0], claims):
                 rest = alternates[position + 1 :]
-                return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
+                return Decision(request.server_uuid, hosts[0].name, alternate.uuid, rest, 1)
         return None
 
-    def _live_filters(self) -> dict[str, Filter]:
-        """All but the count of resources, which the claim itself checks."""
-        return {name: f for name, f in self._filters.items() if name != "resources"}
-
     def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision:
-        hosts = self._world.candidates(wanted(request))
+        hosts = self._world.candidates(needs(request))
         choice = choose(hosts, request, self._filters, self._weighers)
         for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
             if self._claim(request, weighed.host, claims):

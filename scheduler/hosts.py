@@ -45,7 +45,7 @@ class Host:
 
     def largest(self, resource_class: str) -> int:
         """The most that one server may have of a resource class: what is really there."""
-        return self._really_there.get(resource_class, 0)
+        return self._really_there.get(resource_class, self.capacity.get(resource_class, 0))
 
     def room(self, resource_class: str) -> int:
         """The most of a resource class that one more server could have now, 0 or more."""

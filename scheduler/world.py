@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from common import clock
+from common.errors import Invalid
+from common.log import logger
+from common.requirements import Requirements
 from placement.client import PlacementClient
 from placement.messages import Candidates
 from scheduler.hosts import Host, HostTable
+
+LOG = logger(__name__)
 
 
 class World:
@@ -23,15 +28,34 @@ class World:
         """Every host by provider UUID, without what placement counts."""
         return self._table.all(clock.utcnow())
 
-    def candidates(self, resources: Mapping[str, int]) -> list[Host]:
-        """The hosts that have room for the resources. One request to placement."""
-        return self._join(self._placement.candidates(resources, limit=self._limit))
+    def candidates(self, needed: Requirements, of: str | None = None) -> list[Host]:
+        """The hosts that have the resources and traits; ``of``: of this provider only.
+
+        One request to placement. None, where placement knows no such class or trait: then
+        ``everything`` tells why not.
+        """
+        try:
+            found = self._placement.candidates(
+                needed.resources,
+                needed.required,
+                needed.forbidden,
+                in_tree=of,
+                limit=self._limit,
+            )
+        except Invalid as error:
+            LOG.info("Placement knows of no such thing: %s", error.message)
+            return []
+        return self._join(found)
 
     def everything(self, classes: Iterable[str]) -> list[Host]:
         """Every host with its numbers, full ones too: one request to placement a class."""
         merged: dict[str, Host] = {}
         for name in classes:
-            found = self._placement.candidates({name: 1}, limit=None)
+            try:
+                found = self._placement.candidates({name: 1}, limit=None)
+            except Invalid:
+                # No such class: no host has any of it, as the numbers will say.
+                continue
             merged.update({host.facts.uuid: host for host in self._join(found)})
         for uuid, host in self.known().items():
             # Without room for anything a host is no candidate, and has no numbers.

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from common.messages import Requested
+from common.requirements import Requirements, requirements
 from scheduler.hosts import Host
 
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
 
 
-def wanted(request: Requested) -> dict[str, int]:
+def needs(request: Requested) -> Requirements:
+    """All that a request asks of placement."""
+    return requirements(
+        request.vcpus,
+        request.memory_mib,
+        request.disk_gib,
+        request.extra_specs,
+        request.image_properties,
+    )
+
+
+def wanted(request: Requested) -> Mapping[str, int]:
     """What a request asks of each resource class; zero amounts are left out (as Nova does)."""
-    amounts = {
-        "VCPU": request.vcpus,
-        "MEMORY_MB": request.memory_mib,
-        "DISK_GB": request.disk_gib,
-    }
-    return {name: amount for name, amount in amounts.items() if amount}
+    return needs(request).resources
 
 
 def resources(host: Host, request: Requested) -> str | None:
@@ -29,7 +38,8 @@ def resources(host: Host, request: Requested) -> str | None:
 
 
 def _reason(host: Host, name: str, amount: int) -> str:
+    unit = _UNITS.get(name, name)
     if host.free(name) >= amount:
-        return f"one server may have {host.largest(name)} {_UNITS[name]} at most, {amount} asked"
+        return f"one server may have {host.largest(name)} {unit} at most, {amount} asked"
     free, capacity = max(host.free(name), 0), host.capacity.get(name, 0)
-    return f"{free} of {capacity} {_UNITS[name]} free, {amount} asked"
+    return f"{free} of {capacity} {unit} free, {amount} asked"

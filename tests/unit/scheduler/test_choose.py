@@ -14,6 +14,7 @@ from scheduler.filters.placement import availability_zone, forced_host, network_
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import storage_room
+from scheduler.filters.traits import capabilities, traits
 from scheduler.hosts import Host
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.history import build_failure, image_cached
@@ -75,6 +76,8 @@ def test_each_filter_accepts_a_host_that_fits() -> None:
         image_reach,
         network_reach,
         storage_room,
+        traits,
+        capabilities,
     ):
         assert accept(a_host(), a_request()) is None, accept.__name__
 
@@ -106,6 +109,33 @@ def test_reasons_carry_the_numbers() -> None:
     assert (
         image_properties(a_host(), a_request(image_properties={"hw_architecture": "amd64"}))
         is None
+    )
+
+
+def test_traits_and_capabilities() -> None:
+    host = a_host(traits=frozenset({"HW_A"}), cpu_flags=("avx", "sse"), cpu_cores=8)
+    assert traits(host, a_request(extra_specs={"trait:HW_A": "required"})) is None
+    assert traits(host, a_request(extra_specs={"trait:HW_B": "required"})) == "without HW_B"
+    assert traits(host, a_request(extra_specs={"trait:HW_A": "forbidden"})) == "with HW_A"
+    fitting = {
+        "capabilities:hypervisor_type": "QEMU",
+        "capabilities:cpu_info:features": "<in> avx",
+        "capabilities:cpu_info:topology:cores": ">= 8",
+        "hw:cpu_policy": "shared",
+        "quota": "x",
+    }
+    assert capabilities(host, a_request(extra_specs=fitting)) is None
+    for key, value, reason in (
+        ("hypervisor_type", "Xen", "hypervisor_type is QEMU, 'Xen' asked"),
+        ("capabilities:vcpus_total", ">= 17", "vcpus_total is 16, '>= 17' asked"),
+        ("capabilities:colour", "red", "colour is not known of any host"),
+    ):
+        assert capabilities(host, a_request(extra_specs={key: value})) == reason
+
+
+def test_a_class_of_ones_own_is_counted() -> None:
+    assert resources(a_host(), a_request(extra_specs={"resources:CUSTOM_GPU": "1"})) == (
+        "0 of 0 CUSTOM_GPU free, 1 asked"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from common import clock, config
 from common.errors import GenerationConflict, Unavailable
-from common.messages import Decision, Heartbeat
+from common.messages import Alternate, Decision, Heartbeat
 from placement.messages import Allocations, Candidates, Summary, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide import Decider
@@ -27,10 +27,12 @@ class FakePlacement:
         self.conflicts = 0
         self.there: dict[str, dict[str, int]] = {}
 
-    def candidates(self, resources: Any, **_: Any) -> Candidates:
+    def candidates(
+        self, resources: Any, *_: Any, in_tree: str | None = None, **__: Any
+    ) -> Candidates:
         room = {name: Usage(9999, 0) for name in resources}
-        found = {f"uuid-{name}": Summary(f"uuid-{name}", room, frozenset()) for name in HOSTS}
-        return Candidates((), found)
+        there = [f"uuid-{name}" for name in HOSTS if in_tree in (None, f"uuid-{name}")]
+        return Candidates((), {uuid: Summary(uuid, room, frozenset()) for uuid in there})
 
     def claim(self, consumer: str, provider: str, *_: Any) -> bool:
         if self.conflicts:
@@ -43,7 +45,9 @@ class FakePlacement:
         return Allocations(self.there)
 
 
-def decide(placement: FakePlacement, **asked: Any) -> Decision:
+def decide(
+    placement: FakePlacement, alternates: tuple[Alternate, ...] = (), **asked: Any
+) -> Decision:
     table = HostTable()
     now = clock.utcnow()
     facts = tuple(a_host(name).facts for name in HOSTS)
@@ -51,7 +55,7 @@ def decide(placement: FakePlacement, **asked: Any) -> Decision:
     conf = config.load([scheduler_config.register])
     world = World(placement, table, 1000)  # type: ignore[arg-type]
     decider = Decider(conf, placement, world, {}, {})  # type: ignore[arg-type]
-    return decider.decide(a_request(**asked), ())
+    return decider.decide(a_request(**asked), alternates)
 
 
 def test_who_asked_in_vain_gets_no_claim() -> None:
@@ -74,3 +78,12 @@ def test_a_provider_that_is_written_to_by_many_is_left_for_the_next() -> None:
     placement.conflicts = 1
     decision = decide(placement)
     assert [claim["result"] for claim in decision.claims] == ["taken by another", "claimed"]
+
+
+def test_an_alternate_is_taken_before_anything_new() -> None:
+    placement = FakePlacement()
+    gone = Alternate("pve9", "uuid-pve9", 1.0)
+    there = Alternate("pve2", "uuid-pve2", 0.5)
+    decision = decide(placement, (gone, there, gone))
+    assert (decision.host, decision.alternates) == ("pve2", (gone,))
+    assert placement.claims == ["uuid-pve2"]

@@ -7,7 +7,9 @@ its interface version, so that two releases can talk during a rolling upgrade.
 
 from __future__ import annotations
 
+import concurrent.futures
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from common import wire  # noqa: E402
+from common import context, wire  # noqa: E402
 from common.context import RequestContext  # noqa: E402
 from common.errors import (  # noqa: E402
     Conflict,
@@ -157,10 +159,18 @@ class Client:
         prepared.cast(ctxt, method, **args)
 
 
+#: a message that says nothing: whoever waits for one wakes up
+_WAKE = "_wake"
+#: seconds until an ending server is woken, again should the message have come too early
+_WAKE_AFTER, _WAKE_AGAIN = 0.05, 1.0
+
+
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
     """Takes a refusal for the answer that it is, not for a fault of the service."""
 
     def dispatch(self, incoming: Any) -> Any:
+        if incoming.message.get("method") == _WAKE:
+            return None
         try:
             return super().dispatch(incoming)
         except REFUSALS as error:
@@ -181,11 +191,14 @@ class Server:
         workers: int | None = None,
     ) -> None:
         self._workers = workers or bus.conf.rpc.rpc_workers
+        self._own, self._name = Client(bus, topic), name
         self._server = RPCServer(
             bus,
             oslo_messaging.Target(topic=topic, server=name),
             _Dispatcher(list(endpoints), _Serializer(), oslo_messaging.DefaultRPCAccessPolicy),
         )
+        # futurist's idle threads look once a second whether they are to end; these wait for it.
+        self._server._executor_cls = concurrent.futures.ThreadPoolExecutor
 
     def start(self) -> None:
         """Begin to listen; returns at once."""
@@ -193,5 +206,21 @@ class Server:
 
     def stop(self) -> None:
         """Take no more messages, finish those taken."""
+        stopped = threading.Event()
+        waker = threading.Thread(target=self._wake, args=(stopped,), name="wake", daemon=True)
+        waker.start()
         self._server.stop()
+        stopped.set()
         self._server.wait()
+
+    def _wake(self, stopped: threading.Event) -> None:
+        """Send ourselves a message: the rabbit driver sees only with the next one, or after up to
+        five seconds, that it is to stop listening."""
+        pause = _WAKE_AFTER
+        while not stopped.wait(pause):
+            pause = _WAKE_AGAIN
+            try:
+                self._own.cast(context.internal(), _WAKE, server=self._name)
+            except oslo_messaging.MessagingException:
+                LOG.warning("The message bus is away; the end waits for it, for some seconds.")
+                return

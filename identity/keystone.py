@@ -64,6 +64,8 @@ def register(conf: cfg.ConfigOpts) -> None:
 class Keystone:
     """The embedded Keystone of one state directory; not for use from several threads."""
 
+    name = "Keystone"
+
     def __init__(
         self,
         state_dir: Path,
@@ -187,15 +189,26 @@ class Keystone:
             return
         raise KeystoneFailed(f"Keystone {reason}; see {self.log_path}.", log=str(self.log_path))
 
+    def terminate(self) -> None:
+        """Ask the server process to end, if it runs."""
+        if self._process is not None:
+            self._process.terminate()  # does nothing to one that has ended
+
+    def kill(self) -> None:
+        """End the server process and its worker at once, if they run."""
+        pid = self.pid
+        if pid is not None:
+            # Its own session: the group is the server and its worker, nobody else.
+            os.killpg(pid, signal.SIGKILL)
+
     def stop(self, timeout_seconds: float = 10) -> None:
         """End the server process, gently first, and give the port back. May be called twice."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
+        self.terminate()
+        if self._process is not None:
             try:
                 self._process.wait(timeout_seconds)
             except subprocess.TimeoutExpired:
-                # Its own session: the group is the server and its worker, nobody else.
-                os.killpg(self._process.pid, signal.SIGKILL)
+                self.kill()
                 self._process.wait()
         self._forget()
         if self._socket is not None:

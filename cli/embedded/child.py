@@ -129,15 +129,42 @@ class Child:
             if message.get("ready"):
                 return
 
+    def heard(self) -> list[str]:
+        """Return the steps that it has told since they were read last; never waits."""
+        steps = []
+        while self._ready_fd is not None and _readable(self._ready_fd, 0):
+            line = self._line(time.monotonic())
+            if line is None:
+                break
+            if not line:
+                self._close_pipe()  # nobody is there to tell any more
+            elif "step" in (message := json.loads(line)):
+                steps.append(str(message["step"]))
+        return steps
+
+    def fileno(self) -> int | None:
+        """What becomes readable when it tells something; None when it can't any more."""
+        return self._ready_fd
+
+    def terminate(self) -> None:
+        """Ask it to end, if it runs."""
+        self.signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and what it started at once, if it runs."""
+        pid = self.pid
+        if pid is not None:
+            # Its own session: the group is the child and what it started, nobody else.
+            os.killpg(pid, signal.SIGKILL)
+
     def stop(self, timeout_seconds: float = 20) -> None:
         """End it, gently first. May be called twice."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
+        self.terminate()
+        if self._process is not None:
             try:
                 self._process.wait(timeout_seconds)
             except subprocess.TimeoutExpired:
-                # Its own session: the group is the child and what it started, nobody else.
-                os.killpg(self._process.pid, signal.SIGKILL)
+                self.kill()
                 self._process.wait()
         self._close_pipe()
 
@@ -158,9 +185,7 @@ class Child:
         """Return the next line; empty at the end, None at the deadline."""
         assert self._ready_fd is not None
         while b"\n" not in self._buffer:
-            left = max(0.0, deadline - time.monotonic())
-            readable, _, _ = select.select([self._ready_fd], [], [], left)
-            if not readable:
+            if not _readable(self._ready_fd, max(0.0, deadline - time.monotonic())):
                 return None
             chunk = os.read(self._ready_fd, 65536)
             if not chunk:
@@ -180,3 +205,7 @@ class Child:
         if self._ready_fd is not None:
             os.close(self._ready_fd)
             self._ready_fd = None
+
+
+def _readable(descriptor: int, seconds: float) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 THREADS = 32
 """Requests served at the same time."""
 
+GRACEFUL_SECONDS = 120
+"""What an ending worker gets; whoever can't wait that long kills it."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -47,12 +50,13 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
         options = {
             "bind": [f"fd://{self._listener}"],
             "workers": 1,
-            "worker_class": "gthread",
+            "worker_class": "cli.embedded.gthread.Worker",
             "threads": THREADS,
             "keepalive": 75,
             "worker_connections": 1000,
             "timeout": 120,
-            "graceful_timeout": 15,
+            # Longer than the services give to what they have begun.
+            "graceful_timeout": GRACEFUL_SECONDS,
             "control_socket_disable": True,
             "proc_name": "micronova-cloud",
             "errorlog": "-",

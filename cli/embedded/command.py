@@ -150,11 +150,12 @@ class Up(Command):
         from cli.embedded.supervisor import SIGNALS, Interrupted, Supervisor, interrupt
 
         progress = for_terminal()
+        supervisor = Supervisor(settings, progress)
         is_up = False
         for number in SIGNALS:
             signal.signal(number, interrupt)
         try:
-            with taken(settings.state_dir), Supervisor(settings, progress) as supervisor:
+            with taken(settings.state_dir), supervisor:
                 supervisor.start()
                 if parsed_args.demo:
                     return _demo(supervisor, settings)
@@ -162,9 +163,9 @@ class Up(Command):
                 self._announce(supervisor, settings)
                 supervisor.watch()
         except Interrupted as end:
-            progress.abort()
-            # A cloud that was asked to stop did what it should; a start cut short did not.
-            return 0 if is_up else 128 + end.number
+            # A cloud that was asked to stop did what it should; a start or an end that was cut
+            # short did not.
+            return 0 if is_up and not supervisor.was_cut_short else 128 + end.number
         finally:
             progress.abort()
         return 0

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from cli.embedded.child import Child, ChildFailed, python
+from cli.embedded.ending import Ending
 from cli.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
 from cli.embedded.progress import Progress
 from cli.embedded.settings import Sections, Settings, write_configuration
@@ -35,6 +36,8 @@ SIMULATOR_SECONDS = 60
 PREPARATION_SECONDS = 120
 KEYSTONE_SECONDS = 60
 CLOUD_SECONDS = 120
+
+_SIMULATOR = "simulator"
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -53,7 +56,9 @@ class Supervisor:
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self._settings = settings
         self._progress = progress
-        self._stack = contextlib.ExitStack()
+        self._ending = Ending(self._say)
+        self._sockets = contextlib.ExitStack()
+        self._children: list[Child] = []
         self._watched: list[Child] = []
         self._keystone: Keystone | None = None
         self.base_url = ""
@@ -63,7 +68,24 @@ class Supervisor:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._stack.close()
+        """End everything. What works on servers goes before what it works with."""
+        users = [child for child in self._children if child.name != _SIMULATOR]
+        used: list[Child | Keystone] = [c for c in self._children if c.name == _SIMULATOR]
+        if self._keystone is not None:
+            used.insert(0, self._keystone)
+        self._progress.abort()
+        if any(part.pid is not None for part in (*users, *used)):
+            self._say("stopping; what is under way is finished first (Ctrl-C again: at once)")
+        self._ending.run([users, used])
+        for part in (*users, *used):
+            part.stop()
+        self._sockets.close()
+        self._progress.end()
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether somebody didn't want to wait for the end, and it was made one."""
+        return self._ending.was_cut_short
 
     def start(self) -> None:
         """Start everything and return when it is ready.
@@ -98,8 +120,9 @@ class Supervisor:
         # Blocked, a signal between a look and the wait isn't lost; and none disturbs the end.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
         while True:
-            for child in self._watched:
-                if child.pid is None:
+            ended = [child for child in self._children if child.pid is None]  # and reaped
+            for child in ended:
+                if child in self._watched:
                     raise ChildFailed(
                         f"The {child.name} ended ({child.exit_text()}); see {child.log_path}.",
                         child=child.name,
@@ -124,7 +147,7 @@ class Supervisor:
                 ) from error
             reason = error.strerror or str(error)
             raise ConfigurationError(f"Can't listen on {host} port {port}: {reason}.") from error
-        self._stack.callback(taken.close)
+        self._sockets.callback(taken.close)
         self.base_url = self._settings.url(int(taken.getsockname()[1]))
         return taken
 
@@ -135,7 +158,7 @@ class Supervisor:
             settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
         )
         keystone.listen()
-        self._stack.callback(keystone.stop)
+        self._sockets.callback(keystone.stop)
         self.auth_url = keystone.auth_url
         return keystone
 
@@ -145,9 +168,9 @@ class Supervisor:
 
         keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, tell)
         tell("starting")
+        self._keystone = keystone
         keystone.start()
         keystone.wait_ready(KEYSTONE_SECONDS)
-        self._keystone = keystone
 
     def _driver_sections(self) -> Sections:
         """Return what the driver needs to know, after the simulator runs if it is to."""
@@ -157,7 +180,7 @@ class Supervisor:
         if settings.proxmox:
             return real_clusters(settings)
         folder = settings.state_dir / "simulator"
-        child = self._child("simulator", "simulator", *simulator_arguments(settings, folder))
+        child = self._child(_SIMULATOR, "simulator", *simulator_arguments(settings, folder))
         self._progress.step(f"simulating {settings.clusters} × {settings.nodes} Proxmox VE nodes")
         self._start_child(child)
         endpoints = self._follow(child, SIMULATOR_SECONDS)["endpoints"]
@@ -180,9 +203,13 @@ class Supervisor:
         return Child(name, python(module, *arguments), log, pass_fds=pass_fds)
 
     def _start_child(self, child: Child) -> None:
-        """Start it; it will be stopped before all that was started earlier."""
+        """Start it; it will be ended with the rest."""
+        self._children.append(child)
         child.start()
-        self._stack.callback(child.stop)
+
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # the terminal may be what is gone
+            self._progress.step(text)
 
     def _follow(self, child: Child, seconds: float) -> dict[str, Any]:
         """Show the child's steps until it is ready; return what it then says."""

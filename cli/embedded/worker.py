@@ -31,7 +31,7 @@ class Cloud:
 
     def __init__(self, config_file: str) -> None:
         self._config_file = config_file
-        self._services: list[wiring.Service] = []
+        self._services: list[tuple[str, wiring.Service]] = []
         self._stopping = threading.Event()
         self._starter: threading.Thread | None = None
 
@@ -74,7 +74,9 @@ class Cloud:
         if self._starter is not None:
             self._starter.join()
         while self._services:
-            self._services.pop().stop()
+            name, service = self._services.pop()
+            tell(step=f"waiting for the {name}")
+            service.stop()
 
     def _start(self, give_up: Callable[[], None]) -> None:
         try:
@@ -84,7 +86,7 @@ class Cloud:
                 tell(step=f"starting the {name}")
                 service = wiring.SERVICES[name](self._wiring)
                 service.start()
-                self._services.append(service)
+                self._services.append((name, service))
             Readiness(self._wiring, self._stopping).wait(tell)
         except Exception as error:
             if not self._stopping.is_set():

@@ -50,6 +50,14 @@ def parent_of(pid: int) -> int:
     return int(text.rpartition(")")[2].split()[1])
 
 
+def state_of(pid: int) -> str:
+    """Return the kernel's letter of a process's state, Z for one that nobody has reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def line_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
@@ -99,6 +107,7 @@ def test_a_second_start_finds_its_servers(tmp_path: Path) -> None:
         server = make_server(cloud, "kept")
         started = descendants(cloud.process.pid)
         assert len(started) >= 5  # the simulator, Keystone and its worker, cloud and its worker
+        assert [pid for pid in started if state_of(pid) == "Z"] == []
         assert cloud.stop(signal.SIGINT) == 0
         assert alive(started) == []
     with embedded_cloud(tmp_path, speed=100) as cloud:
@@ -109,6 +118,16 @@ def test_a_second_start_finds_its_servers(tmp_path: Path) -> None:
         compute.wait_for_delete(found, interval=0.2, wait=60)
         for held in cloud.held().values():
             assert not any(held.values())
+
+
+def test_the_end_is_told_and_can_be_cut_short(stopped: Path) -> None:
+    with embedded_cloud(stopped, driver="null") as cloud:
+        started = descendants(cloud.process.pid)
+        cloud.process.send_signal(signal.SIGINT)
+        eventually(lambda: any("stopping; " in line for line in cloud.output))
+        cloud.process.send_signal(signal.SIGINT)
+        assert cloud.process.wait(60) in (0, 130)
+        assert alive(started) == []
 
 
 def test_a_cloud_that_is_killed_takes_its_children_along(stopped: Path) -> None:

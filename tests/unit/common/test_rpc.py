@@ -1,0 +1,63 @@
+"""The end of an RPC server on a bus that notices it only with the next message."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
+
+from common import context, rpc
+from common.localbus import LocalDriver, _Listener
+
+
+class _SlowListener(_Listener):
+    """As the rabbit driver's: `stop` returns when a message came after it."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._stopping, self._woken = threading.Event(), threading.Event()
+
+    def start(self, on_incoming_callback: Any) -> None:
+        def incoming(messages: Any) -> None:
+            on_incoming_callback(messages)
+            if self._stopping.is_set():
+                self._woken.set()
+
+        super().start(incoming)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        assert self._woken.wait(60), "no message came"
+        super().stop()
+
+
+class _SlowDriver(LocalDriver):
+    def listen(self, target: Any, batch_size: int, batch_timeout: float | None) -> _SlowListener:
+        return _SlowListener(self._bus, target.topic, target.server)
+
+
+class Endpoint:
+    """Keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, ctxt: Any, what: str) -> str:
+        """Answer."""
+        self.asked.append(what)
+        return what.upper()
+
+
+def test_a_server_that_ends_is_woken() -> None:
+    conf = cfg.ConfigOpts()
+    rpc.register(conf)
+    conf([])
+    bus = RPCTransport(_SlowDriver(conf, "micronova-local://slow"))
+    endpoint = Endpoint()
+    server = rpc.Server(bus, "topic", "me", [endpoint], workers=1)
+    server.start()
+    assert rpc.Client(bus, "topic").call(context.internal(), "ask", what="a") == "A"
+    server.stop()
+    assert endpoint.asked == ["a"]

@@ -16,9 +16,17 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import privileges, settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.disks import FILE_TYPES
+from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.survey import Surveyor, missing_privileges
+from compute.hypervisor.proxmox.survey import (
+    Surveyor,
+    configured_storages,
+    missing_privileges,
+    storages_of,
+)
 from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+
+UNAUTHENTICATED = 401
 
 
 @dataclass(frozen=True)
@@ -69,14 +77,15 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
     surveyor = Surveyor(client, 0, 0)
     try:
         client.get("version")
-        granted = missing_privileges(client, ())
-        if granted:
-            return _nothing(cluster), [_lacks(cluster, granted)]
+        # Before the survey, which needs some of them itself: all that is lacking is told at once.
+        lacking = missing_privileges(client, configured_storages(client))
+        if lacking:
+            return _nothing(cluster), [_lacks(cluster, lacking)]
         snapshot = surveyor.survey()
-        lacking = missing_privileges(client, _ours(cluster, snapshot))
+        lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
     except HypervisorError as error:
         return _nothing(cluster), [
-            Finding(cluster.name, _sentence(error), _remedy(cluster, error))
+            Finding(cluster.name, _sentence(cluster, error), _remedy(cluster, error))
         ]
     finally:
         surveyor.close()
@@ -96,10 +105,15 @@ def _ours(cluster: Cluster, snapshot: Snapshot) -> list[Node]:
     return [node for node in nodes if not cluster.hosts or node.name in cluster.hosts]
 
 
-def _sentence(error: HypervisorError) -> str:
-    if error.category is Category.AUTHORIZATION:
-        return f"The token is refused. {error.message}"
-    return error.message
+def _sentence(cluster: Cluster, error: HypervisorError) -> str:
+    if error.category is Category.NODE_UNHEALTHY and isinstance(error, ApiError):
+        return f"{error.message} Is the address right, and `systemctl status pveproxy` well there?"
+    if error.category is not Category.AUTHORIZATION:
+        return error.message
+    why = error.message.rstrip(".: ")
+    if isinstance(error, ApiError) and error.status == UNAUTHENTICATED:
+        why += "; there is no such token, or its secret is another one"
+    return f"The token {cluster.token.id} is refused ({why})."
 
 
 def _remedy(cluster: Cluster, error: HypervisorError) -> tuple[str, ...]:

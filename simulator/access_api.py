@@ -183,12 +183,28 @@ def create_role(call: Call) -> None:
     access, name = call.cluster.access, call.get("roleid")
     if name in access.roles:
         raise PveError(f"create role failed: role '{name}' already exists")
-    privileges = frozenset(one for one in call.get("privs").replace(" ", ",").split(",") if one)
-    unknown = privileges - access.roles["Administrator"]
-    if unknown:
-        raise PveError(f"create role failed: invalid privilege '{min(unknown)}'")
-    access.roles[name] = privileges
+    access.roles[name] = _privileges(call, "create role failed")
     call.cluster.save_access()
+
+
+def change_role(call: Call) -> None:
+    """`PUT /access/roles/{roleid}`: other privileges, or with `append` further ones."""
+    access, name = call.cluster.access, call.get("roleid")
+    if name in access.builtin:
+        raise PveError(f"auto-generated role '{name}' cannot be modified")
+    if name not in access.roles:
+        raise PveError(f"modify role failed: role '{name}' does not exist")
+    kept = access.roles[name] if call.flag("append") else frozenset()
+    access.roles[name] = kept | _privileges(call, "modify role failed")
+    call.cluster.save_access()
+
+
+def _privileges(call: Call, failed: str) -> frozenset[str]:
+    given = frozenset(one for one in call.get("privs").replace(" ", ",").split(",") if one)
+    unknown = given - call.cluster.access.roles["Administrator"]
+    if unknown:
+        raise PveError(f"{failed}: invalid privilege '{min(unknown)}'")
+    return given
 
 
 def delete_role(call: Call) -> None:

@@ -173,6 +173,14 @@ _ROWS: tuple[Row, ...] = (
         ("/access", "Sys.Modify"),
         {"roleid": Param(checks.config_id, True), "privs": TEXT},
     ),
+    (
+        "PUT",
+        "/access/roles/{roleid}",
+        "p",
+        access.change_role,
+        ("/access", "Sys.Modify"),
+        {"privs": TEXT, "append": BOOL},
+    ),
     ("DELETE", "/access/roles/{roleid}", "p", access.delete_role, ("/access", "Sys.Modify"), {}),
     ("GET", "/access/acl", "", access.grants, AUTHENTICATED, {}),
     (

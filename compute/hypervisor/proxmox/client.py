@@ -19,6 +19,7 @@ import requests.adapters
 from proxmoxer import core
 
 from common.messages import Category
+from compute.hypervisor.proxmox import handshake
 from compute.hypervisor.proxmox.errors import ApiError, api_error
 from compute.hypervisor.proxmox.settings import Cluster
 
@@ -75,7 +76,7 @@ class _Endpoint:
         except requests.exceptions.SSLError as error:
             self._broken()
             raise ApiError(
-                Category.CONFIGURATION, f"The certificate of {self.name} is not trusted."
+                Category.CONFIGURATION, handshake.tls_problem(self.name, error)
             ) from error
         except requests.exceptions.ConnectTimeout as error:
             self._broken()
@@ -83,7 +84,8 @@ class _Endpoint:
         except requests.exceptions.ConnectionError as error:
             self._broken()
             if _refused(error):
-                raise _NotSentError(f"{self.name}: no connection") from error
+                why = handshake.connect_problem(error)
+                raise _NotSentError(f"{self.name}: {why}") from error
             raise _LostError(f"{self.name}: the connection broke") from error
         except requests.exceptions.RequestException as error:
             raise _LostError(f"{self.name}: {type(error).__name__}") from error

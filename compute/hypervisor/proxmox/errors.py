@@ -8,7 +8,7 @@ a version whose real answer is on record, or the sources.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.failures import Verdict
@@ -221,6 +221,17 @@ def verdict_of(text: str) -> Verdict | None:
 
 def api_error(status: int, text: str, errors: object = None) -> ApiError:
     """The error of an HTTP answer; ``errors`` is the map of refused parameters."""
-    parts = f"{text.strip()} {errors}" if errors else text.strip()
+    parts = " ".join(part for part in (text.strip(), _refused(errors)) if part)
     message = f"Proxmox VE answered {status}: {parts}"
     return ApiError(category_of(parts, status), message, status=status, text=parts)
+
+
+def _refused(errors: object) -> str:
+    """The refused parameters as text. proxmoxer passes a body that is no JSON as bytes."""
+    if not isinstance(errors, Mapping):
+        return str(errors or "")
+    return "; ".join(
+        f"{name}: {str(reason).strip()}"
+        for name, reason in errors.items()
+        if not isinstance(reason, bytes)
+    )

@@ -41,6 +41,12 @@ class Need:
     why: str
 
 
+ANY_STORAGE = Need(
+    "/storage", tuple(sorted({*_DISKS, *_FILES, *_IMPORT})), "disks, config drives, images"
+)
+"""What is asked for while no storage can be seen, so that none can be named."""
+
+
 def needs(
     vm_storages: Iterable[str], iso_storages: Iterable[str], import_storages: Iterable[str]
 ) -> list[Need]:
@@ -112,10 +118,9 @@ def _role(need: Need) -> str:
 
 def all_lines(token: Token) -> list[str]:
     """The commands that make user, token, roles and rights from nothing."""
-    storages = tuple(sorted({*_DISKS, *_FILES, *_IMPORT}))
-    everything = [*needs((), (), ()), Need("/storage", storages, "disks, config drives, images")]
+    everything = [*needs((), (), ()), ANY_STORAGE]
     return [
-        f"pveum user add {token.user}",
+        f"{{ pveum user add {token.user} || true; }}",  # it may be there already
         f"pveum user token add {token.user} {token.name} --privsep 1",
         *grant_lines(everything, token),
     ]

@@ -141,29 +141,52 @@ class Surveyor:
         if self._cluster_due > now:
             return
         self._version = str(self._client.get("version").get("version", ""))
-        missing = missing_privileges(self._client, nodes)
+        missing = missing_privileges(self._client, storages_of(nodes))
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
         # Who lacks something is looked at again soon: it may be granted any moment.
         pause = self._content_seconds if missing else self._detail_seconds
         self._cluster_due = now + pause
 
 
-def missing_privileges(client: Client, nodes: Iterable[Node]) -> list[privileges.Need]:
-    """What the token lacks for the storages that would be used."""
+def missing_privileges(
+    client: Client, storages: Iterable[tuple[str, Iterable[str]]]
+) -> list[privileges.Need]:
+    """What the token lacks, with these storages (name and contents) that it sees."""
     settings = client.settings
     by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
-    for node in nodes:
-        for storage in node.storages.values():
-            for content, names in by_content.items():
-                if content in storage.content:
-                    names.add(storage.name)
+    seen = False
+    for name, contents in storages:
+        seen = True
+        for content in by_content.keys() & set(contents):
+            by_content[content].add(name)
     vm_storages = {settings.vm_storage} if settings.vm_storage else by_content["images"]
     iso_storages = {settings.iso_storage} if settings.iso_storage else by_content["iso"]
     granted = client.get("access/permissions")
     needed = privileges.needs(
         sorted(vm_storages), sorted(iso_storages), sorted(by_content["import"])
     )
+    if not seen:
+        needed.append(privileges.ANY_STORAGE)
     return privileges.lacking(granted, needed)
+
+
+def storages_of(nodes: Iterable[Node]) -> list[tuple[str, frozenset[str]]]:
+    """Name and contents of the nodes' storages."""
+    return [(one.name, one.content) for node in nodes for one in node.storages.values()]
+
+
+def configured_storages(client: Client) -> list[tuple[str, frozenset[str]]]:
+    """Name and contents of the storages that the token sees and our hosts may use.
+
+    It needs no privilege, unlike a look at the nodes. Raises HypervisorError.
+    """
+    hosts = client.settings.hosts
+    found = []
+    for one in client.get("storage"):
+        nodes = frozenset(str(one.get("nodes") or "").split(",")) - {""}
+        if not one.get("disable") and (not hosts or not nodes or nodes & hosts):
+            found.append((str(one["storage"]), frozenset(str(one.get("content", "")).split(","))))
+    return found
 
 
 def _content_key(node: str, storage: Storage) -> tuple[str, str]:

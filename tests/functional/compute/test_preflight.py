@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.server
 import shlex
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,27 @@ def test_nobody_answers(simulator: RunningSimulator, tmp_path: Path) -> None:
 def test_a_certificate_that_is_not_trusted(simulator: RunningSimulator, tmp_path: Path) -> None:
     text = proxmox_text(simulator)
     text = text.replace(f"ca_file = {simulator.ca_file}", "")
-    assert "is not trusted" in failure(tmp_path, text)
+    message = failure(tmp_path, text)
+    assert "is not trusted (" in message
+    assert "--proxmox-ca" in message
+
+
+def test_a_server_that_speaks_plain_http(simulator: RunningSimulator, tmp_path: Path) -> None:
+    plain = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    threading.Thread(target=plain.serve_forever, daemon=True).start()
+    try:
+        url = f"https://127.0.0.1:{plain.server_port}"
+        message = failure(tmp_path, proxmox_text(simulator, endpoints=url))
+    finally:
+        plain.shutdown()
+        plain.server_close()
+    assert f"127.0.0.1:{plain.server_port} does not speak TLS" in message
+    assert "trusted" not in message
+
+
+def test_a_name_that_nobody_has(simulator: RunningSimulator, tmp_path: Path) -> None:
+    message = failure(tmp_path, proxmox_text(simulator, endpoints="https://nobody.invalid:8006"))
+    assert "(nobody.invalid:8006: no such host)" in message
 
 
 def test_a_wrong_token(simulator: RunningSimulator, tmp_path: Path) -> None:
@@ -58,7 +80,9 @@ def test_a_wrong_token(simulator: RunningSimulator, tmp_path: Path) -> None:
     token.write_text("micronova@pve!agent=00000000-0000-0000-0000-000000000000")
     token.chmod(0o600)
     message = failure(tmp_path, proxmox_text(simulator, token_file=str(token)))
-    assert "The token is refused" in message
+    assert "The token micronova@pve!agent is refused" in message
+    assert "401: Authentication failed!; there is no such token, or its secret" in message
+    assert "b''" not in message
     assert "pveum user token add micronova@pve agent" in message
     assert "00000000-0000" not in message
 
@@ -73,6 +97,8 @@ def test_what_is_to_be_granted_suffices(simulator: RunningSimulator, tmp_path: P
     text = proxmox_text(simulator, token_file=str(token))
     message = failure(tmp_path, text)
     assert "few@pve!agent lacks privileges" in message
+    for path in ("/vms", "/nodes", "/storage"):
+        assert f"{path}: " in message, "all that is lacking is told at once"
     for line in privileges.all_lines(Token("few@pve", "agent", "")):
         root.run(line)
     [found] = preflight.check(configuration(tmp_path, text))
@@ -98,12 +124,41 @@ class Root:
         return answer.json()["data"]
 
     def run(self, line: str) -> None:
-        match shlex.split(line.partition(" || ")[0].removeprefix("{ ")):
+        """Run `{ one || other; }`: the other command where the first one fails."""
+        first, _, other = line.removeprefix("{ ").removesuffix("; }").partition(" || ")
+        try:
+            self._run(first)
+        except AssertionError:
+            self._run(other)
+
+    def _run(self, command: str) -> None:
+        match shlex.split(command):
+            case ["pveum", "user", "add", userid]:
+                self.ask("POST", "access/users", userid=userid)
             case ["pveum", "role", "add", role, "--privs", names]:
                 self.ask("POST", "access/roles", roleid=role, privs=names)
+            case ["pveum", "role", "modify", role, "--append", "1", "--privs", names]:
+                self.ask("PUT", f"access/roles/{role}", append=1, privs=names)
             case ["pveum", "acl", "modify", path, kind, who, "--roles", role]:
                 given = {kind.removeprefix("--"): who}
                 self.ask("PUT", "access/acl", path=path, roles=role, **given)
+            case ["true"]:
+                pass
+            case _:
+                assert command.startswith("pveum user token add ")
+
+
+def test_one_run_tells_all_that_is_lacking(simulator: RunningSimulator, tmp_path: Path) -> None:
+    root = Root(simulator)
+    root.ask("POST", "access/users", userid="none@pve")
+    made = root.ask("POST", "access/users/none@pve/token/agent", privsep=1)
+    token = tmp_path / "token"
+    token.write_text(f"none@pve!agent={made['value']}")
+    token.chmod(0o600)
+    text = proxmox_text(simulator, token_file=str(token))
+    for line in failure(tmp_path, text).partition(" on one of its nodes: ")[2].split(" && "):
+        root.run(line)
+    assert preflight.check(configuration(tmp_path, text))
 
 
 def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Path) -> None:

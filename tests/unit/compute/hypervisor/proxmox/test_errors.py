@@ -131,3 +131,9 @@ def test_a_message_carries_status_text_and_parameters() -> None:
     error = api_error(400, "Parameter verification failed.", {"vmid": "too small"})
     assert "400" in error.message
     assert "too small" in error.message
+
+
+@pytest.mark.parametrize("errors", [{"errors": b""}, {"errors": b"<html>"}, {}, None])
+def test_a_body_that_is_no_map_is_no_part_of_the_message(errors: Any) -> None:
+    error = api_error(401, "Authentication failed!", errors)
+    assert error.message == "Proxmox VE answered 401: Authentication failed!"

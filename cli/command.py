@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -63,6 +64,14 @@ class Pairs(argparse.Action):
         pairs[key] = value
         setattr(namespace, self.dest, pairs)
 
+
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
+
+ALL_PROJECTS = flag(
+    "--all-projects",
+    default=os.environ.get("ALL_PROJECTS", "").strip().lower() in _TRUE,
+    help="Look in all projects (admin only; Env: ALL_PROJECTS)",
+)
 
 PAGING = (
     argument("--limit", metavar="<limit>", type=int, help="Entries per page"),

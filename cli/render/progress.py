@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from cli.render.text import Line, duration, one_line, seconds_between
 
@@ -16,11 +16,27 @@ class Step:
     key: str
     text: str
     at_seconds: float
-    """When it began: an event since its action began, a state (as first seen) since the wait."""
+    """When it began, since its action did; a state that is only seen: since the wait."""
     result: str | None = None
     """``Success`` or ``Error`` of an event; ``""`` of a state, which has none; None: running."""
     took_seconds: float | None = None
     host: str | None = None
+
+
+class Seen(Protocol):
+    """What one look at an operation tells; see ``cli.server.operation.Look``."""
+
+    @property
+    def began(self) -> str | None:
+        """When the operation did, ISO 8601; None: its events are placed at the look."""
+
+    @property
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        """event, start_time, finish_time, result and host of each."""
+
+    @property
+    def states(self) -> Sequence[tuple[str, str]] | None:
+        """When each task_state began, and which; None: not told."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +48,25 @@ class Progress:
 
 
 def after(
-    progress: Progress,
-    elapsed_seconds: float,
-    task_state: str | None,
-    events: Iterable[Mapping[str, Any]],
-    began: str | None = None,
+    progress: Progress, elapsed_seconds: float, task_state: str | None, seen: Seen
 ) -> Progress:
-    """Return the progress after one more look.
+    """Return the progress after one more look, ``elapsed_seconds`` after the first one.
 
-    :param began: when the action did, ISO 8601; None: its events are placed at this look.
-    :param events: of the instance action: event, start_time, finish_time, result, host.
+    ``task_state`` is the server's own: it counts where the look doesn't tell the states.
     """
     steps = {step.key: step for step in progress.steps}
-    if task_state and task_state != progress.task_state:
+    if seen.states is not None:
+        for at, state in seen.states:
+            key = f"state {at} {state}"
+            steps[key] = Step(key, state, seconds_between(seen.began, at) or 0.0, "")
+    elif task_state and task_state != progress.task_state:
         key = f"state {len(steps)} {task_state}"
         steps[key] = Step(key, task_state, elapsed_seconds, "")
-    for event in sorted(events, key=lambda e: str(e.get("start_time") or "")):
+    for event in sorted(seen.events, key=lambda e: str(e.get("start_time") or "")):
         name = str(event.get("event"))
         started, finished = event.get("start_time"), event.get("finish_time")
         key = f"event {name} {started}"
-        offset = seconds_between(began, started)
+        offset = seconds_between(seen.began, started)
         at_seconds = elapsed_seconds if offset is None else offset
         known = steps.get(key) or Step(key, name, at_seconds)
         steps[key] = replace(
@@ -98,4 +113,5 @@ def all_lines(progress: Progress) -> list[Line]:
 
 
 def _in_time(progress: Progress) -> list[Step]:
-    return sorted(progress.steps, key=lambda step: step.at_seconds)
+    """Return the steps in order; a state goes before the step that began with it."""
+    return sorted(progress.steps, key=lambda step: (step.at_seconds, step.result != ""))

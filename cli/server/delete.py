@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.command import Command, argument, flag
+from cli.command import ALL_PROJECTS, Command, argument, flag
 from cli.server.waiting import Waiting
 
 
@@ -15,7 +15,7 @@ class DeleteServers(Command):
     arguments = (
         argument("server", metavar="<server>", nargs="+", help="Server(s) (name or ID)"),
         flag("--force", help="Delete at once, whatever is being done to it (admin only)"),
-        flag("--all-projects", help="Look in all projects (admin only)"),
+        ALL_PROJECTS,
         flag("--wait", help="Wait until it is gone, and show the steps"),
     )
 

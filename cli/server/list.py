@@ -8,7 +8,7 @@ from typing import Any
 
 from cli import columns
 from cli.columns import Column, table
-from cli.command import PAGING, Lister, argument, flag, given, one_of, paging
+from cli.command import ALL_PROJECTS, PAGING, Lister, argument, flag, given, one_of, paging
 from cli.server.show import NO_IMAGE
 
 _HEAD = (Column("ID", "id"), Column("Name", "name"), Column("Status", "status"))
@@ -120,7 +120,7 @@ class ListServers(Lister):
         argument("--flavor", metavar="<flavor>", help="Only of this flavor (name or ID)"),
         argument("--image", metavar="<image>", help="Only of this image (name or ID)"),
         argument("--host", metavar="<hostname>", help="Only on this host (admin only)"),
-        flag("--all-projects", help="Servers of all projects (admin only)"),
+        ALL_PROJECTS,
         argument("--project", metavar="<project>", help="Only of this project (admin only)"),
         argument("--project-domain", metavar="<domain>", help="Domain of --project"),
         argument("--user", metavar="<user>", help="Only of this user (name or ID)"),

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
-from cli.command import Command, argument, flag, one_of
+from cli.command import ALL_PROJECTS, Command, argument, flag, one_of
 from cli.server.waiting import Waiting
 
 _SERVERS = argument("server", metavar="<server>", nargs="+", help="Server(s) (name or ID)")
-_ALL = flag("--all-projects", help="Look in all projects (admin only)")
+_WAIT = flag("--wait", help="Wait until it is done, and show the steps")
 
 
 class StartServers(Command):
     """Start servers."""
 
-    arguments = (_SERVERS, _ALL)
+    arguments = (_SERVERS, ALL_PROJECTS, _WAIT)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Start each."""
-        compute = self.cloud.compute
-        for name in parsed_args.server:
-            found = compute.find_server(
-                name, ignore_missing=False, details=False, all_projects=parsed_args.all_projects
-            )
-            compute.start_server(found.id)
+        _act(self, parsed_args, "start", self.cloud.compute.start_server)
 
 
 class StopServers(Command):
     """Stop servers."""
 
-    arguments = (_SERVERS, _ALL)
+    arguments = (_SERVERS, ALL_PROJECTS, _WAIT)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Stop each."""
-        compute = self.cloud.compute
-        for name in parsed_args.server:
-            found = compute.find_server(
-                name, ignore_missing=False, details=False, all_projects=parsed_args.all_projects
-            )
-            compute.stop_server(found.id)
+        _act(self, parsed_args, "stop", self.cloud.compute.stop_server)
 
 
 class RebootServer(Command):
@@ -49,7 +41,7 @@ class RebootServer(Command):
         one_of(
             flag("--hard", help="Power off and on"), flag("--soft", help="Ask the guest (default)")
         ),
-        flag("--wait", help="Wait until it is done, and show the steps"),
+        _WAIT,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -59,3 +51,27 @@ class RebootServer(Command):
         compute.reboot_server(found.id, "HARD" if parsed_args.hard else "SOFT")
         if parsed_args.wait:
             Waiting(self.cloud, self.app.stderr).until_idle(found.id, found.name, "reboot")
+
+
+def _act(
+    command: Command, parsed_args: argparse.Namespace, action: str, ask: Callable[[str], Any]
+) -> None:
+    """Ask for all first, each by its ID; then, with --wait, see each done.
+
+    :param action: as ``os-instance-actions`` calls it.
+    """
+    compute = command.cloud.compute
+    asked: dict[str, Any] = {}
+    for name in parsed_args.server:
+        found = compute.find_server(
+            name, ignore_missing=False, details=False, all_projects=parsed_args.all_projects
+        )
+        ask(found.id)
+        asked[name] = found
+
+    def wait(name: str) -> None:
+        server = asked[name]
+        Waiting(command.cloud, command.app.stderr).until_idle(server.id, server.name, action)
+
+    if parsed_args.wait:
+        command.each(list(asked), f"see server {action}", wait)

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from cli.cloud import Cloud
 from cli.errors import CommandFailed
 from cli.render.progress import Progress, after
+from cli.server.operation import Operation
 from cli.terminal import progress_view
 
 _FIRST_PAUSE_SECONDS = 0.1
@@ -25,7 +26,6 @@ class Waiting:
         self._stream = stream
         self._request_id: str | None = None
         self._message: str | None = None
-        self._began: str | None = None
 
     def until_idle(self, server_id: str, name: str, action: str) -> None:
         """Return when nothing is being done to the server and the action succeeded.
@@ -52,14 +52,16 @@ class Waiting:
     def _watch(self, server_id: str, action: str) -> Any | None:
         """Look until nothing is being done; return the server, None once it is gone."""
         started = time.monotonic()
+        operation = Operation(self._cloud.compute, server_id, action)
         progress, pause = Progress(), _FIRST_PAUSE_SECONDS
         with progress_view(self._stream) as view:
             while True:
                 server = self._server(server_id)
                 task_state = server.task_state if server is not None else None
                 elapsed = time.monotonic() - started
-                events = self._events(server_id, action)
-                progress = after(progress, elapsed, task_state, events, self._began)
+                seen = operation.look()
+                self._request_id, self._message = operation.request_id, seen.message
+                progress = after(progress, elapsed, task_state, seen)
                 view.show(progress)
                 if task_state is None and (server is None or server.status != "BUILD"):
                     return server
@@ -73,25 +75,6 @@ class Waiting:
             return self._cloud.compute.get_server(server_id)
         except exceptions.NotFoundException:
             return None
-
-    def _events(self, server_id: str, action: str) -> list[dict[str, Any]]:
-        """Return the events of the server's newest such action; none where they can't be read."""
-        from openstack import exceptions
-
-        compute = self._cloud.compute
-        try:
-            if self._request_id is None:
-                for known in compute.server_actions(server_id):
-                    if known.action == action:
-                        self._request_id = known.request_id
-                        break
-                else:
-                    return []
-            found = compute.get_server_action(self._request_id, server_id)
-        except exceptions.HttpException:
-            return []  # policy, or a deleted server: the states alone are shown
-        self._message, self._began = found.message, found.start_time
-        return [event.to_dict() for event in found.events or ()]
 
     def _why(self, server: Any) -> str:
         fault = server.fault or {}

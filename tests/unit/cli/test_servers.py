@@ -257,6 +257,52 @@ def test_create_with_wait_shows_each_step_once() -> None:
     assert words[1][1].split() == ["Success", "1.50", "s", "pve1"]
 
 
+def a_story(*states: str, **changes: Any) -> Any:
+    """The explanation of an operation that walks through these states, a second each."""
+    moves = [
+        {"at": f"2026-01-01T00:00:0{i}+00:00", "from": {}, "to": {"task_state": state}}
+        for i, state in enumerate(states)
+    ]
+    events = [
+        {
+            "name": f"do_{state}",
+            "started_at": f"2026-01-01T00:00:0{i}.100000+00:00",
+            "finished_at": f"2026-01-01T00:00:0{i}.900000+00:00",
+            "result": "Success",
+        }
+        for i, state in enumerate(states)
+    ]
+    operation = {
+        "action": "create",
+        "server": "11111111-1111-1111-1111-111111111111",
+        "request_id": REQUEST,
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "message": None,
+        "events": events,
+        "transitions": [*moves, {"at": moves[-1]["at"], "from": {}, "to": {"task_state": None}}],
+        **changes,
+    }
+    explanation = {"subject": REQUEST, "operations": [operation]}
+    return SimpleNamespace(status_code=200, json=lambda: {"explanation": explanation})
+
+
+def test_create_with_wait_tells_states_that_no_look_has_seen() -> None:
+    connection = creating(a_server(), get=a_story("scheduling", "networking", "spawning"))
+    ran = run(connection, *CREATE, "web", "--wait", "-f", "json")
+    assert ran.code == 0, ran.err
+    assert [line.split()[2] for line in ran.err.splitlines()] == [
+        *("scheduling", "do_scheduling", "networking", "do_networking", "spawning"),
+        "do_spawning",
+    ]
+
+
+def test_create_with_wait_fails_with_the_message_of_the_story() -> None:
+    story = a_story("scheduling", message="No host has room.")
+    ran = run(creating(a_server(status="ERROR"), get=story), *CREATE, "web", "--wait")
+    assert ran.code == 1
+    assert f"create failed: No host has room. (micronova explain {REQUEST})" in ran.err
+
+
 def test_create_with_wait_fails_with_the_fault() -> None:
     fault = {"code": 500, "message": "No host has 2048 MiB free."}
     ran = run(creating(a_server(status="ERROR", fault=fault)), *CREATE, "web", "--wait")
@@ -338,6 +384,24 @@ def test_power() -> None:
     assert [args for args, _ in compute.called("start_server")] == [("1",), ("2",)]
     assert [args for args, _ in compute.called("stop_server")] == [("1",)]
     assert [args for args, _ in compute.called("reboot_server")] == [("1", "HARD")]
+
+
+@pytest.mark.parametrize("verb", ["start", "stop"])
+def test_power_with_wait_shows_the_steps(verb: str) -> None:
+    uuid = "11111111-1111-1111-1111-111111111111"
+    compute = FakeProxy(
+        find_server=named(a=uuid, b="2"),
+        get_server=a_server(),
+        server_actions=[],
+        get=a_story(f"powering-{verb}", action=verb),
+        **{f"{verb}_server": None},
+    )
+    ran = run(FakeConnection(compute), "server", verb, "a", "b", "--wait")
+    assert ran.code == 0, ran.err
+    assert [args for args, _ in compute.called(f"{verb}_server")] == [(uuid,), ("2",)]
+    assert [line.split()[2] for line in ran.err.splitlines()] == [
+        *(f"powering-{verb}", f"do_powering-{verb}")
+    ]
 
 
 def test_reboot_with_wait_fails_with_the_message_of_the_action() -> None:

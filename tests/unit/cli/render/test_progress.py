@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.render.progress import Progress, after, all_lines, news
 from cli.render.text import plain
+from cli.server.operation import Look
 from cli.terminal import LiveProgress, PlainProgress, progress_view, write
 
 
@@ -21,25 +22,28 @@ def texts(before: Progress, now: Progress) -> list[str]:
 
 
 def test_a_state_is_told_once() -> None:
-    first = after(Progress(), 0.1, "scheduling", ())
-    second = after(first, 0.2, "scheduling", ())
-    third = after(second, 0.3, None, ())
+    first = after(Progress(), 0.1, "scheduling", Look())
+    second = after(first, 0.2, "scheduling", Look())
+    third = after(second, 0.3, None, Look())
     assert texts(Progress(), first) == ["scheduling"]
     assert texts(first, second) == []
     assert texts(second, third) == []
 
 
 def test_a_state_that_returns_is_told_again() -> None:
-    one = after(Progress(), 0.1, "scheduling", ())
-    two = after(one, 0.2, "spawning", ())
-    three = after(two, 0.3, "scheduling", ())
+    one = after(Progress(), 0.1, "scheduling", Look())
+    two = after(one, 0.2, "spawning", Look())
+    three = after(two, 0.3, "scheduling", Look())
     assert texts(two, three) == ["scheduling"]
 
 
 def test_an_event_is_told_when_it_ends() -> None:
-    running = after(Progress(), 0.1, None, [an_event()])
+    running = after(Progress(), 0.1, None, Look(events=[an_event()]))
     ended = after(
-        running, 0.2, None, [an_event(finish_time="2026-01-01T00:00:02", result="Error", host="h")]
+        running,
+        0.2,
+        None,
+        Look(events=[an_event(finish_time="2026-01-01T00:00:02", result="Error", host="h")]),
     )
     assert texts(Progress(), running) == []
     [line] = texts(running, ended)
@@ -49,17 +53,29 @@ def test_an_event_is_told_when_it_ends() -> None:
 
 def test_events_are_in_the_order_they_began() -> None:
     late = an_event(event="late", start_time="2026-01-01T00:00:09")
-    progress = after(Progress(), 0.1, None, [late, an_event(event="early")])
+    progress = after(Progress(), 0.1, None, Look(events=[late, an_event(event="early")]))
     assert [step.text for step in progress.steps] == ["early", "late"]
 
 
 def test_events_are_placed_by_their_own_time() -> None:
     event = an_event(start_time="2026-01-01T00:00:02", finish_time="2026-01-01T00:00:03")
-    now = after(
-        Progress(), 9.0, "spawning", [{**event, "result": "Success"}], began="2026-01-01T00:00:00"
-    )
+    seen = Look("2026-01-01T00:00:00", None, [{**event, "result": "Success"}])
+    now = after(Progress(), 9.0, "spawning", seen)
     for lines in (news(Progress(), now), all_lines(now)):
         assert [plain(line).split()[0] for line in lines] == ["+2.00", "+9.00"]
+
+
+def test_states_that_are_told_go_by_their_own_time() -> None:
+    done = {"finish_time": "2026-01-01T00:00:02", "result": "Success"}
+    first = an_event(event="schedule", **done)
+    second = an_event(event="create", start_time="2026-01-01T00:00:02", **done)
+    states = [("2026-01-01T00:00:00", "scheduling"), ("2026-01-01T00:00:02", "spawning")]
+    early = after(Progress(), 0.5, "scheduling", Look("2026-01-01T00:00:00", None, (), states[:1]))
+    late = after(
+        early, 9.0, "spawning", Look("2026-01-01T00:00:00", None, [first, second], states)
+    )
+    lines = [*texts(Progress(), early), *texts(early, late)]
+    assert [line.split()[0] for line in lines] == ["scheduling", "schedule", "spawning", "create"]
 
 
 class Terminal(StringIO):
@@ -74,7 +90,7 @@ def test_a_terminal_gets_the_live_view() -> None:
     stream = Terminal()
     with progress_view(stream) as view:
         assert isinstance(view, LiveProgress)
-        view.show(after(Progress(), 0.1, "spawning", [an_event()]))
+        view.show(after(Progress(), 0.1, "spawning", Look(events=[an_event()])))
     assert "spawning" in stream.getvalue()
 
 
@@ -82,8 +98,8 @@ def test_a_pipe_gets_plain_lines() -> None:
     stream = StringIO()
     with progress_view(stream) as view:
         assert isinstance(view, PlainProgress)
-        view.show(after(Progress(), 0.1, "spawning", ()))
-        view.show(after(Progress(), 0.2, "spawning", ()))
+        view.show(after(Progress(), 0.1, "spawning", Look()))
+        view.show(after(Progress(), 0.2, "spawning", Look()))
     assert stream.getvalue() == "     +100 ms  spawning\n"
 
 

@@ -1,0 +1,99 @@
+"""What is known of an operation that is under way: told by the ledger, elsewhere by its events.
+
+micronova's ledger tells when each state began; any other compute API tells the events of the
+action alone, and the states are those that happen to be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Look:
+    """An operation as one look has it."""
+
+    began: str | None = None
+    """ISO 8601."""
+    message: str | None = None
+    """Why it failed, if it did."""
+    events: Sequence[Mapping[str, Any]] = ()
+    """event, start_time, finish_time, result and host of each."""
+    states: Sequence[tuple[str, str]] | None = None
+    """When each task_state began (ISO 8601), and which; None: not told."""
+
+
+class Operation:
+    """The newest operation of one kind on a server, as ``os-instance-actions`` calls it."""
+
+    def __init__(self, compute: Any, server_id: str, action: str) -> None:
+        self._compute = compute
+        self._server_id = server_id
+        self._action = action
+        self._explained = True
+        self.request_id: str | None = None
+
+    def look(self) -> Look:
+        """Return what is known now; nothing where it may not be read."""
+        if self._explained:
+            told = self._ledger()
+            if told is not None:
+                return told
+            self._explained = False
+        return self._events()
+
+    def _ledger(self) -> Look | None:
+        """Ask for the explanation; None where there is none."""
+        response = self._compute.get(f"/explanations/{self.request_id or self._server_id}")
+        if response.status_code != 200:
+            return None
+        found = [
+            operation
+            for operation in response.json()["explanation"]["operations"]
+            if operation["server"] == self._server_id and operation["action"] == self._action
+        ]
+        if not found:
+            return None
+        newest = max(found, key=lambda operation: str(operation["started_at"]))
+        self.request_id = newest["request_id"]
+        return Look(
+            newest["started_at"],
+            newest["message"],
+            [_event(event) for event in newest["events"]],
+            [
+                (move["at"], move["to"]["task_state"])
+                for move in newest["transitions"]
+                if move["to"]["task_state"]
+            ],
+        )
+
+    def _events(self) -> Look:
+        """Ask for the action and its events."""
+        from openstack import exceptions
+
+        compute = self._compute
+        try:
+            if self.request_id is None:
+                for known in compute.server_actions(self._server_id):
+                    if known.action == self._action:
+                        self.request_id = known.request_id
+                        break
+                else:
+                    return Look()
+            found = compute.get_server_action(self.request_id, self._server_id)
+        except exceptions.HttpException:
+            return Look()  # policy, or a deleted server: the states alone are shown
+        events = [event.to_dict() for event in found.events or ()]
+        return Look(found.start_time, found.message, events)
+
+
+def _event(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "event": event["name"],
+        "start_time": event["started_at"],
+        "finish_time": event["finished_at"],
+        "result": event["result"],
+        "host": event.get("host"),
+    }

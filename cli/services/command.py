@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from cli.command import Command, argument
+from cli.command import Command, argument, one_of
+
+CONFIGURATION_NAME = "micronova.conf"
+"""What `micronova up` writes into its state directory."""
 
 CONFIG_FILE = argument(
     "--config-file",
@@ -16,11 +20,41 @@ CONFIG_FILE = argument(
 )
 
 
+CONFIGURATION = one_of(
+    CONFIG_FILE,
+    argument(
+        "--state-dir",
+        metavar="<dir>",
+        type=Path,
+        help="Take the configuration of the `micronova up` that keeps its state there (default: "
+        "its own default, where there is no other configuration)",
+    ),
+)
+"""Which configuration, for commands that look at a cloud of either kind."""
+
+
 def config_files(parsed_args: argparse.Namespace) -> list[str]:
     """Return the configuration files that were asked for."""
     from cli.services.configuration import files_of_environment
 
     return parsed_args.config_file or files_of_environment()
+
+
+def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the files that were asked for, else those that are there.
+
+    Raises ConfigurationError when there are none.
+    """
+    from cli.embedded.state import default_state_dir
+    from cli.services.configuration import found_files
+
+    given: list[str] = parsed_args.config_file
+    if given:
+        return given
+    state_dir: Path | None = parsed_args.state_dir
+    if state_dir is not None:
+        return [str(state_dir.expanduser() / CONFIGURATION_NAME)]
+    return found_files(default_state_dir() / CONFIGURATION_NAME)
 
 
 class RunService(Command):

@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 
 from cli.command import Command, flag
-from cli.services.command import CONFIG_FILE, config_files
+from cli.services.command import CONFIGURATION, any_config_files
 
 
 class ShowConfig(Command):
     """Print the configuration that the services read, secrets masked."""
 
-    arguments = (CONFIG_FILE, flag("--all", help="Defaults too, not only what is set"))
+    arguments = (CONFIGURATION, flag("--all", help="Defaults too, not only what is set"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print it."""
+        from cli.embedded import settings
         from cli.services import configuration, listing
 
-        conf = configuration.load(config_files(parsed_args))
+        conf = configuration.load(any_config_files(parsed_args), settings.register)
         configuration.register_logins(conf)
+        configuration.register_clusters(conf)
         for line in listing.lines(conf, defaults=parsed_args.all):
             self.app.stdout.write(line + "\n")

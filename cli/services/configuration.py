@@ -71,6 +71,27 @@ def register_logins(conf: cfg.ConfigOpts) -> None:
             conf.register_opts(options, group=group)
 
 
+def register_clusters(conf: cfg.ConfigOpts) -> None:
+    """Declare the groups of the configured clusters, which otherwise happens at the first use."""
+    from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
+
+    for name in conf.proxmox.clusters:
+        conf.register_opts(CLUSTER_OPTIONS, group=f"proxmox:{name}")
+
+
+def found_files(embedded: Path) -> list[str]:
+    """Return the files of this machine's cloud: those that `MICRONOVA_CONFIG` names, the default
+    one, or that of the embedded cloud. Raises ConfigurationError when there is none."""
+    if VARIABLE in os.environ or Path(DEFAULT_FILE).is_file():
+        return files_of_environment()
+    if embedded.is_file():
+        return [str(embedded)]
+    raise ConfigurationError(
+        f"There is no configuration: neither {DEFAULT_FILE} nor {embedded}; "
+        "name it with --config-file or --state-dir."
+    )
+
+
 def files_of_environment() -> list[str]:
     """Return the files that `MICRONOVA_CONFIG` names, or the default one."""
     return [name for name in os.environ.get(VARIABLE, DEFAULT_FILE).split(":") if name]

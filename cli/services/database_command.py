@@ -6,7 +6,7 @@ import argparse
 
 from cli.command import Command, argument
 from cli.errors import CommandFailed
-from cli.services.command import CONFIG_FILE, config_files
+from cli.services.command import CONFIGURATION, any_config_files
 
 _NAMES = ("cloud", "placement")
 _DATABASE = argument(
@@ -23,7 +23,7 @@ class UpgradeDatabases(Command):
     """
 
     arguments = (
-        CONFIG_FILE,
+        CONFIGURATION,
         _DATABASE,
         argument(
             "--reader-role",
@@ -37,7 +37,7 @@ class UpgradeDatabases(Command):
         from cli.services import configuration, databases
         from db.roles import grant_reader
 
-        conf = configuration.load(config_files(parsed_args))
+        conf = configuration.load(any_config_files(parsed_args))
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
         for name in databases.upgrade(conf, wanted):
             self.say(f"The {name} database is up to date.")
@@ -52,13 +52,13 @@ class UpgradeDatabases(Command):
 class CheckDatabases(Command):
     """Say whether the databases are as this release needs them; exit code 1 if not."""
 
-    arguments = (CONFIG_FILE, _DATABASE)
+    arguments = (CONFIGURATION, _DATABASE)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Check."""
         from cli.services import configuration, databases
 
-        conf = configuration.load(config_files(parsed_args))
+        conf = configuration.load(any_config_files(parsed_args))
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
         wrong = 0
         for name, problem in databases.check(conf, wanted).items():

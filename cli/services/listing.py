@@ -61,9 +61,8 @@ def text(option: cfg.Opt, value: Any) -> str:
     plain = str(value)
     if "://" in plain:
         return without_password(plain)
-    if option.secret or any(word in option.dest for word in _SECRET_WORDS):
-        return MASK
-    return plain
+    named = isinstance(value, str) and any(word in option.dest for word in _SECRET_WORDS)
+    return MASK if option.secret or named else plain
 
 
 def without_password(url: str) -> str:

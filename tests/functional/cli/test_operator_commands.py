@@ -66,6 +66,32 @@ def test_a_wrong_value_is_one_line(config_file: Path) -> None:
     assert "threads" in done.stderr
 
 
+def test_the_configuration_of_the_embedded_cloud_is_found(
+    config_file: Path, tmp_path: Path
+) -> None:
+    default = tmp_path / "xdg" / "micronova"
+    default.mkdir(parents=True)
+    here = {"XDG_STATE_HOME": str(tmp_path / "xdg")}
+    nothing = micronova("db", "check", **here)
+    assert nothing.returncode == 1
+    [line] = nothing.stderr.splitlines()
+    assert f"neither /etc/micronova/micronova.conf nor {default}/micronova.conf" in line
+    config_file.write_text(
+        config_file.read_text() + "[embedded]\nbase_url = http://x\n"
+        "[proxmox]\nclusters = sim1\n[proxmox:sim1]\nendpoints = https://pve1:8006\n"
+    )
+    config_file.rename(default / "micronova.conf")
+    for words in ((), ("--state-dir", str(default))):
+        upgraded = micronova("db", "upgrade", *words, **here)
+        assert upgraded.returncode == 0, upgraded.stderr
+        assert micronova("db", "check", *words, **here).returncode == 0
+        shown = micronova("config", "show", *words, **here)
+        assert "[proxmox:sim1]\nendpoints = https://pve1:8006\n" in shown.stdout
+        assert "base_url = http://x" in shown.stdout
+    both = micronova("config", "show", "--state-dir", "x", "--config-file", "y")
+    assert both.returncode == 2
+
+
 def test_the_configuration_is_shown_without_secrets(config_file: Path) -> None:
     done = micronova("config", "show", "--config-file", str(config_file))
     assert done.returncode == 0, done.stderr

@@ -41,6 +41,13 @@ def test_secrets_are_masked(conf: cfg.ConfigOpts) -> None:
     assert "plain = x" in text
 
 
+def test_a_switch_is_no_secret(conf: cfg.ConfigOpts) -> None:
+    switch = cfg.BoolOpt("enable_instance_password", default=True)
+    conf.register_opts([switch, cfg.IntOpt("password_length", default=12)], group="api")
+    shown = list(listing.lines(conf, defaults=True))
+    assert {"enable_instance_password = True", "password_length = 12"} <= set(shown)
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [

@@ -10,7 +10,7 @@ import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api.network import discovery, errors, resources
+from api.network import discovery, errors, quotas, resources
 from api.network.policies import RULES
 from api.policy import Enforcer
 from common import auth
@@ -49,14 +49,14 @@ def make_app(
 
 
 def _routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:
-    quota = resources.Quota(policy)
     routes: dict[str, object] = {
         "/": discovery.Versions(),
         "/v2.0": discovery.Index(),
         "/v2.0/extensions": discovery.Extensions(),
         "/v2.0/extensions/{alias}": discovery.Extension(),
-        "/v2.0/quotas/{project_id}": quota,
-        "/v2.0/quotas/{project_id}/{what}": quota,
+        "/v2.0/quotas": quotas.Quotas(policy),
+        "/v2.0/quotas/{project_id}": quotas.Quota(policy),
+        "/v2.0/quotas/{project_id}/{what}": quotas.QuotaView(policy, engine),
     }
     for kind in resources.KINDS:
         store = resources.Store(kind, engine, policy)

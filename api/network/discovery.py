@@ -38,6 +38,16 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
         "Networks and ports show that nothing is filtered.",
         "2012-07-23T10:00:00-00:00",
     ),
+    "quotas": (
+        "Quota management support",
+        "Projects have limits, the same for all.",
+        "2012-07-29T10:00:00-00:00",
+    ),
+    "quota_details": (
+        "Quota details management support",
+        "Limits can be seen with what is used.",
+        "2017-02-10T10:00:00-00:00",
+    ),
     "pagination": ("Pagination support", "Lists have pages.", "2016-06-12T00:00:00-00:00"),
     "sorting": ("Sorting support", "Lists can be sorted.", "2016-06-12T00:00:00-00:00"),
     "filter-validation": (

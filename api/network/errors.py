@@ -38,6 +38,13 @@ class PortNotFound(NotFound):
     sentence = "Port could not be found."
 
 
+class QuotaNotFound(NotFound):
+    """A project without limits of its own."""
+
+    code = "micronova.network_quota_not_found"
+    sentence = "Quota could not be found."
+
+
 class BadRequest(Invalid):
     """A number of a page is none."""
 
@@ -60,6 +67,7 @@ FAULTS: Mapping[type[MicronovaError], tuple[int, str]] = {
     NetworkNotFound: (404, "NetworkNotFound"),
     SubnetNotFound: (404, "SubnetNotFound"),
     PortNotFound: (404, "PortNotFound"),
+    QuotaNotFound: (404, "TenantQuotaNotFound"),
     NotFound: (404, "HTTPNotFound"),
     TooLarge: (413, "HTTPRequestEntityTooLarge"),
     Unavailable: (503, "ServiceUnavailable"),

@@ -72,6 +72,9 @@ RULES: Sequence[policy.RuleDefault] = (
         "get_quota",
         _ADMIN_OR_READER,
         "See the limits of a project.",
+        ("GET", "/v2.0/quotas"),
         ("GET", "/v2.0/quotas/{project_id}"),
+        ("GET", "/v2.0/quotas/{project_id}/default"),
+        ("GET", "/v2.0/quotas/{project_id}/details"),
     ),
 )

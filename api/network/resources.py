@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl
@@ -171,33 +171,3 @@ class Nothing:
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
         """Refused."""
         read_only(f"create_{self._plural[:-1]}")
-
-
-#: -1: no limit here (the servers of a project have one); 0: there are none to have
-_LIMITS: Mapping[str, int] = {
-    "network": 0,
-    "subnet": 0,
-    "subnetpool": 0,
-    "port": -1,
-    "router": 0,
-    "floatingip": 0,
-    "security_group": 0,
-    "security_group_rule": 0,
-    "rbac_policy": 0,
-}
-
-
-class Quota:
-    """A project's limits; they are the same for all."""
-
-    def __init__(self, policy: Enforcer) -> None:
-        self._policy = policy
-
-    def on_get(
-        self, req: falcon.Request, resp: falcon.Response, project_id: str, what: str = ""
-    ) -> None:
-        """The limits."""
-        if what not in {"", "default"}:
-            raise NotFound
-        self._policy.check(context(req), "get_quota", {"project_id": project_id})
-        send_json(resp, {"quota": {"project_id": project_id, **_LIMITS}})

@@ -153,6 +153,12 @@ def list_ports(
     return [Port(**row._mapping) for row in rows]
 
 
+def count_ports(connection: sa.Connection, project_id: str) -> int:
+    """How many ports a project has."""
+    query = sa.select(sa.func.count()).where(ports.c.project_id == project_id)
+    return int(connection.execute(query).scalar_one())
+
+
 def _subnet_ids(connection: sa.Connection, network_ids: Sequence[str]) -> Mapping[str, list[str]]:
     members: defaultdict[str, list[str]] = defaultdict(list)
     if network_ids:

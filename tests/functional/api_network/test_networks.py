@@ -361,6 +361,25 @@ def test_quotas(url: str) -> None:
     assert call(f"{url}/v2.0/quotas/other", token=auth.READER).status_code == 403
     assert call(f"{url}/v2.0/quotas/other", token=auth.ADMIN).status_code == 200
     assert call(f"{url}/v2.0/quotas/demo/x", token=auth.READER).status_code == 404
+    assert call(f"{url}/v2.0/quotas", token=auth.ADMIN).json() == {"quotas": []}
+    assert call(f"{url}/v2.0/quotas", token=auth.READER).status_code == 403
+
+
+def test_quotas_with_what_is_used(url: str) -> None:
+    quota = call(f"{url}/v2.0/quotas/demo/details", token=auth.READER).json()["quota"]
+    ports = call(f"{url}/v2.0/ports", token=auth.READER).json()["ports"]
+    assert quota["port"] == {"limit": -1, "used": len(ports), "reserved": 0}
+    assert quota["network"] == {"limit": 0, "used": 0, "reserved": 0}
+    assert call(f"{url}/v2.0/quotas/other/details", token=auth.READER).status_code == 403
+    aliases = {one["alias"] for one in call(f"{url}/v2.0/extensions").json()["extensions"]}
+    assert {"quotas", "quota_details"} <= aliases
+
+
+def test_quotas_are_nobodys_to_change(url: str) -> None:
+    door = f"{url}/v2.0/quotas/demo"
+    assert call(door, "PUT", token=auth.ADMIN).status_code == 403
+    assert call(door, "DELETE", token=auth.READER).status_code == 403
+    assert fault(call(door, "DELETE", token=auth.ADMIN))[:2] == (404, "TenantQuotaNotFound")
 
 
 def test_links_follow_the_proxy(url: str) -> None:

@@ -28,6 +28,15 @@ POOL = 64
 BREAK_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0)
 #: a proxying node could not connect to the node: nothing was sent
 NOT_PROXIED = 595
+#: pauses before a read is tried again whose answer was lost; a server that closes an idle
+#: connection at the moment that it is used loses one like that
+READ_AGAIN_SECONDS = (0.1, 0.5, 2.0)
+#: what took longer than this was not lost but not answered: another try would take as long
+LOST_SOON_SECONDS = 10.0
+
+
+#: what proxmoxer makes of an answer without a body
+_NO_BODY = {"errors": b""}
 
 
 class _NotSentError(Exception):
@@ -72,7 +81,8 @@ class _Endpoint:
             answer = getattr(self._api(path), method)(**values)
         except core.ResourceException as error:
             self._failures = 0
-            raise api_error(error.status_code, str(error.content or ""), error.errors) from error
+            errors = error.errors if error.errors != _NO_BODY else None
+            raise api_error(error.status_code, str(error.content or ""), errors) from error
         except requests.exceptions.SSLError as error:
             self._broken()
             raise ApiError(
@@ -120,9 +130,22 @@ class Client:
         self._endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
         self._turn = itertools.count()
         self._lock = threading.Lock()
+        self._closed = threading.Event()
 
     def get(self, path: str, **params: Any) -> Any:
-        """Read. Raises ApiError; tried on another endpoint when the first one fails."""
+        """Read. Raises ApiError; tried on another endpoint when the first one fails.
+
+        An answer that was lost on the way is asked for again: reading changes nothing.
+        """
+        began = time.monotonic()
+        for pause in READ_AGAIN_SECONDS:
+            try:
+                return self._request("get", path, params)
+            except ApiError as error:
+                if not error.lost or time.monotonic() - began > LOST_SOON_SECONDS:
+                    raise
+                if self._closed.wait(pause):
+                    raise
         return self._request("get", path, params)
 
     def post(self, path: str, **data: Any) -> Any:
@@ -146,6 +169,7 @@ class Client:
 
     def close(self) -> None:
         """Let go of all connections."""
+        self._closed.set()
         for endpoint in self._endpoints:
             endpoint.close()
 
@@ -163,6 +187,7 @@ class Client:
 
     def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
         problems: list[str] = []
+        lost = False
         last: ApiError | None = None
         for endpoint in self._order():
             try:
@@ -175,6 +200,7 @@ class Client:
                         Category.UNKNOWN_OUTCOME,
                         f"The answer to {method} {path} was lost: {error}.",
                     ) from error
+                lost = True
                 problems.append(str(error))
             except ApiError as error:
                 if error.status != NOT_PROXIED:
@@ -189,4 +215,5 @@ class Client:
         raise ApiError(
             Category.NODE_UNHEALTHY,
             f"No endpoint of cluster {cluster} answers ({'; '.join(problems)}).",
+            lost=lost,
         )

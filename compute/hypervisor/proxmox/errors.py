@@ -151,6 +151,8 @@ _NO_TASK = re.compile(r"no such task", re.I)
 #: said by an id's own lock while it is being created
 _BEING_CREATED = re.compile(r"can't lock file '.*lock-\d+\.conf' - got timeout", re.I)
 
+#: 596 to 599 and a gateway's own: the way broke
+_LOST_CODES = frozenset({502, 503, 504, 596, 597, 598, 599})
 #: 595 to 599 are the proxying node's words for the way to the other node, not the API's
 _PROXY_CODES = range(595, 600)
 
@@ -159,10 +161,18 @@ class ApiError(HypervisorError):
     """An answer of the API, or the lack of one. ``status`` is 0 when there was none."""
 
     def __init__(
-        self, category: Category, message: str, *, status: int = 0, text: str = ""
+        self,
+        category: Category,
+        message: str,
+        *,
+        status: int = 0,
+        text: str = "",
+        lost: bool = False,
     ) -> None:
         super().__init__(category, message, verdict=verdict_of(text or message))
         self.status = status
+        self.lost = lost or status in _LOST_CODES
+        """Whether there was a way and the answer got lost on it: a read may be tried again."""
         self.text = text or message
 
     @property

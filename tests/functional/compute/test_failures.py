@@ -378,3 +378,22 @@ def test_a_build_on_an_unknown_node_makes_nothing(worker: Worker) -> None:
     outcome = worker.run(dataclasses.replace(build, placed=placed))
     assert outcome.failure is not None
     assert outcome.failure.category is Category.NODE_UNHEALTHY
+
+
+@pytest.mark.parametrize("how", ["drop", "596"])
+@pytest.mark.parametrize(
+    "path", [r"/qemu/\d+/config$", "/tasks", "/status/current$", "/content", "/cluster/resources$"]
+)
+def test_a_read_whose_answer_is_lost_is_read_again(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, path: str, how: str
+) -> None:
+    """A server that closes an idle connection at the very moment that it is used does this."""
+    values = {"action": "drop"} if how == "drop" else {"action": "fail", "status": 596}
+    for nth in (1, 3, 5):
+        simulator.fault(method="GET", path=path, nth=nth, text="Connection timed out", **values)
+    build = a_build()
+    outcome = worker.run(build)
+    assert outcome.ok, outcome
+    destroyed = worker.run(a_destroy(build))
+    assert destroyed.gone, destroyed
+    assert cluster.is_empty(build.placed.vmid)

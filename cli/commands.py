@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint
 import cliff.commandmanager
 
 COMMANDS: Mapping[str, str] = {
+    "audit": "cli.audit:RunAudit",
     "availability zone list": "cli.zone:ListAvailabilityZones",
     "capacity": "cli.schedule:ShowCapacity",
     "catalog list": "cli.identity:ListCatalog",
@@ -46,6 +47,8 @@ COMMANDS: Mapping[str, str] = {
     "node disable": "cli.node:DisableNode",
     "node enable": "cli.node:EnableNode",
     "node list": "cli.node:ListNodes",
+    "orphan list": "cli.orphan:ListOrphans",
+    "orphan reap": "cli.orphan:ReapOrphans",
     "port list": "cli.network:ListPorts",
     "quota list": "cli.quota:ListQuotas",
     "quota set": "cli.quota:SetQuota",

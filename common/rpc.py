@@ -130,10 +130,15 @@ class Client:
         method: str,
         *,
         timeout_seconds: float | None = None,
+        server: str | None = None,
         **args: Any,
     ) -> Any:
-        """Wait for the answer, as plain values. Raises the callee's error, or Unavailable."""
-        prepared = self._client.prepare(timeout=timeout_seconds or self._timeout)
+        """Wait for the answer, as plain values; with ``server``, of that one.
+
+        Raises the callee's error, or Unavailable.
+        """
+        where = {"server": server} if server else {}
+        prepared = self._client.prepare(timeout=timeout_seconds or self._timeout, **where)
         try:
             return prepared.call(ctxt, method, **args)
         except (

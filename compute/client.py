@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from common import rpc
+from common import rpc, wire
 from common.context import RequestContext
 from common.messages import (
     ANNOUNCE_TOPIC,
@@ -15,10 +16,14 @@ from common.messages import (
     Power,
     RetireTemplate,
 )
+from compute.messages import ClusterInventory
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
     import oslo_messaging
+
+#: a census lists every storage of a cluster
+INVENTORY_SECONDS = 300.0
 
 
 class ComputeClient:
@@ -43,6 +48,24 @@ class ComputeClient:
     def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
         """Make a cached template absent that nobody needs."""
         self._send(ctxt, "retire_template", worker, command)
+
+    def inventory(
+        self, ctxt: RequestContext, worker: str, cluster: str, known: Collection[int]
+    ) -> ClusterInventory:
+        """Wait for all that is in the cluster and may be ours, as the worker sees it now.
+
+        ``known`` are VMIDs that the record accounts for: they need no closer look. Raises
+        Unavailable when the worker, or the cluster, doesn't answer.
+        """
+        answer = self._workers.call(
+            ctxt,
+            "inventory",
+            server=worker,
+            timeout_seconds=INVENTORY_SECONDS,
+            cluster=cluster,
+            known=sorted(known),
+        )
+        return wire.load(ClusterInventory, answer)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""

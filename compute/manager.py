@@ -11,6 +11,7 @@ from oslo_context import context as oslo_context
 
 from common import wire
 from common.context import RequestContext
+from common.errors import Unavailable
 from common.log import logger
 from common.messages import (
     Build,
@@ -25,8 +26,9 @@ from common.messages import (
 )
 from compute import build, destroy, power, retire
 from compute.heartbeat import Heart
-from compute.hypervisor.port import Abandoned, Hypervisor
+from compute.hypervisor.port import Abandoned, Hypervisor, HypervisorError
 from compute.job import Job
+from compute.messages import ClusterInventory
 from compute.workpool import WorkPool
 
 LOG = logger(__name__)
@@ -84,6 +86,16 @@ class Manager:
     def retire_template(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a RetireTemplate."""
         self._take(ctxt, wire.load(RetireTemplate, command))
+
+    def inventory(self, ctxt: RequestContext, cluster: str, known: list[int]) -> ClusterInventory:
+        """See ``ComputeClient.inventory``."""
+        hypervisor = self._hypervisors.get(cluster)
+        if hypervisor is None:
+            raise Unavailable(f"This worker carries no agent of cluster {cluster}.")
+        try:
+            return hypervisor.inventory(known)
+        except HypervisorError as error:
+            raise Unavailable(f"Cluster {cluster} can't be looked at: {error.message}") from error
 
     def tick(self, ctxt: RequestContext) -> None:
         """The worker's own tick was consumed: that is the heartbeat."""

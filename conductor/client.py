@@ -239,3 +239,23 @@ class ConductorClient:
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """Raises NotFound, HostNotFound; Conflict where servers would change their zone."""
         self._rpc.call(ctxt, "remove_aggregate_host", number=number, host=host)
+
+    # --- the audit
+
+    def begin_audit(self, ctxt: RequestContext) -> int:
+        """Have an audit run now; returns its id, under which the database tells how it went."""
+        audit_id: int = self._rpc.call(ctxt, "begin_audit")
+        return audit_id
+
+    def heal_finding(
+        self, ctxt: RequestContext, finding_id: int, *, force: bool
+    ) -> dict[str, Any]:
+        """Heal what an audit found: {"answer": a sentence, "operation_id": what goes on with it}.
+
+        Raises NotFound when it is no open finding; Conflict when it isn't proven ours, isn't any
+        more what the audit saw, or is a VM that runs, without ``force``.
+        """
+        answer: dict[str, Any] = self._rpc.call(
+            ctxt, "heal_finding", finding_id=finding_id, force=force
+        )
+        return answer

@@ -65,6 +65,27 @@ OPTIONS = [
         min=0,
         help="How long a doubtful VMID isn't given out again.",
     ),
+    cfg.IntOpt(
+        "audit_interval_seconds",
+        default=300,
+        min=10,
+        max=86_400,
+        help="Seconds between two audits, which compare servers, VMs, volumes, allocations, "
+        "addresses and VMIDs. One conductor at a time runs one.",
+    ),
+    cfg.BoolOpt(
+        "audit_heals",
+        default=True,
+        help="Whether an audit gives back or removes what is provably this cloud's and no record "
+        "owns. Off: it only reports, and 'micronova orphan reap' does it.",
+    ),
+    cfg.FloatOpt(
+        "audit_settle_seconds",
+        default=2.0,
+        min=0.0,
+        max=600.0,
+        help="Seconds between an audit's two looks: only what both show is a difference.",
+    ),
     cfg.StrOpt(
         "name",
         help="Name of this conductor in the list of services; default: the machine's host name "

@@ -9,16 +9,18 @@ import sqlalchemy as sa
 
 from common import wire
 from common.context import RequestContext
-from common.errors import Invalid, QuotaExceeded
+from common.errors import Conflict, Invalid, QuotaExceeded
 from common.log import logger
 from common.messages import Heartbeat, Report
 from conductor.accept import Accept, scope
 from conductor.aggregates import Herald
+from conductor.audit.auditor import Auditor
+from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
 from conductor.reports import Reports
 from conductor.runner import Runner
-from conductor.store import aggregates, catalog, quotas, registry, servers
+from conductor.store import aggregates, catalog, findings, quotas, registry, servers
 
 LOG = logger(__name__)
 
@@ -237,3 +239,30 @@ class ServiceDoors:
     def report(self, ctxt: RequestContext, reports: list[dict[str, Any]]) -> None:
         """News of operations from an agent."""
         self._reports.take([wire.load(Report, item) for item in reports])
+
+
+class AuditDoors:
+    """The audit: what administrators ask."""
+
+    def __init__(self, cloud: Cloud, auditor: Auditor, healer: Healer) -> None:
+        self._cloud, self._auditor, self._healer = cloud, auditor, healer
+
+    def begin_audit(self, ctxt: RequestContext) -> int:
+        """See ``ConductorClient.begin_audit``."""
+        return self._auditor.ask(str(ctxt.request_id))
+
+    def heal_finding(
+        self, ctxt: RequestContext, finding_id: int, force: bool
+    ) -> dict[str, str | int | None]:
+        """See ``ConductorClient.heal_finding``."""
+        with self._cloud.store.read() as connection:
+            found = findings.get(connection, finding_id)
+        if found.heal is None:
+            raise Conflict("Nothing proves that it is this cloud's: it is never touched.")
+        if found.evidence.get("status") not in (None, "stopped") and not force:
+            raise Conflict("The VM is not stopped; only force removes it.")
+        answer = self._healer.heal(found)
+        self._cloud.store.run(
+            lambda c: findings.tried(c, finding_id, answer.text, answer.operation_id)
+        )
+        return {"answer": answer.text, "operation_id": answer.operation_id}

@@ -11,12 +11,17 @@ from common.errors import ConfigurationError
 from common.messages import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
 from conductor.aggregates import AggregateDoors, Herald
+from conductor.audit.auditor import Auditor
+from conductor.audit.gather import Gatherer
+from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.create import Create
 from conductor.delete import Delete
-from conductor.manager import CatalogDoors, ServerDoors, ServiceDoors
+from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
 from conductor.messages import NewFlavor
 from conductor.power import COMMANDS, PowerFlow
+from conductor.reap import ACTION as REAP
+from conductor.reap import Reap
 from conductor.reports import Reports
 from conductor.runner import Flow, Runner
 from conductor.store import catalog, networks
@@ -55,15 +60,18 @@ class ConductorService:
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
         )
-        flows |= {"create": Create(cloud), "delete": Delete(cloud)}
+        flows |= {"create": Create(cloud), "delete": Delete(cloud), REAP: Reap(cloud)}
         flows |= dict.fromkeys(COMMANDS, PowerFlow(cloud))
         self._herald = Herald(cloud)
+        healer = Healer(cloud, self.runner)
+        self.auditor = Auditor(cloud, Gatherer(cloud), healer)
         doors = [
             ServerDoors(cloud, self.runner),
             CatalogDoors(cloud),
             AggregateDoors(cloud, self._herald),
             ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
             WhatIfDoors(cloud),
+            AuditDoors(cloud, self.auditor, healer),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
         self._beat = liveness.Beat(transport, "nova-conductor", name)
@@ -78,12 +86,14 @@ class ConductorService:
         self._compute.announce(context.internal())
         self.runner.start()
         self._herald.start()
+        self.auditor.start()
         self._beat.start()
 
     def stop(self) -> None:
         """Take no more requests, finish what is being done; the rest stays in the ledger."""
         self._beat.stop()
         self._server.stop()
+        self.auditor.stop()
         self._herald.stop()
         self.runner.stop()
 

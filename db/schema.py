@@ -178,6 +178,19 @@ vmids = sa.Table(
     sa.Column("since", UtcDateTime, nullable=False),
 )
 
+# Who ever had which VMID: kept when it is given back, for what is found later must be proven.
+vmid_journal = sa.Table(
+    "vmid_journal",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("cluster", _NAME, nullable=False),
+    sa.Column("vmid", sa.Integer, nullable=False),
+    sa.Column("server_uuid", _UUID, index=True),  # None: a template's
+    sa.Column("operation_id", BigId),
+    sa.Column("reserved_at", UtcDateTime, nullable=False),
+    sa.Index("ix_vmid_journal_cluster_vmid", "cluster", "vmid"),
+)
+
 templates = sa.Table(
     "templates",
     metadata,
@@ -409,4 +422,53 @@ server_group_places = sa.Table(
     sa.Column("host", _NAME, nullable=False),
     sa.Column("slot", sa.Integer, nullable=False),
     sa.UniqueConstraint("group_uuid", "host", "slot"),
+)
+
+# What one process at a time may do, whichever it is.
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("owner", _NAME, nullable=False),
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)
+
+audits = sa.Table(
+    "audits",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),  # queued, running, done, failed
+    sa.Column("conductor", _NAME),
+    sa.Column("requested_at", UtcDateTime, nullable=False),
+    sa.Column("started_at", UtcDateTime),
+    sa.Column("finished_at", UtcDateTime),
+    sa.Column("report", Json, nullable=False),  # what was looked at, counts, what wasn't seen
+    sa.Index("ix_audits_state", "state"),
+)
+
+findings = sa.Table(
+    "findings",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("kind", sa.String(48), nullable=False),
+    sa.Column("subject", sa.String(512), nullable=False),
+    sa.Column("severity", sa.String(16), nullable=False),
+    sa.Column("cause", sa.Text, nullable=False),
+    sa.Column("remedy", sa.Text),
+    sa.Column("heal", sa.String(16)),  # the verb that heals it; None: it is only reported
+    sa.Column("server_uuid", _UUID, index=True),
+    sa.Column("cluster", _NAME),
+    sa.Column("node", _NAME),
+    sa.Column("vmid", sa.Integer),
+    sa.Column("evidence", Json, nullable=False),
+    sa.Column("first_seen_at", UtcDateTime, nullable=False),
+    sa.Column("last_seen_at", UtcDateTime, nullable=False),
+    sa.Column("healed_at", UtcDateTime),
+    sa.Column("healed_by", _NAME),  # the verb, or nobody we know of
+    sa.Column("heals", sa.Integer, nullable=False, default=0),  # how often it was tried
+    sa.Column("tried_at", UtcDateTime),
+    sa.Column("operation_id", BigId),  # the last try, where that is an operation
+    sa.Column("answer", sa.Text),  # how the last try ended
+    sa.Index("ix_findings_open", "healed_at", "kind"),
 )

@@ -92,6 +92,24 @@ Hosts named by `without` (repeated) are taken for gone.
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
 - `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
   of the host with the decision about it.
+
+## The audit
+
+`/audits` and `/audit/findings` are micronova's own, for administrators: see operate.md.
+`POST /audits` answers 202 with the audit's `id`; `GET /audits/{id}` tells its `state` (queued,
+running, done, failed) and, at its end, its `report`: `clean`, `complete`, what was `looked_at`,
+`open` findings by kind, how many were `healed`, what was `unseen`. A finding has
+
+| field | what |
+|---|---|
+| `kind`, `subject`, `severity`, `cause`, `evidence` | what doesn't agree, and what was seen |
+| `server_uuid`, `cluster`, `node`, `vmid` | where |
+| `first_seen_at`, `last_seen_at`, `healed_at`, `healed_by` | since when, until when |
+| `heal`, `remedy` | the verb that is proven to heal it, or null; what an operator can do |
+| `heals`, `tried_at`, `answer`, `operation_id` | the tries to heal it, and how the last one went |
+
+`{"heal": {"force": false}}` tries now; a VM that runs asks for `force`, and nothing gets past the
+proof.
 """
 
 

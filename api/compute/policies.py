@@ -163,6 +163,9 @@ EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
 CAPACITY = "micronova:capacity:show"
 EXPLAIN_ALL = "micronova:explanations:show:operator"
+AUDIT_BEGIN = "micronova:audit:begin"
+AUDIT_READ = "micronova:audit:read"
+AUDIT_HEAL = "micronova:audit:heal"
 
 PREFIX = "os_compute_api:"
 
@@ -182,6 +185,9 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         ("GET", "/capacity"),
         ("GET", "/evacuations/{host}"),
     ),
+    rule(AUDIT_BEGIN, ADMIN, "Have an audit run.", ("POST", "/audits")),
+    rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
+    rule(AUDIT_HEAL, ADMIN, "Heal.", ("POST", "/audit/findings/{finding_id}/action")),
 )
 
 

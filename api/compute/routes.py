@@ -16,6 +16,7 @@ import falcon
 from api.compute.call import Cloud
 from api.compute.operation import Door, Handler
 from api.compute.resources.aggregates import Aggregates
+from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.flavor_access import FlavorAccess
@@ -151,6 +152,11 @@ ROUTES = (
     Row("/schedule", Schedule, {"POST": "preview"}),
     Row("/capacity", CapacityLeft, {"GET": "show"}),
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
+    Row("/audits", Audits, {"GET": "index", "POST": "create"}),
+    Row("/audits/{audit_id}", Audits, {"GET": "show"}),
+    Row("/audit/findings", Findings, {"GET": "index"}),
+    Row("/audit/findings/{finding_id}", Findings, {"GET": "show"}),
+    Row("/audit/findings/{finding_id}/action", Findings, {"POST": ()}, {"heal": "heal"}),
 )
 
 

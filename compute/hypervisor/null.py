@@ -6,7 +6,7 @@ Nothing survives the process; a repeated command converges like with any driver.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from oslo_config import cfg
@@ -24,6 +24,7 @@ from common.messages import (
 )
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Observation, Removal, Work
+from compute.messages import ClusterInventory, SeenVm
 
 CLUSTER = "null"
 STORAGE = "memory"
@@ -73,6 +74,12 @@ class NullHypervisor:
             tuple(VmFacts(vmid, vm.node, vm.power, vm.server_uuid) for vmid, vm in vms),
         )
 
+    def inventory(self, known: Collection[int]) -> ClusterInventory:
+        """Every VM; there are no volumes."""
+        with self.lock:
+            vms = list(self.vms.items())
+        return ClusterInventory(CLUSTER, tuple(_seen(vmid, vm) for vmid, vm in vms))
+
     def machine(self, work: Work) -> NullMachine:
         """The VM that the operation is about."""
         return NullMachine(self, work)
@@ -117,6 +124,19 @@ class NullHypervisor:
             cached_images=images,
             capabilities={"linked_clone": True, "import_from": True, "upload": True},
         )
+
+
+def _seen(vmid: int, vm: _Vm) -> SeenVm:
+    return SeenVm(
+        vmid,
+        vm.node,
+        status="running" if vm.power is PowerState.RUNNING else "stopped",
+        vcpus=vm.vcpus,
+        memory_mib=vm.memory_mib,
+        read=True,
+        server_uuid=vm.server_uuid,
+        proven=True,
+    )
 
 
 def _image(name: str) -> ImageFacts:

@@ -6,7 +6,7 @@ of one operation; each of its methods looks before it acts, so it may be called 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from common.messages import (
     VmFacts,
 )
 from common.states import PowerState
+from compute.messages import ClusterInventory
 
 #: facts worth telling about a step that is done
 Detail = Mapping[str, Any]
@@ -159,6 +160,12 @@ class Hypervisor(Protocol):
 
     def observe(self) -> Observation:
         """Look at everything in bulk. Raises HypervisorError when nothing answers."""
+
+    def inventory(self, known: Collection[int]) -> ClusterInventory:
+        """All that is there and may be ours, in bulk; VMs of ``known`` ids need no closer look.
+
+        Raises HypervisorError when the cluster doesn't answer.
+        """
 
     def machine(self, work: Work) -> Machine:
         """The VM that the operation is about."""

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Unavailable
-from db.schema import templates, vmid_bands, vmids
+from db.schema import templates, vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
@@ -47,16 +47,15 @@ def reserve(
         vmid = _free_from(connection, cluster, band.low, band.high)
     if vmid is None:
         raise Unavailable(f"The band of VMIDs of cluster {cluster} is used up.")
-    connection.execute(
-        vmids.insert().values(
-            cluster=cluster,
-            vmid=vmid,
-            state=RESERVED,
-            server_uuid=server_uuid,
-            operation_id=operation_id,
-            since=clock.utcnow(),
-        )
-    )
+    owner = {
+        "cluster": cluster,
+        "vmid": vmid,
+        "server_uuid": server_uuid,
+        "operation_id": operation_id,
+    }
+    now = clock.utcnow()
+    connection.execute(vmids.insert().values(state=RESERVED, since=now, **owner))
+    connection.execute(vmid_journal.insert().values(reserved_at=now, **owner))
     following = vmid + 1 if vmid < band.high else band.low
     connection.execute(
         vmid_bands.update().where(vmid_bands.c.cluster == cluster).values(next=following)
@@ -88,6 +87,38 @@ def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -
 def free(connection: sa.Connection, cluster: str, vmid: int) -> None:
     """Give a VMID back: nothing of it is left."""
     connection.execute(vmids.delete().where(vmids.c.cluster == cluster, vmids.c.vmid == vmid))
+
+
+def hold(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int | None
+) -> bool:
+    """Reserve one certain VMID for a server; False when another one has it."""
+    mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
+    row = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
+    values = {
+        "state": RESERVED,
+        "server_uuid": server_uuid,
+        "operation_id": operation_id,
+        "since": clock.utcnow(),
+    }
+    if row is None:
+        connection.execute(vmids.insert().values(cluster=cluster, vmid=vmid, **values))
+        return True
+    if row.state == RESERVED and row.server_uuid != server_uuid:
+        return False
+    connection.execute(vmids.update().where(mine).values(**values))
+    return True
+
+
+def holds(connection: sa.Connection, operation_id: int) -> bool:
+    """Whether an operation holds a VMID."""
+    mine = vmids.c.operation_id == operation_id
+    return connection.execute(sa.select(vmids.c.vmid).where(mine)).first() is not None
+
+
+def release_held(connection: sa.Connection, operation_id: int) -> None:
+    """Give back what an operation held: nothing of it is left."""
+    connection.execute(vmids.delete().where(vmids.c.operation_id == operation_id))
 
 
 def quarantine(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 
 from oslo_config import cfg
 
 from common.messages import RetireTemplate
 from compute.hypervisor.port import Observation, Removal, Work
 from compute.hypervisor.proxmox import facts
+from compute.hypervisor.proxmox.census import Census
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.machine import ProxmoxMachine
@@ -16,6 +18,7 @@ from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.survey import Surveyor
 from compute.hypervisor.proxmox.templates import Templates
 from compute.hypervisor.proxmox.view import Snapshot
+from compute.messages import ClusterInventory
 
 
 class ProxmoxHypervisor:
@@ -47,6 +50,10 @@ class ProxmoxHypervisor:
     def _survey(self) -> Snapshot:
         with self._one_look:
             return self._surveyor.survey()
+
+    def inventory(self, known: Collection[int]) -> ClusterInventory:
+        """Two bulk calls, one for each storage, one for each VM that the record leaves open."""
+        return Census(self.shared, known).take()
 
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""

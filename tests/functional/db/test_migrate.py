@@ -59,7 +59,7 @@ def test_primary_keys_and_constraints_have_the_declared_names(url: str) -> None:
 def test_an_upgrade_changes_nothing_that_is_up_to_date(url: str) -> None:
     for _ in range(2):
         migrate.upgrade(url)
-        assert migrate.current(url) == migrate.head() == "0002_groups"
+        assert migrate.current(url) == migrate.head()
         assert migrate.check(url) is None
 
 
@@ -90,7 +90,8 @@ def test_a_newer_database_is_told(sqlite_url: str) -> None:
     with connected(sqlite_url) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     problem = migrate.check(sqlite_url)
-    assert problem == "is at revision 9999, which is newer than this release (0002_groups)"
+    newer = f"is at revision 9999, which is newer than this release ({migrate.head()})"
+    assert problem == newer
 
 
 def test_a_database_out_of_reach_is_told_without_the_password() -> None:

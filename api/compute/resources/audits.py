@@ -1,0 +1,89 @@
+"""`/audits` and `/audit/findings`: whether what there is agrees with the record.
+
+These resources are micronova's own, for administrators.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from api.compute import policies
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.schemas import audits as schemas
+from common import clock
+from common.errors import NotFound
+from db.reads import audits
+
+_MAX_ID = 2**63 - 1
+Row = audits.Audit | audits.Finding
+
+
+class Audits:
+    """Runs of the audit."""
+
+    @operation(policies.AUDIT_BEGIN, status=202)
+    def create(self, call: Call) -> Any:
+        """Have an audit run now; its id tells how it goes."""
+        audit_id = call.conductor.begin_audit(call.ctxt)
+        return {"audit": {"id": audit_id}}
+
+    @operation(policies.AUDIT_READ, query=schemas.LIST_AUDITS)
+    def index(self, call: Call) -> Any:
+        """The last ones, newest first."""
+        limit, _ = call.query.page(call.max_limit)
+        found = call.read(audits.list_audits, limit)
+        return {"audits": [_view(audit) for audit in found]}
+
+    @operation(policies.AUDIT_READ)
+    def show(self, call: Call, audit_id: str) -> Any:
+        """One of them, with its report once it is done."""
+        found = call.read(audits.find_audit, _number(audit_id, "audit"))
+        if found is None:
+            raise NotFound(f"Audit {audit_id} could not be found.")
+        return {"audit": _view(found)}
+
+
+class Findings:
+    """Differences that audits found."""
+
+    @operation(policies.AUDIT_READ, query=schemas.LIST_FINDINGS)
+    def index(self, call: Call) -> Any:
+        """Open ones, oldest first; with `healed=true` those that are no more."""
+        limit, _ = call.query.page(call.max_limit)
+        found = call.read(
+            audits.list_findings,
+            limit,
+            healed=call.query.boolean("healed"),
+            kind=call.query.last("kind"),
+        )
+        return {"findings": [_view(finding) for finding in found]}
+
+    @operation(policies.AUDIT_READ)
+    def show(self, call: Call, finding_id: str) -> Any:
+        """One of them."""
+        found = call.read(audits.find_finding, _number(finding_id, "finding"))
+        if found is None:
+            raise NotFound(f"Finding {finding_id} could not be found.")
+        return {"finding": _view(found)}
+
+    @operation(policies.AUDIT_HEAL, status=202, body=schemas.HEAL)
+    def heal(self, call: Call, finding_id: str) -> Any:
+        """Heal it, if it is proven ours; a VM that runs only with `force`."""
+        number = _number(finding_id, "finding")
+        force = bool((call.body["heal"] or {}).get("force"))
+        return {"heal": call.conductor.heal_finding(call.ctxt, number, force=force)}
+
+
+def _number(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise NotFound(f"There is no {what} {text}.")
+    return min(int(text), _MAX_ID)
+
+
+def _view(row: Row) -> dict[str, Any]:
+    values = dataclasses.asdict(row)
+    return {
+        name: clock.iso(value) if name.endswith("_at") else value for name, value in values.items()
+    }

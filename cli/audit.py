@@ -1,0 +1,129 @@
+"""``micronova audit``: whether what there is agrees with the record, and what doesn't."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cli.command import Lister, argument, flag
+from cli.errors import CommandFailed
+from cli.render.text import duration, seconds_between
+
+LEFT, INCOMPLETE = 1, 2
+
+_HEADERS = ("Finding", "Kind", "Severity", "Subject", "Age", "Heals By", "Cause")
+_LONG = ("Remedy", "Last Answer", "Evidence")
+_LOOK_SECONDS = 0.5
+
+
+class RunAudit(Lister):
+    """Compare servers, VMs, volumes, allocations, addresses and VMIDs; show what doesn't agree.
+
+    What is provably this cloud's is healed. Exit code: 0 everything agrees, 1 differences are
+    left, 2 not everything could be looked at.
+    """
+
+    arguments = (
+        flag("--last", help="Show what the last audit left, without a new one"),
+        flag("--long", help="With what to do, the last answer and the evidence"),
+        argument(
+            "--timeout",
+            metavar="<seconds>",
+            type=float,
+            default=900.0,
+            help="How long to wait for the audit's end (default: 900)",
+        ),
+    )
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run; the exit code tells how it is."""
+        self._code = 0
+        try:
+            return super().run(parsed_args) or self._code
+        except CommandFailed as error:
+            self.say(str(error))
+            return INCOMPLETE
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each open finding."""
+        audit = self._last() if parsed_args.last else self._fresh(parsed_args.timeout)
+        report = audit["report"]
+        found = findings(self.cloud.compute)
+        self._code = LEFT if found else 0
+        for text in report["unseen"]:
+            self.say(f"Not seen: {text}")
+        if not report["complete"]:
+            self._code = INCOMPLETE
+        self.say(summary(report, len(found)))
+        rows = [_row(one, parsed_args.long) for one in found]
+        return _HEADERS + (_LONG if parsed_args.long else ()), rows
+
+    def _fresh(self, seconds: float) -> Mapping[str, Any]:
+        compute = self.cloud.compute
+        audit_id = answer(compute.post("/audits"))["audit"]["id"]
+        for _ in range(max(1, int(seconds / _LOOK_SECONDS))):
+            audit: Mapping[str, Any] = answer(compute.get(f"/audits/{audit_id}"))["audit"]
+            if audit["state"] == "done":
+                return audit
+            if audit["state"] == "failed":
+                raise CommandFailed(f"Audit {audit_id} failed: {audit['report'].get('error')}")
+            self.cloud.pause(_LOOK_SECONDS)
+        raise CommandFailed(f"Audit {audit_id} is not done after {seconds:g} s")
+
+    def _last(self) -> Mapping[str, Any]:
+        ended = answer(self.cloud.compute.get("/audits"))["audits"]
+        for audit in ended:
+            if audit["state"] == "done":
+                found: Mapping[str, Any] = audit
+                return found
+        raise CommandFailed("No audit was run yet")
+
+
+def answer(response: Any) -> Any:
+    """The JSON of a response. Raises the SDK's error."""
+    from openstack.exceptions import raise_from_response
+
+    raise_from_response(response)
+    return response.json()
+
+
+def findings(compute: Any) -> list[dict[str, Any]]:
+    """Every open finding, oldest first."""
+    found: list[dict[str, Any]] = answer(compute.get("/audit/findings"))["findings"]
+    return found
+
+
+def summary(report: Mapping[str, Any], left: int) -> str:
+    """One line about an audit: what was looked at, what was healed, what is left."""
+    looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
+    flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
+    end = "everything agrees" if not left else f"{left} differences left"
+    return f"Looked at {looked}{flux}. Healed {report['healed']}; {end}."
+
+
+def since(moment: str) -> str:
+    """How long ago a time of the API is, as people say it."""
+    seconds = seconds_between(moment, datetime.datetime.now(datetime.UTC).isoformat())
+    return duration(max(1.0, seconds or 0.0))
+
+
+def _row(finding: Mapping[str, Any], long: bool) -> tuple[Any, ...]:
+    row = (
+        finding["id"],
+        finding["kind"],
+        finding["severity"],
+        finding["subject"],
+        since(finding["first_seen_at"]),
+        finding["heal"] or "",
+        finding["cause"],
+    )
+    if not long:
+        return row
+    return (*row, finding["remedy"] or "", finding["answer"] or "", _shown(finding["evidence"]))
+
+
+def _shown(evidence: Mapping[str, Any]) -> str:
+    pairs: Iterable[str] = (f"{name}={value}" for name, value in evidence.items() if value)
+    return ", ".join(pairs)

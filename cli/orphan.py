@@ -1,0 +1,111 @@
+"""``micronova orphan …``: what is on hypervisors and no record owns."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from cli.audit import answer, findings, since
+from cli.columns import Pairs
+from cli.command import Command, Lister, argument, flag
+from cli.errors import CommandFailed
+
+#: findings about things on a hypervisor; the other kinds are about records
+_THINGS = ("vm_of", "vm_not", "vm_without", "vm_half", "volume_", "config_drive_", "template_")
+_HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Cause", "Evidence")
+
+
+class ListOrphans(Lister):
+    """List what the last audit found on hypervisors that no record owns, with the evidence.
+
+    "Ours" says whether it is proven; what isn't is never touched, by nobody.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return a row for each of them."""
+        return _HEADERS, [_row(one) for one in _orphans(self.cloud.compute)]
+
+
+class ReapOrphans(Command):
+    """Remove orphans that are provably this cloud's and stopped; without --yes only say which.
+
+    --force removes VMs that run as well. Nothing makes it touch what isn't proven: neither a name,
+    nor a tag, nor a VMID is a proof.
+    """
+
+    arguments = (
+        argument(
+            "finding",
+            metavar="<finding>",
+            nargs="*",
+            type=int,
+            help="Findings of 'orphan list' (default: all)",
+        ),
+        flag("--yes", help="Do it"),
+        flag("--force", help="VMs that run as well"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Tell, and do, what was asked."""
+        known = {one["id"]: one for one in _orphans(self.cloud.compute)}
+        unknown = sorted(set(parsed_args.finding) - set(known))
+        if unknown:
+            raise CommandFailed(f"No open orphan: {', '.join(map(str, unknown))}")
+        chosen = [known[one] for one in parsed_args.finding] or list(known.values())
+        reaped = [one for one in chosen if not self._kept(one, parsed_args.force)]
+        if not parsed_args.yes:
+            self._dry_run(reaped)
+            return
+
+        def reap(number: str) -> None:
+            door = f"/audit/findings/{number}/action"
+            done = answer(
+                self.cloud.compute.post(door, json={"heal": {"force": parsed_args.force}})
+            )
+            self.app.stdout.write(f"{number}: {done['heal']['answer']}\n")
+
+        self.each([str(one["id"]) for one in reaped], "reap orphan", reap)
+
+    def _kept(self, finding: Mapping[str, Any], force: bool) -> str | None:
+        """Why it is left alone, said as well; None: it goes."""
+        why = None
+        status = finding["evidence"].get("status")
+        if finding["heal"] is None:
+            why = f"not proven ours ({finding['remedy'] or 'it is never touched'})"
+        elif status not in (None, "stopped") and not force:
+            why = f"it is {status}; --force removes it all the same"
+        if why is not None:
+            self.app.stdout.write(f"{finding['id']}: kept {finding['subject']}: {why}\n")
+        return why
+
+    def _dry_run(self, reaped: list[dict[str, Any]]) -> None:
+        for one in reaped:
+            evidence = Pairs(_evidence(one)).human_readable()
+            self.app.stdout.write(
+                f"{one['id']}: would remove {one['subject']}: {one['cause']} ({evidence})\n"
+            )
+        if reaped:
+            self.say("Nothing was done; --yes does it.")
+
+
+def _orphans(compute: Any) -> list[dict[str, Any]]:
+    return [one for one in findings(compute) if one["kind"].startswith(_THINGS)]
+
+
+def _evidence(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in finding["evidence"].items() if value is not None}
+
+
+def _row(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (
+        finding["id"],
+        finding["kind"],
+        finding["subject"],
+        finding["node"] or "",
+        since(finding["first_seen_at"]),
+        "yes" if finding["heal"] else "no",
+        finding["evidence"].get("status") or "",
+        finding["cause"],
+        Pairs(_evidence(finding)),
+    )

@@ -1,0 +1,1 @@
+"""The standing audit: servers = VMs = volumes = allocations = addresses = quota."""

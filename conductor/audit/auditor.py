@@ -1,0 +1,292 @@
+"""Runs audits: when they are due or asked for, one conductor at a time, each in two looks.
+
+The looks are taken at different moments of a cloud that works, so a difference is believed only
+when it is seen twice; what is healed is looked at a third time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, wire
+from common.errors import MicronovaError
+from common.failures import backoff_seconds
+from common.log import logger
+from common.states import OPEN_STATES
+from conductor.audit.differences import differences
+from conductor.audit.facts import Facts, Finding
+from conductor.audit.gather import Gatherer
+from conductor.audit.heal import Healer
+from conductor.audit.kinds import KINDS, Verb
+from conductor.cloud import Cloud
+from conductor.store import findings as store
+from conductor.store.findings import Kept, Told
+from db.schema import operations
+
+LOG = logger(__name__)
+
+LEASE = "audit"
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 10.0
+#: who asked, while another conductor is at it, looks again after this
+ASKED_SECONDS = 1.0
+#: how long an audit waits for what it began to be gone
+HEAL_SECONDS = 60.0
+#: tries of the periodic audit to heal one finding; who asks for an audit asks for a try as well
+MAX_HEALS = 5
+KEEP_DAYS = 30.0
+
+_ALLOCATIONS = frozenset(
+    {"allocation_without_server", "allocation_unknown", "allocation_differs"}
+    | {"server_without_allocation"}
+)
+Wait = Callable[[float], object]
+
+
+class Auditor:
+    """One conductor's part in the standing audit."""
+
+    def __init__(self, cloud: Cloud, gatherer: Gatherer, healer: Healer) -> None:
+        self._cloud, self._gatherer, self._healer = cloud, gatherer, healer
+        self._options = cloud.conf.conductor
+        self._wake, self._stopped = threading.Event(), threading.Event()
+        self._asked = False
+        self._due_at = time.monotonic() + self._options.audit_interval_seconds
+        self._thread = threading.Thread(target=self._loop, name="audit", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look whether an audit is due; the first is after one interval."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further audit; one that runs ends at its next step."""
+        self._stopped.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def ask(self, request_id: str) -> int:
+        """Have an audit run now; returns its id."""
+        audit_id = self._cloud.store.run(lambda c: store.request(c, request_id))
+        self._asked = True
+        self._wake.set()
+        return audit_id
+
+    # --- when
+
+    def _loop(self) -> None:
+        while not self._stopped.is_set():
+            pause = ASKED_SECONDS if self._asked else max(0.0, self._due_at - time.monotonic())
+            self._wake.wait(pause)
+            self._wake.clear()
+            if not self._stopped.is_set():
+                try:
+                    self.turn()
+                except Exception:
+                    LOG.exception("The audit stumbled; it is tried again.")
+                    self._stopped.wait(ASKED_SECONDS)
+
+    def turn(self) -> None:
+        """Run every audit that is asked for or due, unless another conductor is at it."""
+        interval = self._options.audit_interval_seconds
+        if time.monotonic() >= self._due_at:
+            self._due_at = time.monotonic() + interval
+        with self._lease() as ours:
+            if not ours:
+                self._asked = self._asked and self._cloud.store.run(store.waiting)
+                return
+            self._asked = False
+            while not self._stopped.is_set():
+                with self._cloud.store.read() as connection:
+                    asked, last = store.waiting(connection), store.last_begun(connection)
+                if not asked and last is not None and last > clock.after(-0.9 * interval):
+                    return
+                self._run(asked=asked)
+
+    @contextlib.contextmanager
+    def _lease(self) -> Iterator[bool]:
+        """Whether the lease is ours; it is renewed until the block ends."""
+        name, over = self._cloud.name, threading.Event()
+
+        def take() -> bool:
+            run = self._cloud.store.run
+            return run(lambda c: store.take_lease(c, LEASE, name, LEASE_SECONDS))
+
+        def renew() -> None:
+            while not over.wait(RENEW_SECONDS):
+                with contextlib.suppress(MicronovaError, sa.exc.SQLAlchemyError):
+                    take()
+
+        if not take():
+            yield False
+            return
+        keeper = threading.Thread(target=renew, name="audit-lease", daemon=True)
+        keeper.start()
+        try:
+            yield True
+        finally:
+            over.set()
+            keeper.join()
+            self._cloud.store.run(lambda c: store.drop_lease(c, LEASE, name))
+
+    # --- one audit
+
+    def _run(self, *, asked: bool) -> None:
+        run = self._cloud.store.run
+        audit_id = run(lambda c: store.begin(c, self._cloud.name))
+        try:
+            report = self.audit(asked=asked)
+        except Exception as error:
+            text = error.message if isinstance(error, MicronovaError) else type(error).__name__
+            failed = {"error": text}
+            run(lambda c: store.end(c, audit_id, store.FAILED, failed))
+            raise
+        run(lambda c: store.end(c, audit_id, store.DONE, report))
+        run(lambda c: store.forget(c, KEEP_DAYS))
+        level = LOG.info if report["clean"] and report["complete"] else LOG.warning
+        level("Audit %d: %s", audit_id, wire.dumps(report))
+
+    def audit(self, *, asked: bool = True) -> dict[str, Any]:
+        """Look, look again, heal, look at what was healed; returns the report."""
+        facts, found = self._look_twice()
+        kept = self._cloud.store.run(lambda c: store.keep(c, [_told(one) for one in found]))
+        now = {one.key for one in found}
+        tried = self._heal([one for one in kept if (one.kind, one.subject) in now], asked=asked)
+        if tried:
+            self._await(tried)
+            facts = self._gatherer.look()
+            now &= {one.key for one in differences(facts)} | _not_looked_at(facts, kept)
+        gone = [
+            one.id for one in kept if (one.kind, one.subject) not in now and _looked_at(facts, one)
+        ]
+        self._cloud.store.run(lambda c: store.healed(c, gone))
+        with self._cloud.store.read() as connection:
+            left = store.open_ones(connection)
+        return _report(facts, left, healed=len(gone))
+
+    def _look_twice(self) -> tuple[Facts, list[Finding]]:
+        facts = self._gatherer.look()
+        found = differences(facts)
+        if not found:
+            return facts, []
+        self._stopped.wait(self._options.audit_settle_seconds)
+        first = {one.key for one in found}
+        facts = self._gatherer.look()
+        return facts, [one for one in differences(facts) if one.key in first]
+
+    def _heal(self, kept: Iterable[Kept], *, asked: bool) -> list[int | None]:
+        """Try to heal what may be healed; the operations that were begun (None: done at once)."""
+        if not self._options.audit_heals:
+            return []
+        tries: list[int | None] = []
+        for finding in kept:
+            if finding.heal is None or not (asked or _may_try(finding)):
+                continue
+            operation_id = None
+            try:
+                answer = self._healer.heal(finding)
+                text, operation_id = answer.text, answer.operation_id
+                tries.append(operation_id)
+            except MicronovaError as error:
+                text = error.message
+                LOG.warning("%s %s is not healed: %s", finding.kind, finding.subject, text)
+            self._note(finding, text, operation_id)
+        return tries
+
+    def _note(self, finding: Kept, text: str, operation_id: int | None) -> None:
+        self._cloud.store.run(lambda c: store.tried(c, finding.id, text, operation_id))
+
+    def _await(self, tried: Collection[int | None]) -> None:
+        """Wait until the operations that were begun are at their end, but not for ever."""
+        ids = [one for one in tried if one is not None]
+        query = sa.select(operations.c.id).where(
+            operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
+        )
+        until = time.monotonic() + HEAL_SECONDS
+        while ids and time.monotonic() < until and not self._stopped.is_set():
+            with self._cloud.store.read() as connection:
+                if connection.execute(query.limit(1)).first() is None:
+                    return
+            self._stopped.wait(0.2)
+
+
+def _may_try(finding: Kept) -> bool:
+    """Whether the periodic audit tries again."""
+    if finding.heals == 0 or finding.tried_at is None:
+        return True
+    rested = finding.tried_at < clock.after(-backoff_seconds(finding.heals))
+    return finding.heals < MAX_HEALS and rested
+
+
+def _told(finding: Finding) -> Told:
+    kind = KINDS[finding.kind]
+    verb = kind.verb if finding.proven and kind.verb is not Verb.REPORT else None
+    words = {
+        "vmid": finding.vmid,
+        "node": finding.node,
+        "cluster": finding.cluster,
+        "server": finding.server_uuid,
+        "subject": finding.subject,
+        "volid": finding.evidence.get("volid"),
+    }
+    return Told(
+        kind=finding.kind,
+        subject=finding.subject,
+        severity=kind.severity,
+        cause=finding.cause,
+        remedy=kind.remedy.format(**words) if kind.remedy else None,
+        heal=verb,
+        server_uuid=finding.server_uuid,
+        cluster=finding.cluster,
+        node=finding.node,
+        vmid=finding.vmid,
+        evidence=finding.evidence,
+    )
+
+
+def _looked_at(facts: Facts, finding: Kept) -> bool:
+    """Whether the look would have shown the finding if it were still so."""
+    if finding.kind == "operation_overdue":
+        return True
+    if finding.server_uuid in facts.busy:
+        return False
+    if finding.kind in _ALLOCATIONS:
+        return facts.allocations is not None
+    if finding.cluster is None:
+        return True
+    inventory = facts.inventories.get(finding.cluster)
+    return inventory is not None and finding.node not in inventory.unseen_nodes
+
+
+def _not_looked_at(facts: Facts, kept: Iterable[Kept]) -> set[tuple[str, str]]:
+    return {(one.kind, one.subject) for one in kept if not _looked_at(facts, one)}
+
+
+def _report(facts: Facts, left: Collection[Kept], *, healed: int) -> dict[str, Any]:
+    inventories = facts.inventories.values()
+    live = [server for server in facts.servers.values() if server.deleted_at is None]
+    looked: Mapping[str, int] = {
+        "servers": len(live),
+        "vms": sum(len(one.vms) for one in inventories),
+        "volumes": sum(len(one.volumes) for one in inventories),
+        "allocations": len(facts.allocations or ()),
+        "ports": len(facts.ports),
+        "vmids": len(facts.reservations),
+        "clusters": len(facts.inventories),
+    }
+    return {
+        "clean": not left,
+        "complete": not facts.unseen,
+        "looked_at": looked,
+        "open": dict(sorted(Counter(one.kind for one in left).items())),
+        "healed": healed,
+        "in_flux": len(facts.busy),
+        "unseen": list(facts.unseen),
+    }

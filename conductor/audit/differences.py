@@ -1,0 +1,18 @@
+"""Facts → differences. Pure: both sides are compared, and what doesn't agree is said.
+
+What a server's open operation may still change is left alone: the ledger brings it to its end, and
+``operation_overdue`` says when it doesn't.
+"""
+
+from __future__ import annotations
+
+from conductor.audit.facts import Facts, Finding
+from conductor.audit.records import records
+from conductor.audit.vms import vms
+from conductor.audit.volumes import volumes
+
+
+def differences(facts: Facts) -> list[Finding]:
+    """All of them, each once, in a stable order."""
+    found = [*vms(facts), *volumes(facts), *records(facts)]
+    return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

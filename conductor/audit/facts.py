@@ -1,0 +1,150 @@
+"""What the audit compares: frozen facts of the record, of placement, and of every cluster."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from compute.messages import ClusterInventory
+
+#: (cluster, VMID)
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """A server's record, as far as it is compared."""
+
+    uuid: str
+    project_id: str
+    user_id: str
+    vm_state: str
+    task_state: str | None
+    operation_id: int | None
+    host: str | None
+    node: str | None
+    cluster: str | None
+    vmid: int | None
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    addresses: tuple[str, ...]
+    deleted_at: datetime.datetime | None
+
+    @property
+    def place(self) -> Place | None:
+        """Where its VM is by the record; None: it has none."""
+        if self.deleted_at is not None or self.vmid is None or self.cluster is None:
+            return None
+        return self.cluster, self.vmid
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """What it takes of its host in placement; zero amounts are left out."""
+        amounts = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mib, "DISK_GB": self.disk_gib}
+        return {name: amount for name, amount in amounts.items() if amount}
+
+
+@dataclass(frozen=True)
+class OpenOperation:
+    """An operation that is not at its end."""
+
+    id: int
+    server_uuid: str
+    action: str
+    state: str
+    attempt: int
+    started_at: datetime.datetime
+    deadline: datetime.datetime | None
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A row of ``vmids``."""
+
+    cluster: str
+    vmid: int
+    state: str
+    server_uuid: str | None
+    reason: str | None
+    since: datetime.datetime
+
+
+@dataclass(frozen=True)
+class PortFacts:
+    """A port and its address."""
+
+    id: str
+    server_uuid: str
+    ip: str | None
+
+
+@dataclass(frozen=True)
+class TemplateFacts:
+    """The record of an image's template."""
+
+    cluster: str
+    vmid: int
+    image_id: str
+
+
+@dataclass(frozen=True)
+class HostFact:
+    """A host and its provider."""
+
+    host: str
+    uuid: str
+    cluster: str
+    node: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One look at everything. What could not be looked at is missing, and named."""
+
+    now: datetime.datetime
+    servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    """Those that are not deleted, by UUID, and every other one that something names."""
+    busy: frozenset[str] = frozenset()
+    """Servers with an open operation before or after the look: they are in flux."""
+    operations: tuple[OpenOperation, ...] = ()
+    deleted_on_request: frozenset[str] = frozenset()
+    """Servers whose delete is in the ledger."""
+    journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
+    """Which servers ever had a VMID, for those that something was found at."""
+    reservations: Mapping[Place, Reservation] = field(default_factory=dict)
+    templates: tuple[TemplateFacts, ...] = ()
+    images: frozenset[str] = frozenset()
+    ports: tuple[PortFacts, ...] = ()
+    hosts: Mapping[str, HostFact] = field(default_factory=dict)
+    inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)
+    allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
+    """{consumer: {provider: {resource class: amount}}}; None: placement doesn't answer."""
+    unseen: tuple[str, ...] = ()
+    """What could not be looked at, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference."""
+
+    kind: str
+    subject: str
+    """What it is about, unique within the kind: ``sim1/100001``, a UUID, a volume …"""
+    cause: str
+    """What was seen and what the record says, in a sentence."""
+    proven: bool = True
+    """Whether what the kind's verb needs was seen to agree."""
+    server_uuid: str | None = None
+    cluster: str | None = None
+    node: str | None = None
+    vmid: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """By which two looks are compared."""
+        return self.kind, self.subject

@@ -1,0 +1,266 @@
+"""Gathers the facts of one look: the record, placement, every cluster, and the record again.
+
+The record is read before and after: who has an open operation in either is in flux, and what was
+found is held against servers that came or went meanwhile.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, context
+from common.errors import MicronovaError, NotFound
+from common.states import OPEN_STATES
+from compute.messages import ClusterInventory
+from conductor.audit.facts import (
+    Facts,
+    HostFact,
+    OpenOperation,
+    Place,
+    PortFacts,
+    Reservation,
+    ServerFacts,
+    TemplateFacts,
+)
+from conductor.cloud import Cloud
+from conductor.store import registry
+from db import schema
+
+#: clusters, and providers, that are asked at the same time
+READERS = 8
+#: values in one IN (…)
+CHUNK = 500
+
+Allocations = dict[str, dict[str, Mapping[str, int]]]
+
+_SERVER = [schema.servers.c[item.name] for item in dataclasses.fields(ServerFacts)]
+
+
+class Gatherer:
+    """Looks at everything."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def look(self) -> Facts:
+        """One look. What doesn't answer is named in ``unseen``; only our own database must."""
+        unseen: list[str] = []
+        with self._cloud.store.read() as connection:
+            before = _record(connection)
+            workers = self._workers(connection, unseen)
+        allocations = self._allocations(before.hosts.values(), unseen)
+        inventories = self._inventories(workers, before, unseen)
+        seen = dataclasses.replace(before, allocations=allocations, inventories=inventories)
+        with self._cloud.store.read() as connection:
+            return dataclasses.replace(_after(connection, seen), unseen=tuple(unseen))
+
+    # --- the clusters
+
+    def _workers(self, connection: sa.Connection, unseen: list[str]) -> dict[str, str]:
+        """A worker for each cluster that carries agents of it and was heard of."""
+        down = set(
+            registry.silent(
+                connection, registry.COMPUTE, self._cloud.conf.conductor.host_down_seconds
+            )
+        )
+        columns = schema.hosts.c
+        rows = connection.execute(
+            sa.select(columns.cluster, columns.host, columns.worker).order_by(columns.host)
+        ).all()
+        workers: dict[str, str] = {}
+        for row in rows:
+            if row.host not in down:
+                workers.setdefault(row.cluster, row.worker)
+        silent = sorted({row.cluster for row in rows} - set(workers))
+        unseen += [f"No agent of cluster {cluster} answers." for cluster in silent]
+        return workers
+
+    def _inventories(
+        self, workers: Mapping[str, str], facts: Facts, unseen: list[str]
+    ) -> dict[str, ClusterInventory]:
+        known: dict[str, set[int]] = {cluster: set() for cluster in workers}
+        for cluster, vmid in _recorded(facts):
+            known.setdefault(cluster, set()).add(vmid)
+
+        def ask(cluster: str) -> ClusterInventory:
+            return self._cloud.compute.inventory(
+                context.internal(), workers[cluster], cluster, known[cluster]
+            )
+
+        found: dict[str, ClusterInventory] = {}
+        for cluster, answer in _each(sorted(workers), ask):
+            if isinstance(answer, ClusterInventory):
+                found[cluster] = answer
+                unseen += [f"Cluster {cluster}: {text}" for text in answer.unseen]
+            else:
+                unseen.append(f"Cluster {cluster} can't be looked at: {answer.message}")
+        return found
+
+    # --- placement
+
+    def _allocations(
+        self, hosts: Iterable[HostFact], unseen: list[str]
+    ) -> Mapping[str, Mapping[str, Mapping[str, int]]] | None:
+        def ask(uuid: str) -> Mapping[str, Mapping[str, int]]:
+            try:
+                return self._cloud.placement.provider_allocations(uuid)
+            except NotFound:
+                return {}  # a host that was never published has none
+
+        found: Allocations = {}
+        for uuid, answer in _each([host.uuid for host in hosts], ask):
+            if isinstance(answer, MicronovaError):
+                unseen.append(f"Placement can't be looked at: {answer.message}")
+                return None
+            for consumer, resources in answer.items():
+                found.setdefault(consumer, {})[uuid] = resources
+        return found
+
+
+def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
+    """Ask about several at a time; the answer, or the error that came instead."""
+    with concurrent.futures.ThreadPoolExecutor(READERS, "audit") as readers:
+        futures = [(item, readers.submit(ask, item)) for item in items]
+        for item, future in futures:
+            try:
+                yield item, future.result()
+            except MicronovaError as error:
+                yield item, error
+
+
+# --- the record
+
+
+def _record(connection: sa.Connection) -> Facts:
+    """The record before the look. Operations first: who ends meanwhile counts as in flux."""
+    operations = _operations(connection)
+    live = schema.servers.c.deleted_at.is_(None)
+    servers = _servers(connection.execute(sa.select(*_SERVER).where(live)))
+    return Facts(
+        now=clock.utcnow(),
+        servers=servers,
+        busy=frozenset(one.server_uuid for one in operations),
+        operations=tuple(operations),
+        reservations={
+            (row.cluster, row.vmid): Reservation(*row)
+            for row in _rows(connection, schema.vmids, Reservation)
+        },
+        templates=tuple(
+            TemplateFacts(*row) for row in _rows(connection, schema.templates, TemplateFacts)
+        ),
+        images=frozenset(connection.execute(sa.select(schema.images.c.id)).scalars()),
+        ports=tuple(PortFacts(*row) for row in _rows(connection, schema.ports, PortFacts)),
+        hosts={row.host: HostFact(*row) for row in _rows(connection, schema.hosts, HostFact)},
+    )
+
+
+def _rows(connection: sa.Connection, table: sa.Table, kind: Any) -> Any:
+    names = [item.name for item in dataclasses.fields(kind)]
+    return connection.execute(sa.select(*(table.c[name] for name in names)))
+
+
+def _operations(connection: sa.Connection) -> list[OpenOperation]:
+    names = [item.name for item in dataclasses.fields(OpenOperation)]
+    columns = schema.operations.c
+    query = sa.select(*(columns[name] for name in names)).where(columns.state.in_(OPEN_STATES))
+    return [OpenOperation(*row) for row in connection.execute(query)]
+
+
+def _servers(rows: Iterable[Any]) -> dict[str, ServerFacts]:
+    found = {}
+    for row in rows:
+        values = dict(row._mapping)
+        shown = values.pop("addresses") or ()
+        addresses = tuple(str(one["ip"]) for one in shown if one.get("ip"))
+        found[row.uuid] = ServerFacts(**values, addresses=addresses)
+    return found
+
+
+def _after(connection: sa.Connection, facts: Facts) -> Facts:
+    """The facts with what was found held against the record as it is now."""
+    journal = _journal(connection, _strange(facts))
+    named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
+    unknown = sorted(named - facts.servers.keys())
+    columns = schema.servers.c
+    others: dict[str, ServerFacts] = {}
+    for part in _parts(unknown):
+        query = sa.select(*_SERVER).where(columns.uuid.in_(part))
+        others |= _servers(connection.execute(query))
+    busy = {one.server_uuid for one in _operations(connection)}
+    # Not deleted, and not there before: it came while we looked.
+    came = {uuid for uuid, server in others.items() if server.deleted_at is None}
+    return dataclasses.replace(
+        facts,
+        servers={**facts.servers, **others},
+        busy=facts.busy | busy | came,
+        journal=journal,
+        deleted_on_request=_deleted_on_request(connection, others),
+    )
+
+
+def _recorded(facts: Facts) -> set[Place]:
+    servers = {server.place for server in facts.servers.values() if server.place}
+    return servers | {(one.cluster, one.vmid) for one in facts.templates}
+
+
+def _strange(facts: Facts) -> set[Place]:
+    """Where something was found that the record doesn't explain by itself."""
+    found: set[Place] = set()
+    for cluster, inventory in facts.inventories.items():
+        found |= {(cluster, vm.vmid) for vm in inventory.vms}
+        found |= {(cluster, volume.vmid) for volume in inventory.volumes}
+    drives = {
+        (cluster, one.vmid)
+        for cluster, inventory in facts.inventories.items()
+        for one in inventory.volumes
+        if one.server_uuid
+    }
+    return (found - _recorded(facts)) | drives
+
+
+def _named(facts: Facts) -> set[str]:
+    """Servers that anything names."""
+    named: set[str | None] = set(facts.allocations or ())
+    for inventory in facts.inventories.values():
+        named |= {one.server_uuid for one in inventory.vms}
+        named |= {one.server_uuid for one in inventory.volumes}
+    named |= {one.server_uuid for one in facts.ports}
+    named |= {one.server_uuid for one in facts.reservations.values()}
+    return {uuid for uuid in named if uuid is not None}
+
+
+def _journal(connection: sa.Connection, places: set[Place]) -> dict[Place, frozenset[str]]:
+    table = schema.vmid_journal.c
+    found: dict[Place, set[str]] = {}
+    for cluster in sorted({cluster for cluster, _ in places}):
+        for part in _parts(sorted(vmid for name, vmid in places if name == cluster)):
+            query = sa.select(table.vmid, table.server_uuid).where(
+                table.cluster == cluster, table.vmid.in_(part), table.server_uuid.is_not(None)
+            )
+            for row in connection.execute(query):
+                found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
+    return {place: frozenset(uuids) for place, uuids in found.items()}
+
+
+def _deleted_on_request(
+    connection: sa.Connection, servers: Mapping[str, ServerFacts]
+) -> frozenset[str]:
+    deleted = sorted(uuid for uuid, one in servers.items() if one.deleted_at is not None)
+    columns = schema.operations.c
+    found: set[str] = set()
+    for part in _parts(deleted):
+        query = sa.select(columns.server_uuid).where(
+            columns.server_uuid.in_(part), columns.action == "delete"
+        )
+        found.update(connection.execute(query).scalars())
+    return frozenset(found)
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]

@@ -1,0 +1,274 @@
+"""Heals a difference by the verb of its kind, having looked once more that it is proven.
+
+Every verb reads its subject again in the transaction that changes it, and changes nothing when it
+isn't any more what the audit saw; each may run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from common import context
+from common.errors import Conflict, GenerationConflict, ServerNotFound
+from common.log import logger
+from common.messages import Category, Failure
+from common.states import VmState
+from conductor import lifecycle
+from conductor.audit.kinds import Verb
+from conductor.cloud import Cloud
+from conductor.reap import ACTION as REAP
+from conductor.runner import Runner
+from conductor.store import operations as ledger
+from conductor.store import servers, vmids
+from conductor.store.findings import Kept
+from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.servers import Server
+from db import schema
+
+LOG = logger(__name__)
+
+
+class RefusedError(Conflict):
+    """It isn't any more what the audit saw, or the proof doesn't hold."""
+
+    code = "micronova.heal_refused"
+    sentence = "The difference can't be healed."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a try to heal went."""
+
+    text: str
+    operation_id: int | None = None
+    """The operation that goes on with it."""
+
+
+class Healer:
+    """Knows a way for every verb."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud, self._runner = cloud, runner
+        self._ways: Mapping[str, Callable[[Kept], Answer]] = {
+            Verb.DESTROY: self._destroy,
+            Verb.RELEASE: self._release,
+            Verb.ALLOCATE: self._allocate,
+            Verb.DELETE_PORTS: self._delete_ports,
+            Verb.FREE_VMID: self._free_vmid,
+            Verb.RESERVE_VMID: self._reserve_vmid,
+            Verb.FAIL: self._fail,
+        }
+
+    def heal(self, finding: Kept) -> Answer:
+        """Heal, or begin to. Raises RefusedError; Unavailable when a service doesn't answer."""
+        way = self._ways.get(finding.heal or "")
+        if way is None:
+            raise RefusedError("Nothing proves that it is ours: it is only reported.")
+        answer = way(finding)
+        LOG.info("%s %s: %s", finding.kind, finding.subject, answer.text)
+        return answer
+
+    # --- what is on a hypervisor
+
+    def _destroy(self, finding: Kept) -> Answer:
+        """Begin a reap: the server has no VM there, the journal names it, nobody works on it."""
+        operation = self._cloud.store.run(lambda c: self._begin_reap(c, finding))
+        self._runner.submit(operation)
+        return Answer(f"Operation {operation.id} removes it.", operation.id)
+
+    def _begin_reap(self, connection: sa.Connection, finding: Kept) -> Operation:
+        server = _idle(connection, finding, lock=True)
+        cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
+        if _has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
+            raise RefusedError("The record says that the VM is the server's.")
+        if not _journalled(connection, cluster, vmid, server.uuid):
+            raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
+        host, node = _host(connection, cluster, finding.node)
+        options = self._cloud.conf.conductor
+        new = NewOperation(
+            server_uuid=server.uuid,
+            project_id=server.project_id,
+            action=REAP,
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+            plan=Plan(host=host, cluster=cluster, node=node, vmid=vmid),
+        )
+        operation = ledger.insert(connection, context.internal(), [new])[0]
+        if not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
+            raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
+        return operation
+
+    # --- placement
+
+    def _release(self, finding: Kept) -> Answer:
+        there = self._cloud.placement.allocations_of(finding.subject)
+        if not there.by_provider:
+            return Answer("It has none any more.")
+        with self._cloud.store.read() as connection:
+            server = _idle(connection, finding)
+        if _has_vm(server):
+            raise RefusedError("The server has a VM by now.")
+        self._put(server, {}, there.generation)
+        return Answer("Its allocations are given back.")
+
+    def _allocate(self, finding: Kept) -> Answer:
+        there = self._cloud.placement.allocations_of(finding.subject)
+        with self._cloud.store.read() as connection:
+            server = _idle(connection, finding)
+            provider = _provider(connection, server)
+        if not _has_vm(server):
+            raise RefusedError("The server has no VM any more.")
+        amounts = {
+            "VCPU": server.vcpus,
+            "MEMORY_MB": server.memory_mib,
+            "DISK_GB": server.disk_gib,
+        }
+        wanted = {provider: {name: amount for name, amount in amounts.items() if amount}}
+        self._put(server, wanted, there.generation)
+        with self._cloud.store.read() as connection:
+            now = servers.get(connection, server.uuid)
+        if not _has_vm(now):
+            # It was deleted meanwhile, perhaps before this came to be.
+            self._cloud.placement.release(server.uuid)
+        return Answer(f"Its allocation is what the record says, on {server.host}.")
+
+    def _put(
+        self, server: Server, wanted: Mapping[str, Mapping[str, int]], generation: int | None
+    ) -> None:
+        """Replace the allocations if they are still those that were read."""
+        try:
+            fits = self._cloud.placement.replace(
+                server.uuid, wanted, server.project_id, server.user_id, generation
+            )
+        except GenerationConflict as error:
+            raise RefusedError("Its allocations changed meanwhile.") from error
+        if not fits:
+            raise RefusedError(f"Host {server.host} has no room left for what it takes.")
+
+    # --- the record
+
+    def _delete_ports(self, finding: Kept) -> Answer:
+        def work(connection: sa.Connection) -> None:
+            try:
+                server = _idle(connection, finding, lock=True)
+            except ServerNotFound:
+                server = None
+            if server is not None and _has_vm(server):
+                raise RefusedError("The server has a VM by now.")
+            columns = schema.ports.c
+            mine = (columns.id == finding.subject) & (columns.server_uuid == finding.server_uuid)
+            connection.execute(schema.ports.delete().where(mine))
+
+        self._cloud.store.run(work)
+        return Answer("The port and its address are given back.")
+
+    def _free_vmid(self, finding: Kept) -> Answer:
+        cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
+
+        def work(connection: sa.Connection) -> None:
+            columns = schema.vmids.c
+            mine = (columns.cluster == cluster) & (columns.vmid == vmid)
+            row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
+            if row is None or row.state != vmids.RESERVED:
+                raise RefusedError("It is reserved no more.")
+            if row.server_uuid != finding.server_uuid or _is_template(connection, cluster, vmid):
+                raise RefusedError("It is somebody else's by now.")
+            if row.server_uuid is not None and _claims(connection, finding, cluster, vmid):
+                raise RefusedError("Its server has it.")
+            vmids.free(connection, cluster, vmid)
+
+        self._cloud.store.run(work)
+        return Answer("The VMID is free.")
+
+    def _reserve_vmid(self, finding: Kept) -> Answer:
+        def work(connection: sa.Connection) -> None:
+            server = _idle(connection, finding, lock=True)
+            if not _has_vm(server):
+                raise RefusedError("The server has no VM any more.")
+            cluster, vmid = str(server.cluster), int(server.vmid or 0)
+            if not vmids.hold(connection, cluster, vmid, server.uuid, server.operation_id):
+                raise RefusedError(f"VMID {vmid} is reserved for another server.")
+
+        self._cloud.store.run(work)
+        return Answer("The VMID is reserved for its server.")
+
+    def _fail(self, finding: Kept) -> Answer:
+        text = "Nobody worked on it any more; the audit found it."
+
+        def work(connection: sa.Connection) -> None:
+            server = _idle(connection, finding, lock=True)
+            transient = server.task_state is not None or server.vm_state == VmState.BUILDING
+            if server.operation_id is None or server.deleted_at is not None or not transient:
+                raise RefusedError("It is in no transient state any more.")
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=server.operation_id,
+                vm_state=VmState.ERROR,
+                task_state=None,
+            )
+            operation = ledger.get(connection, server.operation_id)
+            if operation is not None:
+                failure = Failure(Category.UNKNOWN_OUTCOME, text, host=server.host)
+                ledger.record_failure(connection, operation, failure)
+
+        self._cloud.store.run(work)
+        return Answer("The server is in ERROR.")
+
+
+def _idle(connection: sa.Connection, finding: Kept, *, lock: bool = False) -> Server:
+    """The finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
+    uuid = str(finding.server_uuid or finding.subject)
+    server = servers.get(connection, uuid, lock=lock)
+    if ledger.open_of(connection, server.uuid):
+        raise RefusedError("An operation works on the server.")
+    return server
+
+
+def _has_vm(server: Server) -> bool:
+    return server.deleted_at is None and server.vmid is not None
+
+
+def _journalled(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
+    columns = schema.vmid_journal.c
+    query = sa.select(columns.id).where(
+        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
+    )
+    return connection.execute(query).first() is not None
+
+
+def _host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:
+    """The host, and its node, from which something in the cluster is reached."""
+    columns = schema.hosts.c
+    query = sa.select(columns.host, columns.node).where(columns.cluster == cluster)
+    rows = connection.execute(query.order_by(columns.node != node, columns.host)).all()
+    if not rows:
+        raise RefusedError(f"No host of cluster {cluster} is known.")
+    return rows[0].host, rows[0].node
+
+
+def _provider(connection: sa.Connection, server: Server) -> str:
+    columns = schema.hosts.c
+    found = connection.execute(sa.select(columns.uuid).where(columns.host == server.host)).scalar()
+    if found is None:
+        raise RefusedError(f"Host {server.host} is not known.")
+    return str(found)
+
+
+def _is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    columns = schema.templates.c
+    query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
+    return connection.execute(query).first() is not None
+
+
+def _claims(connection: sa.Connection, finding: Kept, cluster: str, vmid: int) -> bool:
+    """Whether the server that reserved a VMID has it, or is worked on."""
+    try:
+        server = _idle(connection, finding, lock=True)
+    except ServerNotFound:
+        return False
+    return _has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid)

@@ -1,0 +1,192 @@
+"""Every kind of difference as data: how bad it is, what heals it, what people read.
+
+``verb`` is what heals a difference *that is proven*; without proof, or with ``REPORT``, it is only
+told. Nothing is touched on the word of a name, a tag or a VMID alone.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class Verb(enum.StrEnum):
+    """What heals."""
+
+    REPORT = "report"  #: nobody but a person
+    DESTROY = "destroy"  #: an operation of its own: a Destroy command with its ownership fence
+    RELEASE = "release"  #: take the allocations from the consumer, by its generation
+    ALLOCATE = "allocate"  #: make the allocations what the record says, by the generation
+    DELETE_PORTS = "delete_ports"  #: give ports and addresses back
+    FREE_VMID = "free_vmid"
+    RESERVE_VMID = "reserve_vmid"
+    FAIL = "fail"  #: a server that nobody works on leaves its transient state for ERROR
+
+
+class Severity(enum.StrEnum):
+    """How bad it is."""
+
+    LEAK = "leak"  #: something is there that no record owns
+    DAMAGE = "damage"  #: the record says something that isn't so
+    NOTICE = "notice"  #: somebody else's, or a person's: worth knowing
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of difference."""
+
+    name: str
+    severity: Severity
+    verb: Verb
+    proof: str
+    """What must agree before it is healed."""
+    remedy: str | None = None
+    """For the operator; may name {vmid}, {node}, {cluster}, {server} and {subject}."""
+
+
+_JOURNAL_AND_MARK = (
+    "the journal gave this VMID to the server, all marks name it, and the record says that it "
+    "has no VM there"
+)
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        # VMs
+        Kind(
+            "vm_of_deleted_server",
+            Severity.LEAK,
+            Verb.DESTROY,
+            f"{_JOURNAL_AND_MARK}: it was deleted",
+            "micronova orphan reap",
+        ),
+        Kind(
+            "vm_not_recorded",
+            Severity.LEAK,
+            Verb.DESTROY,
+            f"{_JOURNAL_AND_MARK}: it has none, or another one",
+            "micronova orphan reap",
+        ),
+        Kind(
+            "vm_without_server",
+            Severity.LEAK,
+            Verb.REPORT,
+            "none: its marks name a server that this cloud never had",
+            "If no other cloud owns it, as root on {node}: qm destroy {vmid} --purge",
+        ),
+        Kind(
+            "vm_half_made",
+            Severity.LEAK,
+            Verb.REPORT,
+            "none that a token could act on: only root clears its lock",
+            "as root on {node}: qm unlock {vmid} && qm destroy {vmid} --purge",
+        ),
+        Kind(
+            "vm_foreign",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "none: it is not ours, and is never touched",
+            "Move it to a VMID outside of the band that micronova has for itself.",
+        ),
+        Kind(
+            "lock_stuck",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "no running task explains the lock; only root clears it",
+            "as root on {node}: qm unlock {vmid}",
+        ),
+        Kind(
+            "template_without_image",
+            Severity.LEAK,
+            Verb.REPORT,
+            "none: it is kept while anything may be cloned from it",
+            "If nothing is cloned from it, as root on {node}: qm destroy {vmid} --purge",
+        ),
+        Kind("server_without_vm", Severity.DAMAGE, Verb.REPORT, "the cluster lists no such VM"),
+        Kind("vm_replaced", Severity.DAMAGE, Verb.REPORT, "its marks name another owner"),
+        Kind("vm_elsewhere", Severity.DAMAGE, Verb.REPORT, "the cluster lists it on another node"),
+        # Volumes
+        Kind(
+            "volume_without_vm",
+            Severity.LEAK,
+            Verb.DESTROY,
+            "the journal gave this VMID to one server that has no VM there, and the agent knows "
+            "the task that made the volume for ours",
+            "If nobody misses it, as root on {node}: pvesm free {volid}",
+        ),
+        Kind(
+            "config_drive_without_server",
+            Severity.LEAK,
+            Verb.DESTROY,
+            "its name names the server, and the journal gave that server this VMID",
+            "If no other cloud owns it, as root on {node}: pvesm free {volid}",
+        ),
+        # Allocations
+        Kind(
+            "allocation_without_server",
+            Severity.LEAK,
+            Verb.RELEASE,
+            "the consumer is a server of ours that is deleted, or has no VM",
+        ),
+        Kind(
+            "allocation_unknown",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "none: the consumer was never a server of this cloud",
+            "If nobody else uses these hosts: openstack resource provider allocation delete "
+            "{subject}",
+        ),
+        Kind(
+            "server_without_allocation",
+            Severity.DAMAGE,
+            Verb.ALLOCATE,
+            "the record says host and size",
+        ),
+        Kind(
+            "allocation_differs",
+            Severity.DAMAGE,
+            Verb.ALLOCATE,
+            "the record says host and size",
+        ),
+        # Addresses, VMIDs, operations, sizes
+        Kind(
+            "port_without_server",
+            Severity.LEAK,
+            Verb.DELETE_PORTS,
+            "the server of the port is deleted, or has no VM",
+        ),
+        Kind("address_without_port", Severity.DAMAGE, Verb.REPORT, "the server shows the address"),
+        Kind(
+            "vmid_without_owner",
+            Severity.LEAK,
+            Verb.FREE_VMID,
+            "who reserved it is gone, and the cluster has no VM and no volume of it",
+        ),
+        Kind(
+            "vmid_not_reserved",
+            Severity.DAMAGE,
+            Verb.RESERVE_VMID,
+            "the server's record names it",
+        ),
+        Kind(
+            "operation_overdue",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "its deadline is long over",
+            "micronova explain {server}",
+        ),
+        Kind(
+            "server_abandoned",
+            Severity.DAMAGE,
+            Verb.FAIL,
+            "the record says that it is being worked on, and no operation is open",
+        ),
+        Kind(
+            "quota_mismatch",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the cluster lists the VM with another size than quota counts",
+        ),
+    )
+}

@@ -1,0 +1,141 @@
+"""VMs against the record: whose each one is, and whether it should be there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compute.messages import SeenVm
+from conductor.audit.facts import Facts, Finding, ServerFacts
+
+_HALF_MADE = frozenset({"create", "clone"})
+
+
+def vms(facts: Facts) -> Iterator[Finding]:
+    """What is wrong about each VM that may be ours."""
+    templates = {(one.cluster, one.vmid): one.image_id for one in facts.templates}
+    owners = {server.place: server for server in facts.servers.values() if server.place}
+    for cluster, inventory in facts.inventories.items():
+        for vm in inventory.vms:
+            place = (cluster, vm.vmid)
+            owner = owners.get(place)
+            if _in_flux(facts, cluster, vm, owner):
+                continue
+            found = _vm(facts, cluster, vm, owner, templates.get(place))
+            if found is not None:
+                yield found
+            elif vm.lock is not None and vm.read:
+                yield _finding("lock_stuck", cluster, vm, f"It carries the lock '{vm.lock}'.")
+
+
+def _in_flux(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None) -> bool:
+    """Whether an operation, or a task of anybody's, may be at work on this VM."""
+    reserved = facts.reservations.get((cluster, vm.vmid))
+    named = {vm.server_uuid, owner.uuid if owner else None}
+    named.add(reserved.server_uuid if reserved else None)
+    return bool(named & facts.busy) or vm.lock_live
+
+
+def _vm(
+    facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None, template: str | None
+) -> Finding | None:
+    if not vm.read:
+        return _unread(facts, cluster, vm, template)
+    if vm.lock in _HALF_MADE and not vm.server_uuid and not vm.image_id:
+        return _half_made(facts, cluster, vm)
+    if vm.image_id is not None:
+        return _template(facts, cluster, vm, vm.image_id, recorded=template)
+    if owner is not None:
+        return _owned(cluster, vm, owner)
+    if vm.server_uuid is None or not vm.proven:
+        return _finding("vm_foreign", cluster, vm, f"It is not ours: {_says(vm)}.")
+    return _unrecorded(facts, cluster, vm)
+
+
+def _unread(facts: Facts, cluster: str, vm: SeenVm, template: str | None) -> Finding | None:
+    """It is as the record has it by all that a list shows, or its node is told as unseen."""
+    if vm.kind != "qemu":
+        return _finding("vm_foreign", cluster, vm, f"A container has the VMID: {vm.name}.")
+    if template is not None:
+        return _template(facts, cluster, vm, template, recorded=template)
+    return None
+
+
+def _owned(cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
+    if vm.proven and vm.server_uuid == owner.uuid:
+        return None
+    text = f"The VM at the server's VMID is not the server's: {_says(vm)}."
+    return _finding("vm_replaced", cluster, vm, text, server=owner.uuid)
+
+
+def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
+    """A VM with all the marks of a server that has no VM here."""
+    uuid = str(vm.server_uuid)
+    server = facts.servers.get(uuid)
+    if server is None:
+        text = f"Its marks name server {uuid}, which this cloud never had."
+        return _finding("vm_without_server", cluster, vm, text, proven=False)
+    journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
+    if server.deleted_at is not None:
+        asked = uuid in facts.deleted_on_request
+        text = f"Server {uuid} was deleted at {server.deleted_at:%Y-%m-%d %H:%M:%S} UTC."
+        return _finding(
+            "vm_of_deleted_server", cluster, vm, text, proven=journalled and asked, server=uuid
+        )
+    place = f"VM {server.vmid} in {server.cluster}" if server.place else "no VM"
+    text = f"Server {uuid} has {place} by the record."
+    safe = server.place is None or _is_there(facts, server)
+    return _finding("vm_not_recorded", cluster, vm, text, proven=journalled and safe, server=uuid)
+
+
+def _is_there(facts: Facts, server: ServerFacts) -> bool:
+    """Whether the server's own VM is seen at its place: never take the only one there is."""
+    inventory = facts.inventories.get(str(server.cluster))
+    return inventory is not None and any(one.vmid == server.vmid for one in inventory.vms)
+
+
+def _half_made(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
+    journal = sorted(facts.journal.get((cluster, vm.vmid), ()))
+    maker = f"made by our task {vm.maker}" if vm.maker else "no task of ours is on record"
+    text = f"A VM that was never finished carries the lock '{vm.lock}'; {maker}."
+    return _finding("vm_half_made", cluster, vm, text, server=journal[-1] if journal else None)
+
+
+def _template(
+    facts: Facts, cluster: str, vm: SeenVm, image_id: str, *, recorded: str | None
+) -> Finding | None:
+    if recorded == image_id and image_id in facts.images:
+        return None
+    why = "its image is gone" if recorded == image_id else "no record of a template names it"
+    text = f"A template of image {image_id}: {why}."
+    return _finding("template_without_image", cluster, vm, text, proven=recorded == image_id)
+
+
+def _says(vm: SeenVm) -> str:
+    if vm.proven:
+        return f"its marks name server {vm.server_uuid}"
+    if vm.server_uuid:
+        return f"its description names server {vm.server_uuid}, its SMBIOS UUID another one"
+    return f"'{vm.name}' has no mark of ours" if vm.name else "it has no mark of ours"
+
+
+def _finding(
+    kind: str,
+    cluster: str,
+    vm: SeenVm,
+    cause: str,
+    *,
+    proven: bool = True,
+    server: str | None = None,
+) -> Finding:
+    evidence = {
+        "name": vm.name,
+        "status": vm.status,
+        "lock": vm.lock,
+        "maker": vm.maker,
+        "description_names": vm.server_uuid or vm.image_id,
+        "cloud": vm.cloud,
+        "marks_agree": vm.proven,
+    }
+    subject = f"{cluster}/{vm.vmid}"
+    owner = server or vm.server_uuid
+    return Finding(kind, subject, cause, proven, owner, cluster, vm.node, vm.vmid, evidence)

@@ -1,0 +1,73 @@
+"""Volumes and config drives against the record. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compute.messages import ClusterInventory, SeenVolume
+from conductor.audit.facts import Facts, Finding, Place
+
+
+def volumes(facts: Facts) -> Iterator[Finding]:
+    """Those that no VM has."""
+    recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
+    for cluster, inventory in facts.inventories.items():
+        present = {vm.vmid for vm in inventory.vms}
+        for volume in inventory.volumes:
+            place = (cluster, volume.vmid)
+            if _in_flux(facts, place, volume):
+                continue
+            if volume.server_uuid is not None:
+                if recorded.get(place) != volume.server_uuid:
+                    yield _config_drive(facts, cluster, volume, volume.server_uuid)
+            elif volume.vmid not in present:
+                yield _disk(facts, inventory, volume)
+
+
+def _in_flux(facts: Facts, place: Place, volume: SeenVolume) -> bool:
+    """Whether an open operation may be at work on this VMID, or the server of the drive."""
+    reserved = facts.reservations.get(place)
+    named = {volume.server_uuid, reserved.server_uuid if reserved else None}
+    named |= facts.journal.get(place, frozenset())
+    return bool(named & facts.busy)
+
+
+def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> Finding:
+    server = facts.servers.get(uuid)
+    if server is None:
+        text = f"A config drive of server {uuid}, which this cloud never had."
+        return _finding("config_drive_without_server", cluster, volume, text, False, None)
+    what = "is deleted" if server.deleted_at is not None else "has no VM of this id"
+    text = f"A config drive of server {uuid}, which {what}."
+    asked = server.deleted_at is None or uuid in facts.deleted_on_request
+    proven = asked and uuid in facts.journal.get((cluster, volume.vmid), ())
+    return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
+
+
+def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Finding:
+    cluster = inventory.cluster
+    had = sorted(facts.journal.get((cluster, volume.vmid), ()))
+    owner = had[0] if len(had) == 1 else None
+    server = facts.servers.get(owner or "")
+    there = facts.reservations.get((cluster, volume.vmid))
+    taken = there is not None and there.server_uuid not in (None, owner)
+    proven = server is not None and server.place != (cluster, volume.vmid) and not taken
+    who = f"server {owner} had the VMID" if owner else f"{len(had)} servers had the VMID"
+    text = f"No VM has the id {volume.vmid}; {who}."
+    return _finding("volume_without_vm", cluster, volume, text, proven, owner)
+
+
+def _finding(
+    kind: str, cluster: str, volume: SeenVolume, cause: str, proven: bool, server: str | None
+) -> Finding:
+    evidence = {
+        "volid": volume.volid,
+        "size_bytes": volume.size_bytes,
+        "created_at": volume.created_at.isoformat() if volume.created_at else None,
+        "shared": volume.shared,
+    }
+    where = cluster if volume.shared else f"{cluster}/{volume.node}"
+    subject = f"{where}/{volume.volid}"
+    return Finding(
+        kind, subject, cause, proven, server, cluster, volume.node, volume.vmid, evidence
+    )

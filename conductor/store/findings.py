@@ -1,0 +1,205 @@
+"""Runs of the audit, what they found, and the leases that let one process at a time run one."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import NotFound
+from db.schema import audits, findings, leases
+
+QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
+
+
+def take_lease(connection: sa.Connection, name: str, owner: str, seconds: float) -> bool:
+    """Take or renew a lease by its name; False while another one holds it."""
+    now = clock.utcnow()
+    values = {"owner": owner, "expires_at": now + datetime.timedelta(seconds=seconds)}
+    free = (leases.c.owner == owner) | (leases.c.expires_at < now)
+    mine = leases.c.name == name
+    if connection.execute(leases.update().where(mine, free).values(**values)).rowcount == 1:
+        return True
+    if connection.execute(sa.select(leases.c.name).where(mine)).first() is not None:
+        return False
+    connection.execute(leases.insert().values(name=name, **values))
+    return True
+
+
+def drop_lease(connection: sa.Connection, name: str, owner: str) -> None:
+    """Let others have it."""
+    mine = (leases.c.name == name) & (leases.c.owner == owner)
+    connection.execute(leases.delete().where(mine))
+
+
+# --- runs
+
+
+def request(connection: sa.Connection, request_id: str) -> int:
+    """Ask for an audit; returns its id. One that is asked for and not begun serves both."""
+    waiting: int | None = connection.execute(
+        sa.select(audits.c.id).where(audits.c.state == QUEUED).order_by(audits.c.id).limit(1)
+    ).scalar()
+    if waiting is not None:
+        return waiting
+    key = connection.execute(
+        audits.insert()
+        .returning(audits.c.id)
+        .values(request_id=request_id, state=QUEUED, requested_at=clock.utcnow(), report={})
+    ).scalar_one()
+    return int(key)
+
+
+def waiting(connection: sa.Connection) -> bool:
+    """Whether an audit was asked for that nobody has begun."""
+    query = sa.select(audits.c.id).where(audits.c.state == QUEUED).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def last_begun(connection: sa.Connection) -> datetime.datetime | None:
+    """When the last audit began."""
+    found: datetime.datetime | None = connection.execute(
+        sa.select(audits.c.started_at)
+        .where(audits.c.started_at.is_not(None))
+        .order_by(audits.c.id.desc())
+        .limit(1)
+    ).scalar()
+    return found
+
+
+def begin(connection: sa.Connection, owner: str) -> int:
+    """Begin the audit that was asked for, or one of our own; ends those that died running.
+
+    The caller holds the lease, so what is still ``running`` has lost its conductor.
+    """
+    now = clock.utcnow()
+    dead = {"state": FAILED, "finished_at": now, "report": {"error": "Its conductor died."}}
+    connection.execute(audits.update().where(audits.c.state == RUNNING).values(**dead))
+    key = request(connection, f"audit-by-{owner}"[:64])
+    connection.execute(
+        audits.update()
+        .where(audits.c.id == key)
+        .values(state=RUNNING, conductor=owner, started_at=now)
+    )
+    return key
+
+
+def end(connection: sa.Connection, audit_id: int, state: str, report: Mapping[str, Any]) -> None:
+    """Keep how an audit ended."""
+    connection.execute(
+        audits.update()
+        .where(audits.c.id == audit_id)
+        .values(state=state, finished_at=clock.utcnow(), report=dict(report))
+    )
+
+
+def forget(connection: sa.Connection, days: float) -> None:
+    """Drop what ended longer ago: runs, and findings that were healed."""
+    before = clock.after(-days * 86_400)
+    connection.execute(audits.delete().where(audits.c.finished_at < before))
+    connection.execute(findings.delete().where(findings.c.healed_at < before))
+
+
+# --- findings
+
+
+@dataclass(frozen=True)
+class Told:
+    """A difference as it is kept."""
+
+    kind: str
+    subject: str
+    severity: str
+    cause: str
+    remedy: str | None
+    heal: str | None
+    server_uuid: str | None
+    cluster: str | None
+    node: str | None
+    vmid: int | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A row of ``findings``, as far as healing goes by it."""
+
+    id: int
+    kind: str
+    subject: str
+    heal: str | None
+    server_uuid: str | None
+    cluster: str | None
+    node: str | None
+    vmid: int | None
+    evidence: Mapping[str, Any]
+    heals: int
+    tried_at: datetime.datetime | None
+    operation_id: int | None
+
+
+_KEPT = [findings.c[item.name] for item in dataclasses.fields(Kept)]
+
+
+def keep(connection: sa.Connection, seen: Iterable[Told]) -> list[Kept]:
+    """Write down what was seen: new ones, and those known already as seen again."""
+    now = clock.utcnow()
+    known = {(one.kind, one.subject): one.id for one in open_ones(connection)}
+    for told in seen:
+        values = {**dataclasses.asdict(told), "last_seen_at": now}
+        key = known.get((told.kind, told.subject))
+        if key is None:
+            connection.execute(findings.insert().values(first_seen_at=now, heals=0, **values))
+        else:
+            connection.execute(findings.update().where(findings.c.id == key).values(**values))
+    return open_ones(connection)
+
+
+def open_ones(connection: sa.Connection) -> list[Kept]:
+    """Findings that were not seen healed."""
+    query = sa.select(*_KEPT).where(findings.c.healed_at.is_(None)).order_by(findings.c.id)
+    return [Kept(*row) for row in connection.execute(query)]
+
+
+def get(connection: sa.Connection, finding_id: int) -> Kept:
+    """An open finding. Raises NotFound."""
+    query = sa.select(*_KEPT).where(findings.c.id == finding_id, findings.c.healed_at.is_(None))
+    row = connection.execute(query).first()
+    if row is None:
+        raise NotFound(f"There is no open finding {finding_id}.", finding_id=finding_id)
+    return Kept(*row)
+
+
+def healed(connection: sa.Connection, ids: Collection[int]) -> None:
+    """These were not seen any more: by our healing where it was tried, or by themselves."""
+    for key in ids:
+        mine = findings.c.id == key
+        connection.execute(
+            findings.update()
+            .where(mine, findings.c.healed_at.is_(None))
+            .values(
+                healed_at=clock.utcnow(),
+                healed_by=sa.case((findings.c.heals > 0, findings.c.heal), else_=None),
+            )
+        )
+
+
+def tried(
+    connection: sa.Connection, finding_id: int, answer: str, operation_id: int | None = None
+) -> None:
+    """One more try to heal it, and how it ended or what goes on now."""
+    connection.execute(
+        findings.update()
+        .where(findings.c.id == finding_id)
+        .values(
+            heals=findings.c.heals + 1,
+            tried_at=clock.utcnow(),
+            answer=answer,
+            operation_id=operation_id,
+        )
+    )

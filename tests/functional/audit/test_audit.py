@@ -1,0 +1,239 @@
+"""The audit on a running cloud: every kind of leak is planted, seen, and healed or left alone."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from common import clock
+from tests.functional.audit.leaks import (
+    CLUSTER,
+    Proxmox,
+    a_server,
+    a_stranger,
+    database,
+    delete,
+    marks,
+    micronova,
+)
+from tests.functional.audits import Audits
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
+    state_dir = tmp_path_factory.mktemp("audit")
+    with embedded_cloud(state_dir, driver="proxmox", nodes=2, speed=100) as running:
+        yield running
+
+
+@pytest.fixture
+def audits(cloud: EmbeddedCloud) -> Iterator[Audits]:
+    """The audit; a test ends with a clean one."""
+    found = Audits(cloud)
+    yield found
+    found.assert_clean()
+
+
+@pytest.fixture
+def pve(cloud: EmbeddedCloud) -> Proxmox:
+    return Proxmox(cloud)
+
+
+def test_a_cloud_that_works_is_clean(cloud: EmbeddedCloud, audits: Audits) -> None:
+    server = a_server(cloud, "clean")
+    report = audits.run()
+    assert report["clean"]
+    assert report["complete"]
+    assert report["looked_at"]["servers"] == report["looked_at"]["allocations"] == 1
+    delete(cloud, server["uuid"])
+
+
+def test_a_vm_of_a_deleted_server_goes(cloud: EmbeddedCloud, audits: Audits, pve: Proxmox) -> None:
+    server = a_server(cloud, "deleted")
+    delete(cloud, server["uuid"])
+    # As a build that was late, of an agent that nobody waited for, would leave it.
+    pve.make_vm(server["vmid"], server["node"], name="late", **marks(server["uuid"]))
+    assert audits.run()["healed"] == 1
+    assert pve.vm(server["vmid"]) is None
+    assert pve.volumes(server["vmid"]) == []
+    [healed] = audits.healed("vm_of_deleted_server")
+    assert healed["healed_by"] == "destroy"
+    assert healed["server_uuid"] == server["uuid"]
+
+
+def test_a_foreign_vm_stays(cloud: EmbeddedCloud, audits: Audits, pve: Proxmox) -> None:
+    server = a_server(cloud, "copied")
+    other = {"description": f"micronova: server={server['uuid']}", "tags": "micronova"}
+    # The tag and the description are copied, as a clone by hand would have them.
+    pve.make_vm(150_001, "pve1", name="copy", smbios1=f"uuid={uuid.uuid4()}", **other)
+    pve.make_vm(150_002, "pve1", name="by-hand", tags="micronova")
+    pve.make_vm(150_003, "pve1", name="other-cloud", **marks(a_stranger()))
+    report = audits.run()
+    assert report["open"] == {"vm_foreign": 2, "vm_without_server": 1}
+    code, out, _ = micronova(cloud, "orphan", "reap", "--yes", "--force")
+    assert code == 0
+    assert "not proven ours" in out
+    [stranger] = audits.open("vm_without_server")
+    answer = audits.compute.post(
+        f"/audit/findings/{stranger['id']}/action", json={"heal": {"force": True}}
+    )
+    assert answer.status_code == 409
+    for vmid in (150_001, 150_002, 150_003):
+        assert pve.vm(vmid) is not None
+        pve.call("DELETE", f"nodes/pve1/qemu/{vmid}")
+    delete(cloud, server["uuid"])
+
+
+def test_exit_codes(cloud: EmbeddedCloud, audits: Audits, pve: Proxmox) -> None:
+    assert micronova(cloud, "audit")[0] == 0
+    pve.make_vm(150_004, "pve1", name="by-hand")
+    code, out, summary = micronova(cloud, "audit", "-f", "json")
+    assert code == 1, summary
+    [finding] = json.loads(out)
+    assert finding["Kind"] == "vm_foreign"
+    assert finding["Subject"] == f"{CLUSTER}/150004"
+    assert "1 differences left" in summary
+    pve.call("DELETE", "nodes/pve1/qemu/150004")
+    cloud.control("POST", "faults", action="node-down", node="pve2")
+    try:
+        code, _, summary = micronova(cloud, "audit")
+        assert code == 2
+        assert "Not seen: Cluster sim1: Node pve2 is offline." in summary
+    finally:
+        cloud.control("DELETE", "faults")
+
+
+def test_a_config_drive_that_was_left_goes(
+    cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
+) -> None:
+    server = a_server(cloud, "drive")
+    delete(cloud, server["uuid"])
+    volid = f"local:iso/micronova-{server['vmid']}-{server['uuid']}.iso"
+    foreign = f"local:iso/micronova-{server['vmid']}-{a_stranger()}.iso"
+    for one in (volid, foreign):
+        cloud.control("POST", "volume", volid=one, node=server["node"])
+    report = audits.run()
+    assert report["open"] == {"config_drive_without_server": 1}
+    assert pve.volumes(server["vmid"]) == [foreign]
+    assert audits.open()[0]["heal"] is None
+    pve.call("DELETE", f"nodes/{server['node']}/storage/local/content/{foreign}")
+
+
+def test_a_stray_volume_is_told_and_not_touched(
+    cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
+) -> None:
+    cloud.control("POST", "volume", volid="local:150005/vm-150005-disk-0.qcow2", node="pve1")
+    report = audits.run()
+    assert report["open"] == {"volume_without_vm": 1}
+    [finding] = audits.open()
+    assert finding["heal"] is None
+    assert finding["remedy"].endswith("pvesm free local:150005/vm-150005-disk-0.qcow2")
+    assert pve.volumes(150_005)
+    pve.call("DELETE", "nodes/pve1/storage/local/content/local:150005/vm-150005-disk-0.qcow2")
+
+
+def test_allocations_follow_the_record(cloud: EmbeddedCloud, audits: Audits) -> None:
+    late, lost, wrong = (a_server(cloud, name) for name in ("late", "lost", "wrong"))
+    placement = cloud.connection("micronova-admin").placement
+    version = {"headers": {"OpenStack-API-Version": "placement 1.36"}}
+
+    def allocations(uuid: str) -> Any:
+        return placement.get(f"/allocations/{uuid}", **version).json()
+
+    def put(uuid: str, held: Any, generation: int | None) -> None:
+        body = {**held, "consumer_generation": generation}
+        answer = placement.put(f"/allocations/{uuid}", json=body, **version)
+        assert answer.status_code == 204, answer.text
+
+    claim = allocations(late["uuid"])
+    del claim["consumer_generation"]
+    delete(cloud, late["uuid"])
+    # A claim that was on the wire when who had asked for it was gone.
+    put(late["uuid"], claim, None)
+    placement.delete(f"/allocations/{lost['uuid']}", **version)
+    held = allocations(wrong["uuid"])
+    [provider] = held["allocations"]
+    held["allocations"][provider] = {"resources": {"VCPU": 3}}
+    put(wrong["uuid"], held, held["consumer_generation"])
+    stranger = a_stranger()
+    put(stranger, claim, None)
+
+    report = audits.run()
+    assert report["open"] == {"allocation_unknown": 1}
+    assert report["healed"] == 3
+    assert allocations(late["uuid"])["allocations"] == {}
+    for server in (lost, wrong):
+        [one] = allocations(server["uuid"])["allocations"].values()
+        assert one["resources"]["VCPU"] == server["vcpus"]
+        assert one["resources"]["MEMORY_MB"] == server["memory_mib"]
+    assert allocations(stranger)["allocations"]
+    placement.delete(f"/allocations/{stranger}", **version)
+    for server in (lost, wrong):
+        delete(cloud, server["uuid"])
+
+
+def test_ports_vmids_and_states_are_put_right(cloud: EmbeddedCloud, audits: Audits) -> None:
+    server = a_server(cloud, "records")
+    gone = a_server(cloud, "gone")
+    delete(cloud, gone["uuid"])
+    now = clock.utcnow().replace(tzinfo=None).isoformat(" ")
+    with database(cloud) as connection:
+        network = connection.execute("SELECT network_id, subnet_id FROM ports").fetchone()
+        connection.execute(
+            "INSERT INTO ports (id, network_id, subnet_id, server_uuid, project_id, position, "
+            "mac, ip, created_at) VALUES (?, ?, ?, ?, 'p', 0, 'fa:16:3e:ff:ff:ff', "
+            "'10.20.99.99', ?)",
+            (str(uuid.uuid4()), *network, gone["uuid"], now),
+        )
+        connection.execute(
+            "INSERT INTO vmids (cluster, vmid, state, server_uuid, since) "
+            "VALUES (?, 150006, 'reserved', ?, ?)",
+            (CLUSTER, gone["uuid"], now),
+        )
+        connection.execute("DELETE FROM vmids WHERE vmid = ?", (server["vmid"],))
+        connection.execute(
+            "UPDATE servers SET task_state = 'powering-off' WHERE uuid = ?", (server["uuid"],)
+        )
+    report = audits.run()
+    assert report["clean"]
+    assert report["healed"] == 4
+    with database(cloud) as connection:
+        kept = connection.execute("SELECT vmid, server_uuid FROM vmids WHERE server_uuid > ''")
+        assert [tuple(one) for one in kept] == [(server["vmid"], server["uuid"])]
+        ports = connection.execute("SELECT server_uuid FROM ports").fetchall()
+        assert [one[0] for one in ports] == [server["uuid"]]
+        state = connection.execute(
+            "SELECT vm_state, task_state FROM servers WHERE uuid = ?", (server["uuid"],)
+        ).fetchone()
+        assert tuple(state) == ("error", None)
+    delete(cloud, server["uuid"])
+
+
+def test_what_a_person_did_to_a_server_is_told(
+    cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
+) -> None:
+    server = a_server(cloud, "touched")
+    compute = cloud.connection().compute
+    compute.stop_server(server["uuid"])
+    compute.wait_for_server(compute.get_server(server["uuid"]), status="SHUTOFF", wait=60)
+    path = f"nodes/{server['node']}/qemu/{server['vmid']}"
+    pve.call("PUT", f"{path}/config", cores=4)
+    cloud.control("POST", "clock", statistics=True)
+    report = audits.run()
+    assert report["open"] == {"quota_mismatch": 1}
+    assert "4 CPUs, by the record 1" in audits.open()[0]["cause"]
+    pve.call("PUT", f"{path}/config", cores=1)
+    cloud.control("POST", "clock", statistics=True)
+    assert audits.run()["clean"]
+    delete(cloud, server["uuid"])
+
+
+def test_only_administrators_see_it(cloud: EmbeddedCloud) -> None:
+    compute = cloud.connection().compute
+    assert compute.get("/audit/findings").status_code == 403
+    assert compute.post("/audits").status_code == 403

@@ -178,3 +178,23 @@ def test_how_many_more_fit_and_what_a_dead_node_means(cloud: EmbeddedCloud) -> N
     assert moved["Would Go To"] not in ("", host)
     assert run(cloud, "capacity", "--without", host)[0] == 1  # for administrators only
     assert run(cloud, "server", "delete", "--wait", "movable")[0] == 0
+
+
+def test_a_flavor_that_asks_for_what_no_host_has(cloud: EmbeddedCloud) -> None:
+    admin = "micronova-admin"
+    sizes = ("--vcpus", "1", "--ram", "512", "--disk", "10")
+    for name, spec, reason in (
+        ("secure", "os:secure_boot=required", "without COMPUTE_SECURITY_UEFI_SECURE_BOOT"),
+        ("unknown", "trait:CUSTOM_NOBODY=required", "without CUSTOM_NOBODY"),
+        ("gpu", "resources:CUSTOM_GPU=1", "0 of 0 CUSTOM_GPU free, 1 asked"),
+    ):
+        assert run(cloud, "flavor", "create", *sizes, name, who=admin)[0] == 0
+        assert run(cloud, "flavor", "set", "--property", spec, name, who=admin)[0] == 0
+        asked = ("--flavor", name, "--image", "debian-12", "--network", "vmbr0")
+        code, out, _ = run(cloud, "schedule", *asked, "-f", "json", who=admin)
+        [row] = json.loads(out)
+        assert (code, row["Host"]) == (1, "")
+        assert reason in row["Reason"]
+        code, _, error = run(cloud, "server", "create", "--wait", *asked, f"on-{name}")
+        assert (code, reason in error) == (1, True), error
+        assert run(cloud, "server", "delete", "--wait", f"on-{name}")[0] == 0

@@ -1,0 +1,84 @@
+"""What an agent is told to build, from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import wire
+from common.errors import MicronovaError
+from common.messages import Build, HostFacts, Image, Nic, Template
+from conductor import guestdata
+from conductor.cloud import placed
+from conductor.store import networks, registry
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+
+
+def wishes(operation: Operation) -> list[Mapping[str, Any]]:
+    """The interfaces that were asked for."""
+    return list(operation.params.get("networks", ()))
+
+
+def nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:
+    """An interface, fully decided."""
+    return Nic(
+        port_id=port.id,
+        network_id=port.network_id,
+        network_name=wish["name"],
+        bridge=wish["bridge"],
+        mac=port.mac,
+        mtu=wish["mtu"],
+        vlan=wish["vlan"],
+        ip=port.ip,
+        cidr=port.cidr,
+        gateway=port.gateway,
+        dns=port.dns,
+    )
+
+
+def image(connection: sa.Connection, server: Server, facts: HostFacts) -> Image | None:
+    """The server's image where the host's cluster has it, or None."""
+    row = registry.image_location(connection, str(server.image_id), facts.cluster)
+    if row is None:
+        return None
+    return Image(
+        id=row.id,
+        name=row.name,
+        volid=row.locations[facts.cluster],
+        size_bytes=row.size_bytes,
+        min_disk_gib=row.min_disk_gib,
+        checksum=row.checksum,
+        properties=row.properties,
+    )
+
+
+def build(operation: Operation, server: Server) -> Build:
+    """The command. Sending it again does no harm."""
+    plan = operation.plan
+    where = placed(operation)
+    if where is None or operation.deadline is None:
+        raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
+    nics = tuple(wire.load(Nic, item) for item in plan.nics)
+    return Build(
+        operation_id=operation.id,
+        attempt=operation.attempt,
+        server_uuid=server.uuid,
+        placed=where,
+        deadline=operation.deadline,
+        name=server.name,
+        hostname=server.hostname,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        vcpus=server.vcpus,
+        memory_mib=server.memory_mib,
+        disk_gib=server.disk_gib,
+        storage=plan.storage or None,
+        image=wire.load(Image, plan.image) if plan.image else None,
+        template=wire.load(Template, plan.template) if plan.template else None,
+        nics=nics,
+        config_drive=guestdata.config_drive(server, nics, operation.params.get("admin_password")),
+        tags=tuple(server.tags),
+    )

@@ -1,0 +1,167 @@
+"""Where a build goes: ask the scheduler, reserve there, write it down; and another host where that
+one was given to somebody else meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from common import clock, wire
+from common.errors import Unavailable
+from common.log import logger
+from common.messages import Alternate, Category, Decision, Failure, Requested, Step
+from common.server_groups import GroupFacts
+from conductor import command
+from conductor.cloud import Cloud
+from conductor.store import operations as ledger
+from conductor.store import registry, server_groups, vmids
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.unwind import Unwinding
+from conductor.walk import step_on
+
+LOG = logger(__name__)
+
+#: how often a host may be lost to another server before the build pauses
+_LOSSES = 10
+
+Moved = tuple[Operation, Server]
+
+
+class Placing:
+    """The stage ``scheduling`` of builds."""
+
+    def __init__(self, cloud: Cloud, unwinding: Unwinding) -> None:
+        self._cloud = cloud
+        self._unwinding = unwinding
+
+    def place(self, operation: Operation, server: Server) -> Moved | None:
+        """Find a host, and another one where that is given to somebody else meanwhile."""
+        alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
+        claims: tuple[Mapping[str, str], ...] = ()
+        for _ in range(_LOSSES):
+            started = clock.utcnow()
+            decision = self._select(operation, server, alternates)
+            decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
+            if decision.host is None:
+                self._nowhere(operation, server, decision)
+                return None
+            placed_or_why_not = self._commit(operation, server, decision, started)
+            if not isinstance(placed_or_why_not, str):
+                return placed_or_why_not
+            LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
+            self._cloud.placement.release(server.uuid)
+            claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
+            alternates = decision.alternates
+        raise Unavailable("Every host was given to another server meanwhile.")
+
+    def _select(
+        self, operation: Operation, server: Server, alternates: tuple[Alternate, ...]
+    ) -> Decision:
+        group = None
+        if server.server_group_uuid is not None:
+            with self._cloud.store.read() as connection:
+                group = server_groups.facts(connection, server)
+        seconds = self._cloud.conf.rpc.rpc_timeout_seconds
+        requested = _requested(operation, server, group, seconds)
+        return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
+
+    def _commit(
+        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+    ) -> Moved | str:
+        step = Step(
+            "conductor_schedule",
+            0,
+            started,
+            clock.utcnow(),
+            "Success",
+            detail={"host": decision.host, "considered": decision.considered},
+        )
+        return self._cloud.store.run(
+            lambda connection: self._place(connection, operation, server, decision, step)
+        )
+
+    def _place(
+        self,
+        connection: sa.Connection,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        step: Step,
+    ) -> Moved | str:
+        """Reserve what the build will use on the chosen host, and write it down.
+
+        Returns why the host can't be had where its zone, or a server of the group, came between.
+        """
+        facts, worker = registry.host(connection, str(decision.host), lock=True)
+        zone = server.pinned_availability_zone
+        if zone not in (None, facts.availability_zone):
+            return f"in zone {facts.availability_zone}, {zone} asked"
+        lost = server_groups.take(connection, server, facts.host)
+        if lost is not None:
+            return lost
+        vmid = vmids.reserve(connection, facts.cluster, server.uuid, operation.id)
+        plan = dataclasses.replace(
+            operation.plan,
+            host=facts.host,
+            uuid=facts.uuid,
+            cluster=facts.cluster,
+            node=facts.node,
+            worker=worker,
+            vmid=vmid,
+            storage=facts.vm_storage,
+            alternates=tuple(dataclasses.asdict(item) for item in decision.alternates),
+        )
+        ledger.record_decision(connection, operation, decision)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+        return step_on(
+            connection,
+            self._cloud.name,
+            operation,
+            server,
+            plan,
+            host=facts.host,
+            node=facts.node,
+            cluster=facts.cluster,
+            vmid=vmid,
+            availability_zone=facts.availability_zone,
+        )
+
+    def _nowhere(self, operation: Operation, server: Server, decision: Decision) -> None:
+        self._cloud.store.run(
+            lambda connection: ledger.record_decision(connection, operation, decision)
+        )
+        reason = decision.reason or "No valid host was found."
+        if operation.plan.failed_hosts:
+            # The last attempt's own fault is the cause; it is kept beside this one.
+            reason = f"{reason} Earlier attempts failed on {len(operation.plan.failed_hosts)}."
+        failure = Failure(Category.NO_VALID_HOST, reason, "conductor_schedule")
+        self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _requested(
+    operation: Operation, server: Server, group: GroupFacts | None, seconds: float
+) -> Requested:
+    return Requested(
+        server_uuid=server.uuid,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        vcpus=server.vcpus,
+        memory_mib=server.memory_mib,
+        disk_gib=server.disk_gib,
+        image_id=server.image_id,
+        image_properties=server.image_properties,
+        extra_specs=server.flavor.get("extra_specs", {}),
+        availability_zone=server.pinned_availability_zone,
+        networks=tuple(wish["bridge"] for wish in command.wishes(operation)),
+        ignore_hosts=operation.plan.failed_hosts,
+        force_host=operation.params.get("force_host"),
+        hints=server.scheduler_hints,
+        group=group,
+        until=clock.after(seconds),
+        least_memory_mib=operation.params.get("least_memory_mib", 0),
+        least_disk_gib=operation.params.get("least_disk_gib", 0),
+    )

@@ -101,6 +101,11 @@ RULES: Mapping[Category, Rule] = {
     Category.CREATION_FAILED: Rule(
         Verdict.OTHER_HOST, "The host could not build the server.", "The Proxmox task failed."
     ),
+    Category.VANISHED: Rule(
+        Verdict.FATAL,
+        "The server's machine is no longer there.",
+        "Somebody removed the VM, or gave its VMID to another one. Nothing is made anew.",
+    ),
 }
 
 

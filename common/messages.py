@@ -46,6 +46,7 @@ class Category(enum.StrEnum):
     TASK_TIMEOUT = "task_timeout"
     UNKNOWN_OUTCOME = "unknown_outcome"
     CREATION_FAILED = "creation_failed"
+    VANISHED = "vanished"
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -181,6 +182,15 @@ class Power(Command):
     action: PowerAction = PowerAction.START
 
 
+@dataclass(frozen=True)
+class Mark(Command):
+    """Put the owner mark on a VM that is there, or take it off. Nothing else is changed."""
+
+    on: bool = True
+    smbios_uuid: str | None = None
+    """The SMBIOS UUID that the VM had when it was looked at; None: it has none."""
+
+
 # --- reports ------------------------------------------------------------------------------------
 
 
@@ -302,6 +312,8 @@ class HostFacts:
     """The agent process that takes its commands: the server name on the ``compute`` topic."""
     availability_zone: str
     observed_at: datetime.datetime
+    online: bool = True
+    """Whether the node itself could be reached; its VMs may run even if not."""
     healthy: bool = True
     health: str = "ok"
     """Why it isn't healthy, in a sentence."""
@@ -344,12 +356,73 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class VmFacts:
-    """One of our VMs as the bulk observation saw it."""
+    """One VM as the bulk observation saw it; whose it is, the record and its marks say."""
 
     vmid: int
     node: str
     power_state: int
     server_uuid: str | None = None
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """VMs of one cluster as one look saw them: those that differ from what was told last, or all.
+
+    A look costs the cluster the same however many VMs there are, and so does what is told of it:
+    a message holds a bounded number of VMs and is compared with the record in one query.
+    """
+
+    worker: str
+    cluster: str
+    seen_at: datetime.datetime
+    """When the look began, by the worker's clock."""
+    nodes: tuple[str, ...] = ()
+    """Nodes that are online."""
+    whole: bool = False
+    """Whether the whole cluster answered, this time and the time before: absence means gone."""
+    vms: tuple[VmFacts, ...] = ()
+    gone: tuple[int, ...] = ()
+    """VMIDs that were there and were in neither of the last two looks."""
+    low: int | None = None
+    high: int | None = None
+    """``vms`` are all that there are from this VMID to that; None: they are just some."""
+
+
+@dataclass(frozen=True)
+class NicFacts:
+    """One network interface as a VM's configuration names it."""
+
+    mac: str
+    bridge: str
+    vlan: int | None = None
+    ip: str | None = None
+    """The fixed address that the hypervisor's own cloud-init gives it, where it does."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """One VM, looked at closely; nothing was changed."""
+
+    vmid: int
+    exists: bool = False
+    node: str = ""
+    kind: str = "vm"
+    """``vm``, ``container`` or ``template``."""
+    ours: bool = False
+    """All marks name the server that was asked about."""
+    marked_by: str | None = None
+    """The server whose mark it carries."""
+    name: str = ""
+    lock: str | None = None
+    power_state: int = 0
+    vcpus: int = 0
+    memory_mib: int = 0
+    disk_gib: int = 0
+    """All its disks together, rounded up."""
+    smbios_uuid: str | None = None
+    nics: tuple[NicFacts, ...] = ()
+    failure: Failure | None = None
+    """Why it could not be looked at; then nothing else is known."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ class TaskState(enum.StrEnum):
     REBOOTING = "rebooting"  #: a soft reboot
     REBOOTING_HARD = "rebooting_hard"
     DELETING = "deleting"
+    ADOPTING = "adopting"  #: an existing VM is being taken under management
+    RELEASING = "releasing"  #: a VM is being let go; it stays
 
 
 class PowerState(enum.IntEnum):
@@ -148,8 +150,64 @@ ACTIONS: Mapping[str, Action] = {
             VmState.ERROR,
             must_have_launched=False,
         ),
+        Action(
+            "adopt",
+            "adopt",
+            frozenset(),
+            _IDLE,
+            (TaskState.ADOPTING,),
+            VmState.ACTIVE,
+            VmState.DELETED,
+            must_have_launched=False,
+        ),
+        Action(
+            "release",
+            "release",
+            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
+            _IDLE,
+            (TaskState.RELEASING,),
+            VmState.DELETED,
+            None,
+        ),
     )
 }
+
+
+class Happening(enum.StrEnum):
+    """What the ledger tells that no user asked for, or that touches no VM."""
+
+    SYNC_POWER = "sync-power"  #: somebody else switched the VM on or off
+    FOLLOW = "follow"  #: the VM was not where the record says: looked after, and followed
+    HOLD = "hold"
+    RELEASE_HOLD = "release-hold"
+    FORGET = "forget"  #: the record went, whatever became of the VM
+
+
+#: what a server becomes by what is seen of its VM while nothing is being done to it; what isn't
+#: named changes nothing but the power_state. Facts as in Nova's _sync_instance_power_state, but
+#: for a stopped server that runs: Nova stops it again, here it is followed.
+SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
+    (VmState.ACTIVE, PowerState.SHUTDOWN): VmState.STOPPED,
+    (VmState.ACTIVE, PowerState.CRASHED): VmState.STOPPED,
+    (VmState.ACTIVE, PowerState.SUSPENDED): VmState.STOPPED,
+    (VmState.STOPPED, PowerState.RUNNING): VmState.ACTIVE,
+    (VmState.STOPPED, PowerState.PAUSED): VmState.ACTIVE,
+}
+
+#: what a server becomes whose VM had vanished and is there again
+BACK: Mapping[PowerState, VmState] = {
+    PowerState.RUNNING: VmState.ACTIVE,
+    PowerState.PAUSED: VmState.ACTIVE,
+    PowerState.SHUTDOWN: VmState.STOPPED,
+    PowerState.CRASHED: VmState.STOPPED,
+    PowerState.SUSPENDED: VmState.STOPPED,
+}
+
+
+def as_seen(vm_state: str, power_state: int) -> VmState:
+    """The vm_state of a server with nothing under way whose VM is seen so."""
+    return SEEN.get((VmState(vm_state), PowerState(power_state)), VmState(vm_state))
+
 
 #: the name under which Nova shows an action, where it differs from ours
 SHOWN_ACTION: Mapping[str, str] = {"reboot-hard": "reboot"}

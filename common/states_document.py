@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from common.failures import RULES
-from common.states import ACTIONS, Action, TaskState, VmState
+from common.states import ACTIONS, BACK, SEEN, Action, TaskState, VmState
 
 _HEAD = """\
 # States, actions and failures
@@ -64,6 +64,17 @@ def document() -> str:
         *dict.fromkeys(_arrows()),
         "    deleted --> [*]",
         "```",
+        "",
+        "## What becomes of a server by what is seen",
+        "",
+        "While nothing is being done to a server, its power_state is the one seen, and its",
+        "vm_state follows:",
+        "",
+        "| vm_state | seen | becomes |",
+        "|---|---|---|",
+        *(f"| {was} | {seen.name} | {now} |" for (was, seen), now in SEEN.items()),
+        *(f"| error, its VM had vanished | {seen.name} | {now} |" for seen, now in BACK.items()),
+        "| any | nowhere, by the whole cluster | error |",
         "",
         "## What is done about a failure",
         "",

@@ -13,6 +13,8 @@ from common.messages import (
     Build,
     Command,
     Destroy,
+    Inspection,
+    Mark,
     Power,
     RetireTemplate,
 )
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 #: a census lists every storage of a cluster
 INVENTORY_SECONDS = 300.0
+
+
+#: within the time that an API waits for its conductor
+INSPECT_SECONDS = 20.0
 
 
 class ComputeClient:
@@ -66,6 +72,37 @@ class ComputeClient:
             known=sorted(known),
         )
         return wire.load(ClusterInventory, answer)
+
+    def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
+        """Put the owner mark on a VM, or take it off."""
+        self._send(ctxt, "mark", worker, command)
+
+    def inspect(
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        vmid: int,
+        *,
+        node: str | None = None,
+        server_uuid: str | None = None,
+    ) -> Inspection:
+        """Wait for a close look at one VM; ``failure`` says when that was not possible.
+
+        ``node`` is where it was last, ``server_uuid`` whose it should be. Raises Unavailable when
+        the worker doesn't answer.
+        """
+        answer = self._workers.call(
+            ctxt,
+            "inspect",
+            server=worker,
+            timeout_seconds=INSPECT_SECONDS,
+            cluster=cluster,
+            vmid=vmid,
+            node=node,
+            server_uuid=server_uuid,
+        )
+        return wire.load(Inspection, answer)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""

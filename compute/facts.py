@@ -74,12 +74,17 @@ class Board:
         with self._lock:
             mine = [facts for facts in self._hosts.values() if facts.cluster == cluster]
             for facts in mine:
-                self._hosts[facts.host] = replace(facts, healthy=False, health=why)
+                self._hosts[facts.host] = replace(facts, online=False, healthy=False, health=why)
             return [self._hosts[facts.host] for facts in mine if facts.healthy]
 
     def _gone(self, cluster: str, seen: set[str]) -> list[HostFacts]:
         gone = [
-            replace(facts, healthy=False, health="The node is no member of its cluster any more.")
+            replace(
+                facts,
+                online=False,
+                healthy=False,
+                health="The node is no member of its cluster any more.",
+            )
             for facts in self._hosts.values()
             if facts.cluster == cluster and facts.host not in seen and facts.healthy
         ]

@@ -19,9 +19,11 @@ from common.messages import (
     HOST_FACTS_TOPIC,
     Heartbeat,
     HostFacts,
+    Sightings,
     Working,
 )
 from compute.facts import Board
+from compute.sightings import Watch
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -45,11 +47,12 @@ class Heart:
         worker: str,
         seconds: float,
         board: Board,
+        watch: Watch,
         working: Callable[[], tuple[Working, ...]],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._worker, self._seconds = worker, seconds
-        self._board, self._working = board, working
+        self._board, self._watch, self._working = board, watch, working
         self._timer, self._told_all_at = timer, timer()
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         self._schedulers = rpc.Client(transport, HOST_FACTS_TOPIC)
@@ -75,13 +78,15 @@ class Heart:
             LOG.exception("The tick could not be sent.")
 
     def beat(self) -> None:
-        """A tick was consumed: say so, with what is new, to the conductor and the schedulers."""
+        """A tick was consumed: say so, with what is new, to conductor and schedulers."""
         with self._one_beat:
             if self._timer() - self._told_all_at >= TELL_ALL_SECONDS:
                 self._forget_told()
             try:
                 for heartbeat in self._heartbeats():
                     self._tell(heartbeat)
+                for sightings in self._watch.take(self._timer()):
+                    self._tell_of_vms(sightings)
             except Exception:
                 self._forget_told()
                 raise
@@ -93,11 +98,15 @@ class Heart:
 
     def _forget_told(self) -> None:
         self._board.forget_told()
+        self._watch.forget_told()
         self._told_all_at = self._timer()
 
     def _tell(self, heartbeat: Heartbeat) -> None:
         self._conductor.cast(internal(), "heartbeat", heartbeat=heartbeat)
         self._schedulers.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
+
+    def _tell_of_vms(self, sightings: Sightings) -> None:
+        self._conductor.cast(internal(), "sightings", sightings=sightings)
 
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._board.take()

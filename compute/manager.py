@@ -19,12 +19,14 @@ from common.messages import (
     Command,
     Destroy,
     Failure,
+    Inspection,
+    Mark,
     Outcome,
     Power,
     Report,
     RetireTemplate,
 )
-from compute import build, destroy, power, retire
+from compute import build, destroy, mark, power, retire
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Abandoned, Hypervisor, HypervisorError
 from compute.job import Job
@@ -89,13 +91,37 @@ class Manager:
 
     def inventory(self, ctxt: RequestContext, cluster: str, known: list[int]) -> ClusterInventory:
         """See ``ComputeClient.inventory``."""
-        hypervisor = self._hypervisors.get(cluster)
-        if hypervisor is None:
-            raise Unavailable(f"This worker carries no agent of cluster {cluster}.")
+        hypervisor = self._carried(cluster)
         try:
             return hypervisor.inventory(known)
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} can't be looked at: {error.message}") from error
+
+    def mark(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a Mark."""
+        self._take(ctxt, wire.load(Mark, command))
+
+    def inspect(
+        self,
+        ctxt: RequestContext,
+        cluster: str,
+        vmid: int,
+        node: str | None,
+        server_uuid: str | None,
+    ) -> Inspection:
+        """See ``ComputeClient.inspect``."""
+        hypervisor = self._carried(cluster)
+        try:
+            return hypervisor.inspect(vmid, node, server_uuid)
+        except HypervisorError as error:
+            return Inspection(vmid, failure=Failure(error.category, error.message))
+
+    def _carried(self, cluster: str) -> Hypervisor:
+        """Raises Unavailable when this worker carries no agent of the cluster."""
+        hypervisor = self._hypervisors.get(cluster)
+        if hypervisor is None:
+            raise Unavailable(f"This worker carries no agent of cluster {cluster}.")
+        return hypervisor
 
     def tick(self, ctxt: RequestContext) -> None:
         """The worker's own tick was consumed: that is the heartbeat."""
@@ -169,6 +195,8 @@ class Manager:
         hypervisor = self._hypervisors[command.placed.cluster]
         if isinstance(command, RetireTemplate):
             return retire.retire(job, hypervisor, command)
+        if isinstance(command, Mark):
+            return mark.mark(job, hypervisor.custody(job), command)
         machine = hypervisor.machine(job)
         if isinstance(command, Build):
             return build.build(job, machine, command)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from common import clock
 from common.log import logger
 from common.messages import HostFacts
 from compute.facts import Board
 from compute.hypervisor.port import Hypervisor, HypervisorError
+from compute.sightings import Watch
 
 LOG = logger(__name__)
 
@@ -20,10 +22,11 @@ class Observer:
         self,
         hypervisor: Hypervisor,
         board: Board,
+        watch: Watch,
         seconds: float,
         news: Callable[[list[HostFacts]], None],
     ) -> None:
-        self._hypervisor, self._board = hypervisor, board
+        self._hypervisor, self._board, self._watch = hypervisor, board, watch
         self._seconds, self._news = seconds, news
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -44,6 +47,7 @@ class Observer:
 
     def look(self) -> None:
         """Take one look and tell what is new."""
+        began, moved = clock.utcnow(), False
         try:
             seen = self._hypervisor.observe()
         except HypervisorError as error:
@@ -51,7 +55,8 @@ class Observer:
             news = self._board.unreachable(self._hypervisor.cluster, error.message)
         else:
             news = self._board.update(seen.hosts, seen.cluster)
-        if news:
+            moved = self._watch.update(seen, began)
+        if news or moved:
             self._news(news)
 
     def _loop(self) -> None:

@@ -18,6 +18,7 @@ from compute.manager import Announcer, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
+from compute.sightings import Watch
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -44,7 +45,7 @@ class ComputeService:
         self.worker: str = options.worker
         self._hypervisors = {one.cluster: one for one in hypervisors}
         self._stop_seconds = options.stop_seconds
-        self._board = Board()
+        self._board, watch = Board(), Watch(self.worker)
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
         self._manager = Manager(
@@ -55,6 +56,7 @@ class ComputeService:
             self.worker,
             options.heartbeat_seconds,
             self._board,
+            watch,
             self._manager.pool.working,
         )
         self._manager.set_heart(self._heart)
@@ -65,7 +67,8 @@ class ComputeService:
             ),
         ]
         self._observers = [
-            Observer(one, self._board, options.observe_seconds, self._news) for one in hypervisors
+            Observer(one, self._board, watch, options.observe_seconds, self._news)
+            for one in hypervisors
         ]
 
     def start(self) -> None:

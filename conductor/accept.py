@@ -208,7 +208,7 @@ def _record(
 ) -> dict[str, Any]:
     """The row of one new server."""
     name = f"{request.name}-{index + 1}" if count > 1 else request.name
-    hostname = request.hostname or _hostname(name, operation.server_uuid)
+    hostname = request.hostname or hostname_of(name, operation.server_uuid)
     if request.hostname and count > 1:
         hostname = f"{request.hostname}-{index + 1}"
     return {
@@ -246,7 +246,7 @@ def _record(
     }
 
 
-def _hostname(name: str, server_uuid: str) -> str:
+def hostname_of(name: str, server_uuid: str) -> str:
     """A host name made from a server's name (as Nova does), 63 characters at most."""
     text = _NOT_IN_HOSTNAMES.sub("-", name.lower().replace("_", "-")).strip(".-")
     return text[:63].strip(".-") or f"server-{server_uuid}"

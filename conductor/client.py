@@ -14,6 +14,8 @@ from common import rpc, wire
 from common.context import RequestContext
 from common.messages import CONDUCTOR_TOPIC, Decision
 from conductor.messages import (
+    Adopted,
+    Adoption,
     CreatedServers,
     CreateServers,
     Evacuation,
@@ -57,6 +59,28 @@ class ConductorClient:
             ctxt, "act", server_uuid=server_uuid, action=action, params=params
         )
         return operation
+
+    def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
+        """Look at an existing VM, write its record, and begin to take it under management.
+
+        Raises NotFound (no such cluster or VM), Conflict (with the reason: it is a template,
+        locked, somebody's already …), QuotaExceeded, Unavailable (it can't be looked at).
+        """
+        return wire.load(Adopted, self._rpc.call(ctxt, "adopt", adoption=adoption))
+
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
+    ) -> None:
+        """Let a record go whose VM isn't ours, or can't be looked at (only with ``force``).
+
+        Raises ServerNotFound; Conflict where the VM is the server's, or can't be looked at;
+        Invalid when it is forced without a reason.
+        """
+        self._rpc.call(ctxt, "forget", server_uuid=server_uuid, reason=reason, force=force)
+
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
+        """Let nothing be tried again for the server, or go on with it. Raises ServerNotFound."""
+        self._rpc.call(ctxt, "hold_server", server_uuid=server_uuid, held=held)
 
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]

@@ -59,6 +59,14 @@ OPTIONS = [
         min=10,
         help="A host whose agent was silent for longer is down: work on it fails.",
     ),
+    cfg.FloatOpt(
+        "settle_seconds",
+        default=15.0,
+        min=0.0,
+        help="For how long after a change of a server's record what agents see of its VM doesn't "
+        "count: Proxmox VE's list of VMs is up to ten seconds old, and clocks differ. With a "
+        "shorter time a server that was just started may be taken for one that somebody stopped.",
+    ),
     cfg.IntOpt(
         "vmid_quarantine_seconds",
         default=86_400,

@@ -20,7 +20,7 @@ from common.messages import Working
 from common.states import OPEN_STATES
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
-from db.schema import operations
+from db.schema import operations, servers
 
 #: after its deadline an agent may still remove what it made, for not quite so long
 AGENT_ENDS_SECONDS = 300.0
@@ -49,7 +49,8 @@ def due(
 
     What has waited longest comes first, so that what is tried again and again keeps nothing
     from its turn. ``held`` are left out: their owner has them in hand, late as it is. Two
-    conductors never get the same one: rows that another one looks at are skipped.
+    conductors never get the same one: rows that another one looks at are skipped. What is under
+    way for a held server stays where it is.
     """
     now = clock.utcnow()
     columns = operations.c
@@ -62,6 +63,11 @@ def due(
             columns.state.in_(OPEN_STATES),
             columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),
             columns.not_before.is_(None) | (columns.not_before <= now),
+            ~sa.exists().where(
+                servers.c.uuid == columns.server_uuid,
+                servers.c.held,
+                servers.c.deleted_at.is_(None),
+            ),
         )
         .order_by(sa.func.coalesce(columns.lease_expires_at, columns.not_before), columns.id)
         .limit(limit)

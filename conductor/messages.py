@@ -123,3 +123,25 @@ class NewKeyPair:
     type: str
     fingerprint: str
     public_key: str
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """An existing VM that shall become a server."""
+
+    cluster: str
+    vmid: int
+    project_id: str
+    user_id: str
+    name: str | None = None
+    """None: as the VM is called."""
+    flavor: FlavorSnapshot | None = None
+    """None: one of its own, made from what the VM has."""
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """The record that now exists; the rest of the adoption shows in it."""
+
+    server_uuid: str
+    operation_id: int

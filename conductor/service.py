@@ -10,18 +10,15 @@ from common import auth, context, liveness, quotas, rpc
 from common.errors import ConfigurationError
 from common.messages import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
+from conductor import flows as all_flows
 from conductor.aggregates import AggregateDoors, Herald
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
-from conductor.create import Create
-from conductor.delete import Delete
+from conductor.doors import CustodyDoors
 from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
 from conductor.messages import NewFlavor
-from conductor.power import COMMANDS, PowerFlow
-from conductor.reap import ACTION as REAP
-from conductor.reap import Reap
 from conductor.reports import Reports
 from conductor.runner import Flow, Runner
 from conductor.store import catalog, networks
@@ -60,8 +57,7 @@ class ConductorService:
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
         )
-        flows |= {"create": Create(cloud), "delete": Delete(cloud), REAP: Reap(cloud)}
-        flows |= dict.fromkeys(COMMANDS, PowerFlow(cloud))
+        flows |= all_flows.flows(cloud)
         self._herald = Herald(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
@@ -72,6 +68,7 @@ class ConductorService:
             ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
             WhatIfDoors(cloud),
             AuditDoors(cloud, self.auditor, healer),
+            CustodyDoors(cloud, self.runner),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
         self._beat = liveness.Beat(transport, "nova-conductor", name)

@@ -18,6 +18,7 @@ from common.messages import (
     ClusterFacts,
     HostFacts,
     ImageFacts,
+    Inspection,
     RetireTemplate,
     StorageFacts,
     VmFacts,
@@ -72,6 +73,8 @@ class NullHypervisor:
             ClusterFacts(CLUSTER, "null", True, self._images, 100_000, 999_999_999),
             tuple(hosts),
             tuple(VmFacts(vmid, vm.node, vm.power, vm.server_uuid) for vmid, vm in vms),
+            tuple(host.node for host in hosts),
+            whole=True,
         )
 
     def inventory(self, known: Collection[int]) -> ClusterInventory:
@@ -87,6 +90,28 @@ class NullHypervisor:
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """There are none."""
         return Removal(True)
+
+    def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
+        """What is remembered of it."""
+        with self.lock:
+            vm = self.vms.get(vmid)
+        if vm is None:
+            return Inspection(vmid)
+        return Inspection(
+            vmid,
+            exists=True,
+            node=vm.node,
+            ours=vm.server_uuid == server_uuid,
+            marked_by=vm.server_uuid or None,
+            power_state=vm.power,
+            vcpus=vm.vcpus,
+            memory_mib=vm.memory_mib,
+            disk_gib=vm.disk_gib,
+        )
+
+    def custody(self, work: Work) -> NullMachine:
+        """The same: the mark is who it belongs to."""
+        return NullMachine(self, work)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -238,6 +263,27 @@ class NullMachine:
     def remove_config_drive(self) -> Removal:
         """There is none."""
         return Removal(True)
+
+    def mark(self, smbios_uuid: str | None) -> Detail:
+        """Remember the owner of a VM that has none."""
+        vm = self._vm
+        if vm is None or vm.server_uuid not in ("", self._work.command.server_uuid):
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT, f"VM {self._vmid} is not there, or somebody's."
+            )
+        vm.server_uuid = self._work.command.server_uuid
+        return {}
+
+    def unmark(self) -> Detail:
+        """Let it belong to nobody."""
+        vm = self._vm
+        if vm is not None and not self.foreign:
+            vm.server_uuid = ""
+        return {}
+
+    def marked(self) -> bool:
+        """Whether it is the server's."""
+        return not self.absent and not self.foreign
 
     def _power(self, state: PowerState) -> Mapping[str, str]:
         vm = self._vm

@@ -18,6 +18,7 @@ from common.messages import (
     ClusterFacts,
     Command,
     HostFacts,
+    Inspection,
     RetireTemplate,
     VmFacts,
 )
@@ -149,6 +150,28 @@ class Observation:
     cluster: ClusterFacts
     hosts: tuple[HostFacts, ...]
     vms: tuple[VmFacts, ...] = ()
+    """Every VM that is no template, whoever owns it."""
+    nodes: tuple[str, ...] = ()
+    """Nodes that are online."""
+    whole: bool = False
+    """Whether every node is online, with quorum and rights: what isn't seen isn't there."""
+
+
+class Custody(Protocol):
+    """The owner mark of one VM; nothing else of it is changed. Methods look before they act."""
+
+    def mark(self, smbios_uuid: str | None) -> Detail:
+        """Have the VM marked as the server's. Raises HypervisorError where it is not the VM that
+        was looked at before, is somebody's, a template, or locked."""
+
+    def unmark(self) -> Detail:
+        """Have the VM carry no mark of the server; a VM that isn't there carries none."""
+
+    def marked(self) -> bool:
+        """Whether it carries the server's mark now."""
+
+    def power_state(self) -> PowerState:
+        """What the hypervisor sees now."""
 
 
 class Hypervisor(Protocol):
@@ -172,6 +195,17 @@ class Hypervisor(Protocol):
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """Make an image's cached template absent, if it is ours and nothing hangs on it."""
+
+    def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
+        """Look closely at one VM, wherever in the cluster it is; changes nothing.
+
+        ``node`` is where it was last, ``server_uuid`` whose it should be. Absent is only what
+        its node, alive, and the cluster's list don't have. Raises HypervisorError when that
+        can't be told.
+        """
+
+    def custody(self, work: Work) -> Custody:
+        """The owner mark of the VM that the operation is about."""
 
     def close(self) -> None:
         """Let go of connections and threads."""

@@ -189,7 +189,7 @@ def create_ports(
 def check_address(connection: sa.Connection, network_id: str, fixed_ip: str) -> None:
     """Raises Conflict when the address is in use, Invalid when it is in none of the subnets."""
     rows = connection.execute(sa.select(subnets).where(subnets.c.network_id == network_id)).all()
-    _fixed(connection, rows, fixed_ip)
+    fixed(connection, rows, fixed_ip)
 
 
 def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
@@ -208,7 +208,7 @@ def _address(
         .with_for_update()
     ).all()
     if fixed_ip is not None:
-        return _fixed(connection, rows, fixed_ip)
+        return fixed(connection, rows, fixed_ip)
     if not rows:
         return None, None
     for subnet in rows:
@@ -218,7 +218,8 @@ def _address(
     raise Conflict(f"No more IP addresses available on network {network_id}.")
 
 
-def _fixed(connection: sa.Connection, rows: Sequence[Any], fixed_ip: str) -> tuple[Any, str]:
+def fixed(connection: sa.Connection, rows: Sequence[Any], fixed_ip: str) -> tuple[Any, str]:
+    """(subnet row, address) of an address that is asked for. Raises Conflict, Invalid."""
     address = ipaddress.ip_address(fixed_ip)
     for subnet in rows:
         if address in ipaddress.ip_network(subnet.cidr):

@@ -36,6 +36,7 @@ class Plan:
     image: Mapping[str, Any] | None = None
     template: Mapping[str, Any] | None = None
     nics: tuple[Mapping[str, Any], ...] = ()
+    saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
 
 
 @dataclass(frozen=True)

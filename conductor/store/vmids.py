@@ -11,7 +11,7 @@ import datetime
 import sqlalchemy as sa
 
 from common import clock
-from common.errors import Unavailable
+from common.errors import Conflict, Unavailable
 from db.schema import templates, vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
@@ -47,15 +47,7 @@ def reserve(
         vmid = _free_from(connection, cluster, band.low, band.high)
     if vmid is None:
         raise Unavailable(f"The band of VMIDs of cluster {cluster} is used up.")
-    owner = {
-        "cluster": cluster,
-        "vmid": vmid,
-        "server_uuid": server_uuid,
-        "operation_id": operation_id,
-    }
-    now = clock.utcnow()
-    connection.execute(vmids.insert().values(state=RESERVED, since=now, **owner))
-    connection.execute(vmid_journal.insert().values(reserved_at=now, **owner))
+    _reserved(connection, cluster, vmid, server_uuid, operation_id)
     following = vmid + 1 if vmid < band.high else band.low
     connection.execute(
         vmid_bands.update().where(vmid_bands.c.cluster == cluster).values(next=following)
@@ -82,6 +74,49 @@ def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -
         )
     ).scalar()
     return gap if gap is not None and gap <= last else None
+
+
+def _reserved(
+    connection: sa.Connection,
+    cluster: str,
+    vmid: int,
+    server_uuid: str | None,
+    operation_id: int | None,
+) -> None:
+    owner = {
+        "cluster": cluster,
+        "vmid": vmid,
+        "server_uuid": server_uuid,
+        "operation_id": operation_id,
+    }
+    now = clock.utcnow()
+    connection.execute(vmids.insert().values(state=RESERVED, since=now, **owner))
+    connection.execute(vmid_journal.insert().values(reserved_at=now, **owner))
+
+
+def claim(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int
+) -> None:
+    """Reserve the VMID of a VM that is there already, in the band or not. Raises Conflict."""
+    mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
+    known = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
+    if known is not None and known.state == RESERVED:
+        whose = f"server {known.server_uuid}" if known.server_uuid else "an image's template"
+        raise Conflict(f"VMID {vmid} of cluster {cluster} is reserved for {whose}.")
+    # What was quarantined was in doubt: now it is known whose it is.
+    connection.execute(vmids.delete().where(mine))
+    _reserved(connection, cluster, vmid, server_uuid, operation_id)
+
+
+def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
+    """A VMID whose VM stays, but is ours no more: in our band it isn't given out soon."""
+    band = connection.execute(
+        sa.select(vmid_bands.c.low, vmid_bands.c.high).where(vmid_bands.c.cluster == cluster)
+    ).first()
+    if band is not None and band.low <= vmid <= band.high:
+        quarantine(connection, cluster, vmid, reason)
+    else:
+        free(connection, cluster, vmid)
 
 
 def free(connection: sa.Connection, cluster: str, vmid: int) -> None:

@@ -64,6 +64,8 @@ class Server:
     """Of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
     service_seen_at: datetime.datetime | None = None
+    node_online: bool | None = None
+    """Whether the host's node could be reached when it was looked at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ _SERVICE_COLUMNS = {
     "service_disabled": _SERVICE.disabled,
     "service_forced_down": _SERVICE.forced_down,
     "service_seen_at": _SERVICE.last_seen_at,
+    "node_online": schema.hosts.c.facts["online"].as_boolean(),
 }
 #: in the order of the dataclass
 _COLUMNS = [
@@ -147,7 +150,9 @@ def _select(with_service: bool) -> sa.Select[Any]:
         return sa.select(*_COLUMNS)
     mine = sa.and_(_SERVICE.host == _T.host, _SERVICE.binary == COMPUTE)
     return sa.select(*_COLUMNS, *_SERVICE_COLUMNS.values()).select_from(
-        schema.servers.outerjoin(schema.services, mine)
+        schema.servers.outerjoin(schema.services, mine).outerjoin(
+            schema.hosts, schema.hosts.c.host == _T.host
+        )
     )
 
 

@@ -36,4 +36,7 @@ class HostStatus:
             return "DOWN"
         if server.service_disabled:
             return "MAINTENANCE"
+        if server.node_online is False:
+            # The agent is well and can't reach the node: what runs there, nobody knows.
+            return "UNKNOWN"
         return "UP" if is_up(server.service_seen_at, False, self.down_seconds) else "UNKNOWN"

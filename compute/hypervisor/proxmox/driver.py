@@ -7,12 +7,13 @@ from collections.abc import Collection
 
 from oslo_config import cfg
 
-from common.messages import RetireTemplate
+from common.messages import Inspection, RetireTemplate
 from compute.hypervisor.port import Observation, Removal, Work
-from compute.hypervisor.proxmox import facts
+from compute.hypervisor.proxmox import facts, inspection
 from compute.hypervisor.proxmox.census import Census
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.custody import ProxmoxCustody
 from compute.hypervisor.proxmox.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.survey import Surveyor
@@ -65,6 +66,14 @@ class ProxmoxHypervisor:
         return self._templates.retire(
             work, where.node, where.vmid, command.server_uuid, command.cloud
         )
+
+    def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
+        """See ``port.Hypervisor``."""
+        return inspection.inspect(self.shared, vmid, node, server_uuid)
+
+    def custody(self, work: Work) -> ProxmoxCustody:
+        """The owner mark of the VM of the work's server."""
+        return ProxmoxCustody(self.shared, work)
 
     def close(self) -> None:
         """Let go of connections."""

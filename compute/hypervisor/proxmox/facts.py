@@ -38,7 +38,9 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
         for name, node in sorted(snapshot.nodes.items())
         if not settings.hosts or name in settings.hosts
     )
-    return Observation(_cluster(settings, snapshot), hosts, _vms(settings, snapshot))
+    online = tuple(sorted(node.name for node in snapshot.nodes.values() if node.online))
+    whole = snapshot.quorate and not snapshot.missing and len(online) == len(snapshot.nodes)
+    return Observation(_cluster(settings, snapshot), hosts, _vms(snapshot), online, whole)
 
 
 def _host(
@@ -63,6 +65,7 @@ def _host(
         worker=options.worker,
         availability_zone=settings.availability_zone or options.availability_zone,
         observed_at=now,
+        online=node.online,
         healthy=health is None,
         health=health or "ok",
         hypervisor_type="QEMU",
@@ -151,11 +154,10 @@ def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
     )
 
 
-def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
-    """VMs in our band; whose each is, its id tells the one who keeps the records."""
+def _vms(snapshot: Snapshot) -> tuple[VmFacts, ...]:
+    """Every VM; whose each is, its id tells the one who keeps the records."""
     return tuple(
         VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE))
         for vm in snapshot.vms.values()
-        if settings.vmid_low <= vm.vmid <= settings.vmid_high and vm.kind == "qemu"
-        if not vm.template
+        if vm.kind == "qemu" and not vm.template
     )

@@ -2,7 +2,9 @@
 
 A server's VM carries its UUID twice: in the description and as SMBIOS UUID. A clone gets a new
 SMBIOS UUID of its own, so until it is configured a second line of the description says that it is
-being built. Nothing else is ever changed or destroyed.
+being built. A VM that was adopted keeps its SMBIOS UUID; where the server could not take that for
+its own, a second line says which it is, and a copy of the VM, which gets another one, is told
+apart. Nothing else is ever changed or destroyed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ TEMPLATE = "micronova: template="
 #: the cloud that made it: several may share a cluster, and make templates of the same images
 CLOUD = "micronova: cloud="
 BUILDING = "micronova: building"
+ADOPTED = "micronova: adopted smbios="
+_NO_SMBIOS = "none"
+_OURS = "micronova: "
 
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
@@ -90,6 +95,38 @@ def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
         return Owner.FOREIGN
     if mark.smbios_uuid is None or BUILDING in said:
         return Owner.OURS
+    has = smbios_uuid(config)
+    adopted = f"{ADOPTED}{has or _NO_SMBIOS}" in said
+    return Owner.OURS if adopted or has == mark.smbios_uuid.lower() else Owner.FOREIGN
+
+
+def smbios_uuid(config: Mapping[str, Any]) -> str | None:
+    """The VM's SMBIOS UUID in lower case, where its configuration names one."""
     match = _SMBIOS_UUID.search(str(config.get("smbios1", "")))
-    same = match is not None and match[1].lower() == mark.smbios_uuid.lower()
-    return Owner.OURS if same else Owner.FOREIGN
+    return match[1].lower() if match is not None else None
+
+
+def named(config: Mapping[str, Any]) -> str | None:
+    """The server that a description names, whether or not the other marks agree."""
+    found = (line.removeprefix(SERVER) for line in lines(config) if line.startswith(SERVER))
+    return next(found, None)
+
+
+def is_claimed(config: Mapping[str, Any]) -> bool:
+    """Whether the description names a server or an image, of whatever micronova."""
+    return any(line.startswith((SERVER, TEMPLATE)) for line in lines(config))
+
+
+def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
+    """The description of an adopted VM: what it was, and the mark at its end."""
+    has = smbios_uuid(config)
+    same = mark.smbios_uuid is not None and has == mark.smbios_uuid.lower()
+    more = [mark.line] if same else [mark.line, f"{ADOPTED}{has or _NO_SMBIOS}"]
+    before = str(config.get("description", "")).rstrip()
+    return "\n".join([*([before] if before else []), *more])
+
+
+def without_mark(config: Mapping[str, Any]) -> str:
+    """The description without any line of ours."""
+    kept = (line for line in str(config.get("description", "")).splitlines())
+    return "\n".join(line for line in kept if not line.strip().startswith(_OURS)).rstrip()

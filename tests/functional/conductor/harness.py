@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from common.messages import (
     Heartbeat,
     HostFacts,
     ImageFacts,
+    Inspection,
     Outcome,
     Report,
     Requested,
@@ -29,14 +31,14 @@ from common.messages import (
 from conductor import config as conductor_config
 from conductor.accept import Accept
 from conductor.cloud import Cloud
-from conductor.create import Create
-from conductor.delete import Delete
+from conductor.doors import CustodyDoors
+from conductor.flows import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
-from conductor.power import COMMANDS, PowerFlow
 from conductor.reports import Reports
 from conductor.runner import Flow, Runner
 from conductor.store.transactions import Store
 from db import engine, schema
+from placement.messages import Allocations
 
 IMAGE = ids.named("image", "debian-12")
 
@@ -78,6 +80,9 @@ class Compute:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Command]] = []
+        self.vms: dict[int, Inspection] = {}
+        self.inspected: list[int] = []
+        self.deaf = False
         self._news = threading.Condition()
 
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
@@ -85,7 +90,23 @@ class Compute:
             self.sent.append((worker, command))
             self._news.notify_all()
 
-    build = destroy = power = _keep
+    build = destroy = power = mark = _keep
+
+    def inspect(
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        vmid: int,
+        *,
+        node: str | None = None,
+        server_uuid: str | None = None,
+    ) -> Inspection:
+        """What the test says of the VM; nothing: it isn't there."""
+        self.inspected.append(vmid)
+        if self.deaf:
+            raise Unavailable("The service behind inspect did not answer.")
+        return self.vms.get(vmid, Inspection(vmid))
 
     def wait_for(self, count: int) -> Command:
         """The count-th command sent, waiting for it."""
@@ -101,6 +122,41 @@ class Placement:
         self.claims: dict[str, str] = {}
         self.traits: set[tuple[str, str]] = set()
         self.down = False
+        self.full: set[str] = set()
+        """Providers without room."""
+
+    def allocations_of(self, consumer_uuid: str) -> Allocations:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        if consumer_uuid not in self.claims:
+            return Allocations()
+        return Allocations({self.claims[consumer_uuid]: {"VCPU": 1}}, "p", "u", 1)
+
+    def replace(
+        self,
+        consumer_uuid: str,
+        by_provider: Mapping[str, Any],
+        project_id: str,
+        user_id: str,
+        generation: int | None,
+    ) -> bool:
+        (provider,) = by_provider
+        if provider in self.full:
+            return False
+        self.claims[consumer_uuid] = provider
+        return True
+
+    def claim(
+        self,
+        consumer_uuid: str,
+        provider_uuid: str,
+        resources: Mapping[str, int],
+        project_id: str,
+        user_id: str,
+    ) -> bool:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        return self.replace(consumer_uuid, {provider_uuid: resources}, project_id, user_id, None)
 
     def release(self, consumer_uuid: str) -> None:
         if self.down:
@@ -150,10 +206,10 @@ class Conductor:
             {**quotas.defaults(conf), "instances": 10, "cores": 20},
             self.runner.wake,
         )
-        flows |= {"create": Create(self.cloud), "delete": Delete(self.cloud)}
-        flows |= dict.fromkeys(COMMANDS, PowerFlow(self.cloud))
+        flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
         self.reports = Reports(self.cloud, self.runner)
+        self.custody = CustodyDoors(self.cloud, self.runner)
 
 
 class World:

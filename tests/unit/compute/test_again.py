@@ -15,6 +15,7 @@ from compute.heartbeat import TELL_ALL_SECONDS, Heart
 from compute.hypervisor.port import Machine
 from compute.hypervisor.proxmox.tasks import Tasks
 from compute.manager import Manager
+from compute.sightings import Watch
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
 
 
@@ -115,7 +116,9 @@ def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
     bus = Bus()
     conf = config.load([rpc.register, log.register])
     conf.set_override("transport_url", "micronova-local://again/")
-    heart = Heart(rpc.transport(conf), "w1", 10, board, lambda: (), timer=lambda: now[0])
+    heart = Heart(
+        rpc.transport(conf), "w1", 10, board, Watch("w1"), lambda: (), timer=lambda: now[0]
+    )
     heart._conductor = heart._schedulers = bus  # type: ignore[assignment]
     heart.beat()
     heart.beat()

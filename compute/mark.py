@@ -1,0 +1,26 @@
+"""The owner mark: put on a VM that is adopted, taken off one that is released."""
+
+from __future__ import annotations
+
+from common.messages import Mark, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Custody, HypervisorError
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def mark(job: Job, custody: Custody, command: Mark) -> Outcome:
+    """Run the one step; ``gone`` tells that the VM was seen without the server's mark."""
+    if command.on:
+        step = Step("compute_mark_vm", lambda: custody.mark(command.smbios_uuid))
+    else:
+        step = Step("compute_unmark_vm", custody.unmark)
+    failure = carry_out(job, (step,))
+    power, gone = PowerState.NOSTATE, False
+    try:
+        gone = not custody.marked()
+        if not gone:
+            power = custody.power_state()
+    except HypervisorError as error:
+        job.journal.tell(None, {"probe": error.message})
+    return Outcome(failure is None and gone != command.on, power, None, failure, gone)

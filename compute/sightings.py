@@ -1,0 +1,162 @@
+"""What this worker saw of VMs, and which of it is news: changes only, and everything at times.
+
+A change is told at once and once more a little later, as who keeps the record doesn't believe a
+look that was taken right after an operation. That a VM is gone takes two looks in a row at the
+whole cluster.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from common.messages import Sightings, VmFacts
+from compute.hypervisor.port import Observation
+
+#: VMs that travel in one message (some 80 bytes each)
+VMS_PER_MESSAGE = 500
+#: after this time a change is told again
+AGAIN_SECONDS = 30.0
+#: the highest VMID that Proxmox VE takes, and more
+_LAST = 2**31 - 1
+
+
+@dataclass
+class _Told:
+    """What was said of a VM last (None: that it is gone), and whether it was said twice."""
+
+    facts: VmFacts | None
+    at: float
+    twice: bool
+
+
+@dataclass
+class _Cluster:
+    """The last two looks at one cluster, and what was told of it."""
+
+    seen_at: datetime.datetime
+    nodes: tuple[str, ...] = ()
+    now: Mapping[int, VmFacts] = field(default_factory=dict)
+    before: Mapping[int, VmFacts] = field(default_factory=dict)
+    whole_looks: int = 0
+    told: dict[int, _Told] = field(default_factory=dict)
+    tell_all: bool = True
+
+    @property
+    def whole(self) -> bool:
+        return self.whole_looks >= 2
+
+    def here(self, vmid: int) -> VmFacts | None:
+        """The VM; where it was missed for the first time, or by part of the cluster: unknown."""
+        facts = self.now.get(vmid)
+        if facts is None and (vmid in self.before or not self.whole):
+            return VmFacts(vmid, "", 0)
+        return facts
+
+
+class Watch:
+    """Looks in, news out; threads may share it."""
+
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._clusters: dict[str, _Cluster] = {}
+
+    def update(self, seen: Observation, seen_at: datetime.datetime) -> bool:
+        """Take a look's result; whether there is news. ``seen_at``: when the look began."""
+        with self._lock:
+            name = seen.cluster.cluster
+            cluster = self._clusters.setdefault(name, _Cluster(seen_at))
+            cluster.before = cluster.now
+            cluster.now = {vm.vmid: vm for vm in seen.vms}
+            cluster.seen_at, cluster.nodes = seen_at, seen.nodes
+            was_whole = cluster.whole
+            cluster.whole_looks = cluster.whole_looks + 1 if seen.whole else 0
+            if cluster.whole and not was_whole:
+                # Only now absence can be told.
+                cluster.tell_all = True
+            return cluster.tell_all or any(_news(cluster))
+
+    def forget_told(self) -> None:
+        """Everything is news again: somebody just started and knows nothing."""
+        with self._lock:
+            for cluster in self._clusters.values():
+                cluster.tell_all = True
+
+    def take(self, now: float) -> list[Sightings]:
+        """What there is to tell, in messages of bounded size. ``now``: any monotonic seconds."""
+        with self._lock:
+            return [
+                message
+                for name, cluster in sorted(self._clusters.items())
+                for message in self._messages(name, cluster, now)
+            ]
+
+    def _messages(self, name: str, cluster: _Cluster, now: float) -> Iterator[Sightings]:
+        head = Sightings(
+            worker=self._worker,
+            cluster=name,
+            seen_at=cluster.seen_at,
+            nodes=cluster.nodes,
+            whole=cluster.whole,
+        )
+        if cluster.tell_all:
+            cluster.tell_all = False
+            cluster.told = {vmid: _Told(vm, now, twice=False) for vmid, vm in cluster.now.items()}
+            yield from _everything(head, cluster)
+            return
+        found: list[VmFacts] = []
+        gone: list[int] = []
+        for vmid in sorted({*_news(cluster), *_again(cluster, now)}):
+            facts, told = cluster.here(vmid), cluster.told.get(vmid)
+            twice = told is not None and told.facts == facts
+            if facts is None:
+                gone.append(vmid)
+            else:
+                found.append(facts)
+            if facts is None and twice:
+                del cluster.told[vmid]
+            else:
+                cluster.told[vmid] = _Told(facts, now, twice)
+        yield from _some(head, found, gone)
+
+
+def _news(cluster: _Cluster) -> Iterator[int]:
+    """VMs that differ from what was told, those included that are gone."""
+    for vmid, facts in cluster.now.items():
+        told = cluster.told.get(vmid)
+        if told is None or told.facts != facts:
+            yield vmid
+    for vmid, told in cluster.told.items():
+        if told.facts is not None and cluster.here(vmid) is None:
+            yield vmid
+
+
+def _again(cluster: _Cluster, now: float) -> Iterator[int]:
+    for vmid, told in cluster.told.items():
+        due = not told.twice and now - told.at >= AGAIN_SECONDS
+        if due and cluster.here(vmid) == told.facts:
+            yield vmid
+
+
+def _everything(head: Sightings, cluster: _Cluster) -> Iterator[Sightings]:
+    """All VMs, by ranges of VMIDs without a gap; at least one message."""
+    here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
+    vms = [vm for vm in here if vm is not None]
+    low = 0
+    for start in range(0, max(1, len(vms)), VMS_PER_MESSAGE):
+        part = vms[start : start + VMS_PER_MESSAGE]
+        last = start + VMS_PER_MESSAGE >= len(vms)
+        high = _LAST if last else part[-1].vmid
+        yield replace(head, vms=tuple(part), low=low, high=high)
+        low = high + 1
+
+
+def _some(head: Sightings, vms: list[VmFacts], gone: list[int]) -> Iterator[Sightings]:
+    step = VMS_PER_MESSAGE
+    for start in range(0, max(len(vms), len(gone)), step):
+        yield replace(
+            head, vms=tuple(vms[start : start + step]), gone=tuple(gone[start : start + step])
+        )

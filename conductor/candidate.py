@@ -1,0 +1,90 @@
+"""Whether a VM may be adopted, and what its record would say. Pure."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+
+from common import ids
+from common.errors import Conflict, MicronovaError, NotFound, Unavailable
+from common.messages import Inspection, NicFacts
+from conductor.messages import Adoption, FlavorSnapshot
+from conductor.store.networks import Network
+
+_NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")
+
+
+def refusal(found: Inspection, cluster: str) -> MicronovaError | None:
+    """Why the VM can't be adopted, or None."""
+    what = f"VM {found.vmid} of cluster {cluster}"
+    if found.failure is not None:
+        return Unavailable(f"{what} can't be looked at: {found.failure.message}")
+    if not found.exists:
+        return NotFound(f"Cluster {cluster} has no VM {found.vmid}.")
+    reasons = (
+        (found.kind != "vm", f"is a {found.kind}: only virtual machines can be adopted."),
+        (
+            found.marked_by is not None,
+            f"carries the mark of server {found.marked_by}. If that server is not to be found, "
+            "take the line with the mark out of the VM's description first.",
+        ),
+        (
+            found.lock is not None,
+            f"is locked ({found.lock}): wait until its task has ended.",
+        ),
+        (not found.vcpus or not found.memory_mib, "says nothing of its size."),
+    )
+    return next((Conflict(f"{what} {text}") for applies, text in reasons if applies), None)
+
+
+def flavor(found: Inspection, server_uuid: str) -> FlavorSnapshot:
+    """A flavor of the server's own, of just what its VM has; it is in no list."""
+    return FlavorSnapshot(
+        id=f"adopted-{server_uuid}",
+        name=f"adopted-{found.vcpus}-{found.memory_mib}-{found.disk_gib}",
+        vcpus=found.vcpus,
+        memory_mib=found.memory_mib,
+        disk_gib=found.disk_gib,
+    )
+
+
+def too_small(chosen: FlavorSnapshot, found: Inspection) -> Conflict | None:
+    """Why a flavor would say less than the VM has, or None."""
+    short = [
+        f"{has} {unit} in the VM, {says} in the flavor"
+        for has, says, unit in (
+            (found.vcpus, chosen.vcpus, "VCPU"),
+            (found.memory_mib, chosen.memory_mib, "MiB RAM"),
+            (found.disk_gib, chosen.disk_gib, "GiB disk"),
+        )
+        if has > says
+    ]
+    if not short:
+        return None
+    return Conflict(f"Flavor {chosen.name} is too small: {'; '.join(short)}.")
+
+
+def own_uuid(found: Inspection) -> str | None:
+    """The VM's SMBIOS UUID, where it can be a server's; whether it is free, the record says."""
+    text = found.smbios_uuid
+    if text is None or not ids.is_uuid(text):
+        return None
+    number = uuid.UUID(text)
+    return None if number.int in (0, 2**128 - 1) else str(number)
+
+
+def name(asked: Adoption, found: Inspection) -> str:
+    """What the server is called."""
+    return asked.name or _NOT_IN_NAMES.sub("", found.name).strip()[:255] or f"vm-{found.vmid}"
+
+
+def known_nics(
+    nics: Sequence[NicFacts], networks: Sequence[Network]
+) -> Iterator[tuple[NicFacts, Network]]:
+    """The interfaces whose network is known: by bridge and VLAN."""
+    by_wire = {(network.bridge, network.vlan): network for network in networks}
+    for nic in nics:
+        network = by_wire.get((nic.bridge, nic.vlan))
+        if network is not None:
+            yield nic, network

@@ -1,0 +1,54 @@
+"""RPC doors beside the user's servers: adopted, released, held and forgotten ones, VMs seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import wire
+from common.context import RequestContext
+from common.log import logger
+from common.messages import Sightings
+from conductor import hold
+from conductor.adoption import Acceptance
+from conductor.cloud import Cloud
+from conductor.forget import Forgetting
+from conductor.messages import Adopted, Adoption
+from conductor.runner import Runner
+from conductor.sightings import Followed
+
+LOG = logger(__name__)
+
+
+class CustodyDoors:
+    """Whose VMs are: what the API asks, and what agents see."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud = cloud
+        self._runner = runner
+        self._acceptance = Acceptance(cloud)
+        self._forgetting = Forgetting(cloud)
+        self._followed = Followed(cloud, runner)
+
+    def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
+        """See ``ConductorClient.adopt``."""
+        adopted, operation = self._acceptance.adopt(ctxt, wire.load(Adoption, adoption))
+        ctxt.server_uuid = adopted.server_uuid
+        LOG.info("Adoption accepted, as operation %d.", operation.id)
+        self._runner.submit(operation)
+        return adopted
+
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, force: bool
+    ) -> None:
+        """See ``ConductorClient.forget``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(self._forgetting.forget(ctxt, server_uuid, reason, force=force))
+
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None:
+        """See ``ConductorClient.hold_server``."""
+        ctxt.server_uuid = server_uuid
+        hold.hold(self._cloud, ctxt, server_uuid, held=held)
+
+    def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
+        """VMs as a worker saw them."""
+        self._followed.take(wire.load(Sightings, sightings))

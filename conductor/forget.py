@@ -1,0 +1,187 @@
+"""An operator's last word: a record goes whose VM isn't ours, or whose cluster is gone for good.
+
+The VM is not touched. What was known stays in the ledger, the VMID is quarantined.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, Unavailable
+from common.log import logger
+from common.messages import Category, Failure, Inspection, Outcome, Step
+from common.states import Happening, OperationState, VmState
+from conductor import lifecycle
+from conductor.cloud import Cloud
+from conductor.store import networks, server_groups, servers, vmids
+from conductor.store import operations as ledger
+from conductor.store import sightings as store
+from conductor.store.operations import NewOperation, Operation
+from conductor.store.servers import Server
+
+LOG = logger(__name__)
+
+
+class Forgetting:
+    """Asks the fence, and lets the record go."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
+    ) -> Operation:
+        """See ``ConductorClient.forget``."""
+        if force and not reason:
+            raise Invalid("Who forces it gives the reason: it stays in the history.")
+        with self._cloud.store.read() as connection:
+            server = servers.alive(connection, server_uuid, None, lock=False)
+        found = self._inspect(ctxt, server)
+        verdict = judged(server, found, force=force)
+        return self._cloud.store.run(
+            lambda c: self._write(c, ctxt, server, found, f"{verdict} {reason or ''}".strip())
+        )
+
+    def _inspect(self, ctxt: RequestContext, server: Server) -> Inspection | None:
+        """A close look now; None where the record names no VM."""
+        if server.cluster is None or server.vmid is None:
+            return None
+        silent = self._cloud.conf.conductor.host_down_seconds
+        with self._cloud.store.read() as connection:
+            worker = store.worker_in(connection, server.cluster, server.node, silent)
+        text = f"No agent of cluster {server.cluster} answers."
+        try:
+            if worker is not None:
+                return self._cloud.compute.inspect(
+                    ctxt,
+                    worker,
+                    server.cluster,
+                    server.vmid,
+                    node=server.node,
+                    server_uuid=server.uuid,
+                )
+        except Unavailable as error:
+            text = error.message
+        return Inspection(server.vmid, failure=Failure(Category.NODE_UNHEALTHY, text))
+
+    def _write(
+        self,
+        connection: sa.Connection,
+        ctxt: RequestContext,
+        known: Server,
+        found: Inspection | None,
+        verdict: str,
+    ) -> Operation:
+        server_groups.give_back(connection, known)
+        server = servers.alive(connection, known.uuid, None)
+        if (server.cluster, server.vmid) != (known.cluster, known.vmid):
+            raise Conflict("The server's VM changed meanwhile: ask again.")
+        options = self._cloud.conf.conductor
+        new = NewOperation(
+            server_uuid=server.uuid,
+            project_id=server.project_id,
+            action=Happening.FORGET,
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+        )
+        pending = ledger.open_of(connection, server.uuid)
+        operation = ledger.insert(connection, ctxt, [new])[0]
+        for number in pending:
+            ledger.close(connection, number, OperationState.FAILED, f"Forgotten: {verdict}")
+        self._give_up(connection, server, operation, found, verdict)
+        return operation
+
+    @staticmethod
+    def _give_up(
+        connection: sa.Connection,
+        server: Server,
+        operation: Operation,
+        found: Inspection | None,
+        verdict: str,
+    ) -> None:
+        if server.cluster is not None and server.vmid is not None:
+            reason = f"Server {server.uuid} was forgotten: {verdict}"
+            vmids.quarantine(connection, server.cluster, server.vmid, reason)
+        networks.delete_ports(connection, server.uuid)
+        now = clock.utcnow()
+        lifecycle.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=VmState.DELETED,
+            task_state=None,
+            takes_over=True,
+            power_state=0,
+            addresses=[],
+            held=False,
+            deleted_at=now,
+            terminated_at=now,
+        )
+        step = Step(
+            "conductor_forget_server",
+            0,
+            operation.started_at,
+            now,
+            "Success",
+            detail=_evidence(server, found, verdict),
+        )
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+
+class Forget:
+    """The flow of ``Happening.FORGET``: the record is gone already, its allocation follows."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Give the allocation back. Raises Unavailable: then again later."""
+        self._cloud.placement.release(operation.server_uuid)
+        self._cloud.store.run(lambda c: ledger.close(c, operation.id, OperationState.DONE))
+        LOG.warning("Server %s was forgotten.", operation.server_uuid)
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """No agent has a command of it."""
+
+    def overtaken(self, operation: Operation) -> None:
+        """Nobody takes over a server that is gone."""
+
+
+def judged(server: Server, found: Inspection | None, *, force: bool) -> str:
+    """What the fence says, in a sentence. Raises Conflict where the record must stay. Pure."""
+    if found is None:
+        return "The record names no VM."
+    what = f"VM {found.vmid} of cluster {server.cluster}"
+    if found.failure is not None:
+        if force:
+            return f"{what} can't be looked at ({found.failure.message}); forced."
+        raise Conflict(
+            f"{what} can't be looked at now: {found.failure.message} Only where its cluster is "
+            "gone for good, force it, with a reason."
+        )
+    if found.ours:
+        raise Conflict(
+            f"{what} is this server's by all its marks: delete the server, or release it."
+        )
+    if not found.exists:
+        return f"{what} is not there."
+    return f"{what} is not this server's: it was not touched."
+
+
+def _evidence(server: Server, found: Inspection | None, verdict: str) -> dict[str, Any]:
+    detail: dict[str, Any] = {
+        "verdict": verdict,
+        "host": server.host,
+        "cluster": server.cluster,
+        "vmid": server.vmid,
+        "vm_state": server.vm_state,
+        "task_state": server.task_state,
+    }
+    if found is not None and found.exists:
+        detail |= {"found_on": found.node, "found_name": found.name, "marked_by": found.marked_by}
+    return detail

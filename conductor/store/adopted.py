@@ -1,0 +1,52 @@
+"""Ports of VMs that were there before us."""
+
+from __future__ import annotations
+
+import contextlib
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.errors import Conflict, Invalid
+from common.messages import Nic, NicFacts
+from conductor.store.networks import Network, fixed
+from db.schema import ports, subnets
+
+
+def port(
+    connection: sa.Connection,
+    server_uuid: str,
+    project_id: str,
+    position: int,
+    nic: NicFacts,
+    network: Network,
+) -> Nic:
+    """Record an interface that is there, with its address where that is known and free.
+
+    Raises Conflict when another server has its MAC.
+    """
+    taken = connection.execute(sa.select(ports.c.server_uuid).where(ports.c.mac == nic.mac))
+    if (other := taken.scalar()) is not None:
+        raise Conflict(f"MAC address {nic.mac} is that of a port of server {other}.")
+    subnet, ip = None, None
+    if nic.ip is not None:
+        rows = connection.execute(
+            sa.select(subnets).where(subnets.c.network_id == network.id).with_for_update()
+        ).all()
+        with contextlib.suppress(Conflict, Invalid, ValueError):
+            subnet, ip = fixed(connection, rows, nic.ip)
+    port_id = ids.new_uuid()
+    connection.execute(
+        ports.insert().values(
+            id=port_id,
+            network_id=network.id,
+            subnet_id=subnet.id if subnet else None,
+            server_uuid=server_uuid,
+            project_id=project_id,
+            position=position,
+            mac=nic.mac,
+            ip=ip,
+            created_at=clock.utcnow(),
+        )
+    )
+    return Nic(port_id, network.id, network.name, network.bridge, nic.mac, ip=ip)

@@ -1,0 +1,122 @@
+"""The record's side of what agents see: servers by VMID, hosts by node."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from common.states import OPEN_STATES, Happening, OperationState
+from conductor.store import registry
+from db.schema import hosts, operations, servers, vmids
+
+
+@dataclass(frozen=True)
+class Known:
+    """A server with nothing under way, as far as a look at its VM can tell more."""
+
+    uuid: str
+    vmid: int
+    host: str | None
+    node: str | None
+    vm_state: str
+    power_state: int
+    operation_id: int | None
+    changed_at: datetime.datetime
+    saw: str | None = None
+    """What the last search for its VM found, if nothing was done to it since."""
+
+
+@dataclass(frozen=True)
+class HostOf:
+    """The compute host of a node."""
+
+    host: str
+    worker: str
+
+
+def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.ColumnElement[bool]:
+    """Whether no operation (``besides`` one) is open for the server of this UUID.
+
+    Of a search whose VM was found only its allocation may still be on the way: that is none.
+    """
+    table = operations.alias("open_operations")
+    settling = (table.c.action == Happening.FOLLOW) & (table.c.state == OperationState.UNWINDING)
+    others = sa.true() if besides is None else table.c.id != besides
+    return ~sa.exists().where(
+        table.c.server_uuid == column, table.c.state.in_(OPEN_STATES), ~settling, others
+    )
+
+
+def known(
+    connection: sa.Connection, cluster: str, ids: Sequence[int], low: int | None, high: int | None
+) -> list[Known]:
+    """The idle servers of these VMIDs, and of all between ``low`` and ``high``: one query.
+
+    By the journal of reserved VMIDs and the servers' own records, which must agree.
+    """
+    wanted: sa.ColumnElement[bool] = vmids.c.vmid.in_(list(ids))
+    if low is not None and high is not None:
+        wanted = wanted | vmids.c.vmid.between(low, high)
+    columns = servers.c
+    rows = connection.execute(
+        sa.select(
+            columns.uuid,
+            columns.vmid,
+            columns.host,
+            columns.node,
+            columns.vm_state,
+            columns.power_state,
+            columns.operation_id,
+            sa.func.coalesce(
+                columns.updated_at, columns.created_at, type_=columns.created_at.type
+            ),
+            operations.c.plan["saw"].as_string(),
+        )
+        .select_from(
+            vmids.join(servers, columns.uuid == vmids.c.server_uuid).outerjoin(
+                operations, operations.c.id == columns.operation_id
+            )
+        )
+        .where(
+            vmids.c.cluster == cluster,
+            wanted,
+            columns.cluster == vmids.c.cluster,
+            columns.vmid == vmids.c.vmid,
+            columns.deleted_at.is_(None),
+            columns.task_state.is_(None),
+            idle(columns.uuid),
+        )
+    )
+    return [Known(*row) for row in rows]
+
+
+def is_idle(connection: sa.Connection, server_uuid: str, besides: int | None = None) -> bool:
+    """Whether no operation, ``besides`` one, is open for this server."""
+    query = sa.select(idle(sa.literal(server_uuid), besides))
+    return bool(connection.execute(query).scalar_one())
+
+
+def hosts_of(connection: sa.Connection, cluster: str) -> dict[str, HostOf]:
+    """The compute hosts of a cluster, by node."""
+    rows = connection.execute(
+        sa.select(hosts.c.node, hosts.c.host, hosts.c.worker).where(hosts.c.cluster == cluster)
+    )
+    return {row.node: HostOf(row.host, row.worker) for row in rows}
+
+
+def worker_in(
+    connection: sa.Connection, cluster: str, node: str | None, silent_seconds: float
+) -> str | None:
+    """A worker that carries agents of the cluster and is alive, at best that of ``node``."""
+    down = set(registry.silent(connection, registry.COMPUTE, silent_seconds))
+    alive = {
+        name: one.worker
+        for name, one in hosts_of(connection, cluster).items()
+        if one.host not in down
+    }
+    if node is not None and node in alive:
+        return alive[node]
+    return next((worker for _, worker in sorted(alive.items())), None)

@@ -1,0 +1,258 @@
+"""What agents see of VMs: power follows, moves are followed, what vanished is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.messages import Category, Failure, Inspection, Sightings, VmFacts
+from common.states import PowerState
+from conductor.compare import Saw
+from db import schema
+from tests.functional.conductor.harness import World
+
+NODES = ("pve1", "pve2")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path, settle_seconds=0.0)
+    made.conductor.runner.start()
+    yield made
+    made.close()
+
+
+def active(world: World) -> Any:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    row = world.until(uuid, "active")
+    world.until_operation("done")
+    return row
+
+
+def sighting(server: Any, node: str | None, power: int = 1) -> VmFacts:
+    """The server's VM as the list has it; the agent finds it there when it looks closer."""
+    return VmFacts(server.vmid, node or "", power)
+
+
+def tell(world: World, *vms: VmFacts, worker: str = "w1", **more: Any) -> None:
+    values: dict[str, Any] = {"nodes": NODES, "whole": True} | more
+    told = Sightings(worker, "sim1", clock.utcnow(), vms=vms, **values)
+    world.conductor.custody._followed.take(told)
+
+
+def is_on(world: World, server: Any, node: str, power: int = 1, **more: Any) -> None:
+    """What a close look at the server's VM will find."""
+    values = {"ours": True, "marked_by": server.uuid} | more
+    world.compute.vms[server.vmid] = Inspection(
+        server.vmid, True, node, power_state=power, **values
+    )
+
+
+def until_it_waits(world: World) -> None:
+    """The search was begun, and is to be gone on with later."""
+    tick = threading.Event()
+    for _ in range(1000):
+        if world.rows(schema.operations)[-1].not_before is not None:
+            return
+        tick.wait(0.01)
+    raise AssertionError("it doesn't wait")
+
+
+def events(world: World, name: str) -> list[Any]:
+    return [row for row in world.rows(schema.operation_events) if row.name == name]
+
+
+# --- power
+
+
+def test_a_server_that_somebody_stops_and_starts_follows(world: World) -> None:
+    server = active(world)
+    tell(world, sighting(server, "pve1", PowerState.SHUTDOWN))
+    row = world.row(server.uuid)
+    assert (row.vm_state, row.power_state) == ("stopped", PowerState.SHUTDOWN)
+    (event,) = events(world, "conductor_sync_power")
+    assert event.detail["seen"] == "SHUTDOWN"
+    operation = world.rows(schema.operations)[-1]
+    assert (operation.action, operation.state) == ("sync-power", "done")
+    assert operation.request_id != world.rows(schema.operations)[0].request_id
+    assert operation.project_id == "p"
+    tell(world, sighting(server, "pve1", PowerState.RUNNING))
+    assert world.row(server.uuid).vm_state == "active"
+    assert world.compute.inspected == []
+
+
+def test_a_paused_vm_shows_its_power_state_only(world: World) -> None:
+    server = active(world)
+    tell(world, sighting(server, "pve1", PowerState.PAUSED))
+    row = world.row(server.uuid)
+    assert (row.vm_state, row.power_state) == ("active", PowerState.PAUSED)
+    assert len(world.rows(schema.operations)) == 1
+
+
+def test_a_server_with_something_under_way_is_left_alone(world: World) -> None:
+    server = active(world)
+    world.act(server.uuid, "stop")
+    tell(world, sighting(server, "pve2", PowerState.SHUTDOWN))
+    row = world.row(server.uuid)
+    assert (row.vm_state, row.task_state, row.node) == ("active", "powering-off", "pve1")
+
+
+def test_a_stranger_and_a_fresh_look_have_no_say(world: World) -> None:
+    server = active(world)
+    tell(world, sighting(server, "pve1", PowerState.SHUTDOWN), worker="w2")
+    assert world.row(server.uuid).vm_state == "active"
+    told = Sightings("w1", "sim1", clock.after(-60), NODES, True, (sighting(server, "pve1", 4),))
+    world.conductor.custody._followed.take(told)
+    assert world.row(server.uuid).vm_state == "active"
+
+
+# --- moves
+
+
+def test_a_vm_that_moved_is_followed_with_its_allocation(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve2")
+    tell(world, sighting(server, "pve2"))
+    world.until_operation("done", "done")
+    row = world.row(server.uuid)
+    assert (row.host, row.node, row.vm_state) == ("pve2", "pve2", "active")
+    assert world.placement.claims == {server.uuid: "uuid-pve2"}
+    (event,) = events(world, "conductor_follow_vm")
+    assert (event.detail["recorded"], event.detail["found"]) == ("pve1", "pve2")
+    assert events(world, "conductor_move_allocation")[0].result == "Success"
+    # It is told again: nothing happens any more.
+    tell(world, sighting(server, "pve2"))
+    assert len(world.rows(schema.operations)) == 2
+
+
+def test_the_allocation_follows_once_placement_is_back(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve2", power=4)
+    world.placement.down = True
+    tell(world, sighting(server, "pve2", 4))
+    world.until(server.uuid, "stopped")
+    assert world.row(server.uuid).host == "pve2"
+    world.until_operation("done", "unwinding")
+    # Meanwhile the user is not in its way, nor it in theirs.
+    world.act(server.uuid, "start")
+    world.answer(world.compute.wait_for(2), ok=True, power_state=1)
+    world.until(server.uuid, "active")
+    world.placement.down = False
+    world.make_due()
+    world.until_operation("done", "done", "done")
+    assert world.placement.claims == {server.uuid: "uuid-pve2"}
+
+
+def test_a_full_host_gets_the_allocation_when_it_has_room(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve2")
+    world.placement.full = {"uuid-pve2"}
+    tell(world, sighting(server, "pve2"))
+    world.until_operation("done", "unwinding")
+    assert world.row(server.uuid).host == "pve2"
+    # It goes on to be followed all the same.
+    is_on(world, server, "pve1")
+    tell(world, sighting(server, "pve1"))
+    world.until_operation("done", "unwinding", "done")
+    world.make_due()
+    world.until_operation("done", "done", "done")
+    assert world.placement.claims == {server.uuid: "uuid-pve1"}
+
+
+def test_an_agent_that_is_away_is_asked_again(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve2")
+    world.compute.deaf = True
+    tell(world, sighting(server, "pve2"))
+    world.until_operation("done", "running")
+    world.compute.deaf = False
+    world.make_due()
+    world.until_operation("done", "done")
+    assert world.row(server.uuid).host == "pve2"
+
+
+def test_a_user_who_acts_meanwhile_goes_first(world: World) -> None:
+    server = active(world)
+    world.compute.vms[server.vmid] = Inspection(
+        server.vmid, failure=Failure(Category.NODE_UNHEALTHY, "silence")
+    )
+    tell(world, sighting(server, "pve2"))
+    until_it_waits(world)
+    world.act(server.uuid, "stop")
+    world.answer(world.compute.wait_for(2), ok=True, power_state=4)
+    world.until(server.uuid, "stopped")
+    is_on(world, server, "pve1", power=4)
+    world.make_due()
+    world.until_operation("done", "done", "done")
+    assert world.row(server.uuid).node == "pve1"
+
+
+# --- vanished
+
+
+def test_a_vm_that_vanished_is_told_and_shown_again_when_it_is_back(world: World) -> None:
+    server = active(world)
+    tell(world, low=0, high=10**6)
+    world.until(server.uuid, "error")
+    world.until_operation("done", "failed")
+    (fault,) = world.rows(schema.faults)
+    assert fault.category == "vanished"
+    assert "Nothing is made anew" in fault.message
+    # Nothing was given back, nothing is made anew, nothing is told twice.
+    assert world.placement.claims == {server.uuid: "pve1"}
+    tell(world, low=0, high=10**6)
+    assert len(world.rows(schema.operations)) == 2
+    is_on(world, server, "pve2", power=4)
+    tell(world, sighting(server, "pve2", 4))
+    world.until(server.uuid, "stopped")
+    world.until_operation("done", "failed", "done")
+    assert world.row(server.uuid).host == "pve2"
+    assert world.placement.claims == {server.uuid: "uuid-pve2"}
+
+
+def test_a_list_without_a_vm_that_is_there_changes_nothing(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve1")
+    tell(world, gone=(server.vmid,))
+    world.until_operation("done", "done")
+    row = world.row(server.uuid)
+    assert (row.vm_state, row.node) == ("active", "pve1")
+    assert world.rows(schema.faults) == []
+
+
+def test_a_cluster_that_only_partly_answers_says_nothing_of_absence(world: World) -> None:
+    server = active(world)
+    tell(world, gone=(server.vmid,), whole=False, nodes=("pve2",))
+    tell(world, low=0, high=10**6, whole=False, nodes=("pve2",))
+    assert world.row(server.uuid).vm_state == "active"
+    assert world.compute.inspected == []
+
+
+def test_a_strangers_vm_at_our_vmid_is_told_and_not_touched(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve2", ours=False, marked_by=None)
+    tell(world, sighting(server, "pve2"))
+    world.until(server.uuid, "error")
+    world.until_operation("done", "failed")
+    assert "not ours" in world.rows(schema.faults)[0].message
+    assert world.rows(schema.operations)[1].plan["saw"] == Saw.FOREIGN
+    assert world.row(server.uuid).node == "pve1"
+    assert len(world.compute.sent) == 1
+
+
+def test_a_node_without_agent_is_told(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve9")
+    tell(world, sighting(server, "pve9"), nodes=(*NODES, "pve9"))
+    world.until_operation("done", "failed")
+    row = world.row(server.uuid)
+    assert (row.vm_state, row.node) == ("active", "pve1")
+    assert "no agent has ever told" in world.rows(schema.faults)[0].message
+    tell(world, sighting(server, "pve9"), nodes=(*NODES, "pve9"))
+    assert len(world.rows(schema.operations)) == 2

@@ -21,6 +21,7 @@ from conductor.messages import (
     Evacuation,
     NewFlavor,
     NewKeyPair,
+    NewServerGroup,
 )
 from scheduler.messages import Capacity
 
@@ -45,7 +46,8 @@ class ConductorClient:
         """Check and take quota, write the servers and their operations, begin the builds.
 
         Raises QuotaExceeded (details: resource, limit, used, requested), NetworkNotFound,
-        Invalid (a fixed address that isn't free, more than one network to choose from).
+        Invalid (a fixed address that isn't free, more than one network to choose from), NotFound
+        (the server group).
         """
         return wire.load(CreatedServers, self._rpc.call(ctxt, "create_servers", request=request))
 
@@ -227,6 +229,17 @@ class ConductorClient:
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """Forget a service. Raises HostNotFound; Conflict while servers are on its host."""
         self._rpc.call(ctxt, "delete_service", service_uuid=service_uuid)
+
+    # --- server groups
+
+    def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str:
+        """Returns the UUID. Raises QuotaExceeded over ``server_groups``."""
+        uuid: str = self._rpc.call(ctxt, "create_server_group", group=group)
+        return uuid
+
+    def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
+        """Its servers stay, in no group. Raises NotFound, also for another project's."""
+        self._rpc.call(ctxt, "delete_server_group", group_uuid=group_uuid)
 
     # --- host aggregates
 

@@ -20,7 +20,15 @@ from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
 from conductor.reports import Reports
 from conductor.runner import Runner
-from conductor.store import aggregates, catalog, findings, quotas, registry, servers
+from conductor.store import (
+    aggregates,
+    catalog,
+    findings,
+    quotas,
+    registry,
+    server_groups,
+    servers,
+)
 
 LOG = logger(__name__)
 
@@ -168,6 +176,8 @@ class CatalogDoors:
         def work(connection: sa.Connection) -> None:
             quotas.lock(connection, project_id)
             used = {} if force else quotas.usage(connection, project_id)
+            if not force and "server_groups" in limits:
+                used["server_groups"] = server_groups.count(connection, project_id)
             for resource, limit in limits.items():
                 if 0 <= limit < used.get(resource, 0):
                     raise Invalid(

@@ -21,6 +21,7 @@ from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoor
 from conductor.messages import NewFlavor
 from conductor.reports import Reports
 from conductor.runner import Flow, Runner
+from conductor.server_groups import ServerGroupDoors
 from conductor.store import catalog, networks
 from conductor.store.transactions import Store
 from conductor.whatif import WhatIfDoors
@@ -64,6 +65,7 @@ class ConductorService:
         doors = [
             ServerDoors(cloud, self.runner),
             CatalogDoors(cloud),
+            ServerGroupDoors(cloud),
             AggregateDoors(cloud, self._herald),
             ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
             WhatIfDoors(cloud),

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from scheduler.filters.aggregates import (
+    aggregate_image_properties_isolation,
+    aggregate_instance_extra_specs,
+    aggregate_multitenancy_isolation,
+)
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
+from scheduler.filters.server_groups import (
+    server_group_affinity,
+    server_group_anti_affinity,
+)
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.history import build_failure, image_cached
+from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 
 __all__ = [
+    "aggregate_image_properties_isolation",
+    "aggregate_instance_extra_specs",
+    "aggregate_multitenancy_isolation",
     "availability_zone",
     "build_failure",
     "capabilities",
@@ -25,8 +38,12 @@ __all__ = [
     "ram",
     "resources",
     "retry",
+    "server_group_affinity",
+    "server_group_anti_affinity",
     "service_enabled",
     "service_up",
+    "soft_affinity",
+    "soft_anti_affinity",
     "storage_room",
     "traits",
 ]

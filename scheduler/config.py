@@ -11,6 +11,9 @@ FILTERS = [
     "forced_host",
     "retry",
     "availability_zone",
+    "aggregate_multitenancy_isolation",
+    "aggregate_instance_extra_specs",
+    "aggregate_image_properties_isolation",
     "resources",
     "traits",
     "capabilities",
@@ -18,6 +21,8 @@ FILTERS = [
     "image_reach",
     "network_reach",
     "storage_room",
+    "server_group_affinity",
+    "server_group_anti_affinity",
 ]
 
 OPTIONS = [
@@ -28,7 +33,15 @@ OPTIONS = [
     ),
     cfg.DictOpt(
         "weighers",
-        default={"ram": "1.0", "cpu": "1.0", "build_failure": "10.0", "image_cached": "0.5"},
+        default={
+            "ram": "1.0",
+            "cpu": "1.0",
+            "build_failure": "10.0",
+            "image_cached": "0.5",
+            # More than all that speaks of room together, or they would mean nothing.
+            "soft_affinity": "5.0",
+            "soft_anti_affinity": "5.0",
+        },
         help="Weighers with their multipliers; entry points of the group "
         "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
         "spreading into packing.",

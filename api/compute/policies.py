@@ -13,6 +13,7 @@ OWN = "rule:context_is_admin or user_id:%(user_id)s"
 
 _SERVER = "/servers/{server_id}"
 _FLAVOR = "/flavors/{flavor_id}"
+_GROUP = "/os-server-groups/{group_id}"
 _AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (rule, who may, what, method, path)
@@ -105,6 +106,11 @@ _ROWS = (
     ("os-keypairs:show", OWN, "Show a key pair.", "GET", "/os-keypairs/{name}"),
     ("os-keypairs:create", OWN, "Create or import a key pair.", "POST", "/os-keypairs"),
     ("os-keypairs:delete", OWN, "Delete a key pair.", "DELETE", "/os-keypairs/{name}"),
+    ("os-server-groups:index", PROJECT_READER, "List groups.", "GET", "/os-server-groups"),
+    ("os-server-groups:index:all_projects", ADMIN, "Of all.", "GET", "/os-server-groups"),
+    ("os-server-groups:create", PROJECT_MEMBER, "Create one.", "POST", "/os-server-groups"),
+    ("os-server-groups:show", PROJECT_READER, "Show one.", "GET", _GROUP),
+    ("os-server-groups:delete", PROJECT_MEMBER, "Delete one.", "DELETE", _GROUP),
     ("os-services:list", ADMIN, "List services.", "GET", "/os-services"),
     ("os-services:update", ADMIN, "Disable, force down …", "PUT", "/os-services/{service_id}"),
     ("os-services:delete", ADMIN, "Forget a service.", "DELETE", "/os-services/{service_id}"),

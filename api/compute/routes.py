@@ -27,6 +27,7 @@ from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.quotas import Limits, QuotaSets
 from api.compute.resources.server_actions import ServerActions
+from api.compute.resources.server_groups import ServerGroups
 from api.compute.resources.server_ips import ServerIps
 from api.compute.resources.server_metadata import ServerMetadata
 from api.compute.resources.server_tags import ServerTags
@@ -113,6 +114,8 @@ ROUTES = (
     ),
     Row("/os-keypairs", KeyPairs, {"GET": "index", "POST": "create"}),
     Row("/os-keypairs/{name}", KeyPairs, {"GET": "show", "DELETE": "delete"}),
+    Row("/os-server-groups", ServerGroups, {"GET": "index", "POST": "create"}),
+    Row("/os-server-groups/{group_id}", ServerGroups, {"GET": "show", "DELETE": "delete"}),
     Row("/os-services", Services, {"GET": "index"}),
     Row(
         "/os-services/{service_id}",

@@ -156,7 +156,7 @@ def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
         .where(_PLACES.group_uuid == uuid)
         .group_by(_PLACES.host)
     )
-    return dict(connection.execute(query).tuples().all())
+    return dict(connection.execute(query).all())
 
 
 def _hosts(connection: sa.Connection, server: Server) -> dict[str, int]:
@@ -170,7 +170,7 @@ def _hosts(connection: sa.Connection, server: Server) -> dict[str, int]:
         )
         .group_by(servers.c.host)
     )
-    return dict(connection.execute(query).tuples().all())
+    return dict(connection.execute(query).all())
 
 
 def take(connection: sa.Connection, server: Server, host: str) -> str | None:

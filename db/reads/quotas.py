@@ -1,4 +1,4 @@
-"""A project's own limits, and what its living servers use."""
+"""A project's own limits, and what its living servers and its server groups use."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from db import schema
 
 _SERVERS = schema.servers.c
 _LIMITS = schema.quota_limits.c
+_GROUPS = schema.server_groups.c
+_USED = ("instances", "cores", "ram", "server_groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,17 @@ def of_project(connection: sa.Connection, project_id: str) -> Quotas:
         .where(_SERVERS.project_id == project_id, _SERVERS.deleted_at.is_(None))
         .subquery()
     )
+    groups = sa.select(sa.func.count()).where(_GROUPS.project_id == project_id)
     query = sa.select(
-        used.c.instances, used.c.cores, used.c.ram, _LIMITS.resource, _LIMITS.hard_limit
+        used.c.instances,
+        used.c.cores,
+        used.c.ram,
+        groups.scalar_subquery().label("server_groups"),
+        _LIMITS.resource,
+        _LIMITS.hard_limit,
     ).select_from(used.outerjoin(schema.quota_limits, _LIMITS.project_id == project_id))
     rows = connection.execute(query).all()
     return Quotas(
         limits={row.resource: row.hard_limit for row in rows if row.resource is not None},
-        used={name: int(getattr(rows[0], name)) for name in ("instances", "cores", "ram")},
+        used={name: int(getattr(rows[0], name)) for name in _USED},
     )

@@ -60,6 +60,7 @@ class Server:
     launched_at: datetime.datetime | None
     terminated_at: datetime.datetime | None
     deleted_at: datetime.datetime | None
+    server_group_uuid: str | None = None
     service_disabled: bool | None = None
     """Of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None

@@ -92,7 +92,8 @@ def _for_the_guest(
     call: Call, asked: Mapping[str, Any], keypair: KeyPair | None
 ) -> dict[str, Any]:
     """What is kept with the servers, and told to their guests."""
-    hints = call.body.get("OS-SCH-HNT:scheduler_hints", {})
+    other_name = call.body.get("OS-SCH-HNT:scheduler_hints", {})
+    hints = call.body.get("os:scheduler_hints", other_name)
     return {
         "description": asked.get("description") if call.version >= 19 else asked["name"],
         "hostname": asked.get("hostname"),
@@ -104,9 +105,19 @@ def _for_the_guest(
         "user_data": asked.get("user_data"),
         "config_drive": _boolean(asked.get("config_drive", False)),
         "security_groups": _groups(asked),
-        "scheduler_hints": call.body.get("os:scheduler_hints", hints),
+        "scheduler_hints": hints,
+        "server_group": _server_group(hints),
         "admin_password": asked.get("adminPass") or _password(),
     }
+
+
+def _server_group(hints: Mapping[str, Any]) -> str | None:
+    """The UUID of the group that the servers shall join."""
+    hint = hints.get("group") or None
+    wanted = hint if isinstance(hint, list) else [hint]
+    if len(wanted) > 1:
+        raise Invalid("A server can't be in more than one server group.")
+    return None if wanted[0] is None else str(uuid.UUID(wanted[0]))
 
 
 def _read(

@@ -137,6 +137,10 @@ def _hypervisor(server: Server, _sight: Sight) -> Any:
     return server.node and server.host
 
 
+def _groups(server: Server, _sight: Sight) -> Any:
+    return [server.server_group_uuid] if server.server_group_uuid else []
+
+
 FIELDS = (
     Field("id", lambda s, _: s.uuid),
     Field("name", lambda s, _: s.name),
@@ -191,7 +195,7 @@ LATER_FIELDS = (
     Field("description", lambda s, _: s.description, 19),
     Field("tags", lambda s, _: list(s.tags), 26),
     Field("trusted_image_certificates", lambda s, _: None, 63),
-    Field("server_groups", lambda s, _: [], 71, lambda sight: sight.single),
+    Field("server_groups", _groups, 71, lambda sight: sight.single),
     Field("locked_reason", lambda s, _: None, 73),
     Field(_HOSTNAME, lambda s, _: s.hostname, 90, lambda sight: not sight.extended),
     Field("scheduler_hints", lambda s, _: s.scheduler_hints, 100),

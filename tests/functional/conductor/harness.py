@@ -215,11 +215,21 @@ class Conductor:
 class World:
     """A database with two hosts and an image, one conductor, and a user."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:
-        self.url = f"sqlite:///{folder}/cloud.sqlite"
-        schema.metadata.create_all(engine.writer(self.url))
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        url: str | None = None,
+        hosts: tuple[str, ...] = ("pve1", "pve2"),
+        **options: Any,
+    ) -> None:
+        self.url = url or f"sqlite:///{folder}/cloud.sqlite"
+        self.hosts = hosts
+        writer = engine.writer(self.url)
+        schema.metadata.create_all(writer)
+        writer.dispose()
         self.placement = Placement()
-        self.scheduler = Scheduler(self.placement, ["pve1", "pve2"])
+        self.scheduler = Scheduler(self.placement, list(hosts))
         self.compute = Compute()
         self.options = options
         self.conductors: list[Conductor] = []
@@ -241,7 +251,7 @@ class World:
                 conductor.runner.stop()
 
     def beat(self) -> None:
-        """Both agents are alive and tell what they have."""
+        """The agents are alive and tell what they have."""
         now = clock.utcnow()
         facts = tuple(
             HostFacts(
@@ -258,11 +268,13 @@ class World:
                 capabilities={"linked_clone": True},
                 storages=(StorageFacts("local", "dir", False, True, 1000, 900),),
             )
-            for name in ("pve1", "pve2")
+            for name in self.hosts
         )
         image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
-        cluster = ClusterFacts("sim1", "9.2", True, (image,), 100_000, 100_009)
-        self.conductor.reports.heartbeat(Heartbeat("w1", now, ("pve1", "pve2"), facts, (cluster,)))
+        cluster = ClusterFacts(
+            "sim1", "9.2", True, (image,), 100_000, 99_999 + 5 * len(self.hosts)
+        )
+        self.conductor.reports.heartbeat(Heartbeat("w1", now, self.hosts, facts, (cluster,)))
 
     def create(self, **changes: Any) -> list[str]:
         """Ask for servers and let their operations begin."""
@@ -316,6 +328,14 @@ class World:
         tick = threading.Event()
         while tuple(row.state for row in self.rows(schema.operations)) != states:
             assert clock.utcnow() < deadline, self.rows(schema.operations)
+            tick.wait(0.01)
+
+    def until_paused(self) -> None:
+        """Wait until the last operation is nobody's, for later."""
+        deadline = clock.after(10)
+        tick = threading.Event()
+        while (row := self.rows(schema.operations)[-1]).not_before is None:
+            assert clock.utcnow() < deadline, row
             tick.wait(0.01)
 
     def until_faults(self, count: int) -> None:

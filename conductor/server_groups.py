@@ -1,0 +1,44 @@
+"""Server groups: what the API asks. How their policies are held: ``store/server_groups.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import wire
+from common.context import RequestContext
+from common.errors import QuotaExceeded
+from conductor.accept import scope
+from conductor.cloud import Cloud
+from conductor.messages import NewServerGroup
+from conductor.store import quotas, server_groups
+
+
+class ServerGroupDoors:
+    """RPC doors; what they promise is written at the client."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def create_server_group(self, ctxt: RequestContext, group: dict[str, Any]) -> str:
+        """See ``ConductorClient.create_server_group``."""
+        new = wire.load(NewServerGroup, group)
+
+        def work(connection: sa.Connection) -> str:
+            quotas.lock(connection, new.project_id)
+            allowed = quotas.limits(connection, new.project_id, self._cloud.quota)
+            limit = allowed["server_groups"]
+            if 0 <= limit <= server_groups.count(connection, new.project_id):
+                raise QuotaExceeded(
+                    "Quota exceeded, too many server groups.",
+                    resource="server_groups",
+                    limit=limit,
+                )
+            return server_groups.create(connection, new)
+
+        return self._cloud.store.run(work)
+
+    def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
+        """See ``ConductorClient.delete_server_group``."""
+        self._cloud.store.run(lambda c: server_groups.delete(c, group_uuid, scope(ctxt)))

@@ -1,0 +1,106 @@
+"""What the metadata of a host's aggregates allows: flavors, images, projects."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from common.messages import Requested
+from scheduler.hosts import Host
+
+SCOPE = "aggregate_instance_extra_specs:"
+TENANT = "filter_tenant_id"
+#: image properties that Nova knows; others are the owner's own words
+_IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
+
+
+def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None:
+    """Refuse hosts whose aggregates' metadata isn't what the flavor's extra specs ask.
+
+    Counts what begins with `aggregate_instance_extra_specs:`; a value may begin with one of
+    Nova's operators (`>= 5`, `<or> a <or> b`, `<in> x` …).
+    """
+    for key, wanted in request.extra_specs.items():
+        if not key.startswith(SCOPE):
+            continue
+        name = key.removeprefix(SCOPE)
+        there = _values(host).get(name, frozenset())
+        if not any(_matches(value, wanted) for value in there):
+            shown = ", ".join(sorted(there)) or "nothing"
+            return f"its aggregates say {shown} of {name}, the flavor asks {wanted}"
+    return None
+
+
+def aggregate_image_properties_isolation(host: Host, request: Requested) -> str | None:
+    """Refuse hosts whose aggregates name other values of an image's property."""
+    if not host.aggregates:
+        return None
+    for name, there in _values(host).items():
+        wanted = request.image_properties.get(name)
+        if wanted and _IMAGE_PROPERTY.fullmatch(name) and wanted not in there:
+            shown = ", ".join(sorted(there))
+            return f"its aggregates take images with {name} {shown}, this one has {wanted}"
+    return None
+
+
+def aggregate_multitenancy_isolation(host: Host, request: Requested) -> str | None:
+    """Refuse hosts that aggregates keep for other projects (`filter_tenant_id…`)."""
+    if not host.aggregates:
+        return None
+    projects: set[str] = set()
+    for name, values in _values(host).items():
+        if name.startswith(TENANT):
+            projects |= values
+    if not projects or request.project_id in projects:
+        return None
+    return "kept for other projects by an aggregate"
+
+
+def _values(host: Host) -> dict[str, frozenset[str]]:
+    """Metadata of all aggregates of a host; a value may hold several, with commas."""
+    found: dict[str, frozenset[str]] = {}
+    for aggregate in host.aggregates:
+        for name, text in aggregate.metadata.items():
+            parts = frozenset(part.strip() for part in text.split(","))
+            found[name] = found.get(name, frozenset()) | parts
+    return found
+
+
+_NUMBERS: Mapping[str, Callable[[float, float], bool]] = {
+    "=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_TEXTS: Mapping[str, Callable[[str, str], bool]] = {
+    "s==": operator.eq,
+    "s!=": operator.ne,
+    "s<": operator.lt,
+    "s<=": operator.le,
+    "s>": operator.gt,
+    "s>=": operator.ge,
+    "<in>": operator.contains,
+}
+
+
+def _matches(value: str, wanted: str) -> bool:
+    """Whether metadata is what an extra spec asks; the operators are Nova's (`=` is `>=`)."""
+    word, *rest = wanted.split() or [""]
+    if word == "<or>":
+        return value in rest[::2]
+    if word == "<all-in>":
+        return bool(rest) and all(part in value for part in rest)
+    if word in _NUMBERS:
+        return bool(rest) and _compared(_NUMBERS[word], value, rest)
+    if word in _TEXTS:
+        return bool(rest) and _TEXTS[word](value, rest[0])
+    return value == wanted
+
+
+def _compared(compare: Callable[[float, float], bool], value: str, rest: Sequence[str]) -> bool:
+    try:
+        return compare(float(value), float(rest[0]))
+    except ValueError:
+        return False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 MAX_PER_HOST = "max_server_per_host"
 """The one rule there is, of anti-affinity."""
@@ -33,6 +34,17 @@ class GroupFacts:
     """Of anti-affinity: so many of its servers may be on one host."""
     members: Mapping[str, int] = field(default_factory=dict)
     """{host: how many servers of the group it has}."""
+
+    def with_members(self, further: Mapping[str, int]) -> GroupFacts:
+        """The group as it would be with these servers too, {host: how many}."""
+        sums = Counter(self.members)
+        sums.update(further)
+        return replace(self, members=dict(sums))
+
+    def without(self, host: str) -> GroupFacts:
+        """The group as it would be if a host had none of its servers."""
+        rest = {name: number for name, number in self.members.items() if name != host}
+        return replace(self, members=rest)
 
 
 def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int]) -> str | None:

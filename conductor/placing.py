@@ -64,7 +64,7 @@ class Placing:
         group = None
         if server.server_group_uuid is not None:
             with self._cloud.store.read() as connection:
-                group = server_groups.facts(connection, server)
+                group = server_groups.facts(connection, server.server_group_uuid, server.uuid)
         seconds = self._cloud.conf.rpc.rpc_timeout_seconds
         requested = _requested(operation, server, group, seconds)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)

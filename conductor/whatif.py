@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from common import ids, wire
 from common.context import RequestContext
 from common.messages import Decision, Requested
+from common.server_groups import GroupFacts
 from conductor.accept import requested_networks
 from conductor.cloud import Cloud
 from conductor.messages import CreateServers, Evacuation
-from conductor.store import registry
+from conductor.store import registry, server_groups
 from db.schema import networks, ports, servers
 from scheduler.messages import Capacity
 
@@ -61,6 +62,7 @@ class WhatIfDoors:
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> Requested:
         with self._cloud.store.read() as connection:
             wishes = requested_networks(connection, asked)
+            group = server_groups.facts(connection, asked.server_group, None)
         return Requested(
             server_uuid=ids.new_uuid(),
             project_id=str(ctxt.project_id),
@@ -75,6 +77,7 @@ class WhatIfDoors:
             networks=tuple(wish["bridge"] for wish in wishes),
             force_host=asked.force_host,
             hints=asked.scheduler_hints,
+            group=group,
             least_memory_mib=asked.least_memory_mib,
             least_disk_gib=asked.least_disk_gib,
         )
@@ -97,7 +100,11 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
         bridges.setdefault(uuid, []).append(bridge)
     rows = connection.execute(
         sa.select(servers).where(mine).order_by(columns.memory_mib.desc(), columns.id)
-    )
+    ).all()
+    groups = {
+        uuid: server_groups.facts(connection, uuid, None)
+        for uuid in {row.server_group_uuid for row in rows}
+    }
     return [
         (
             row.name,
@@ -113,7 +120,13 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
                 availability_zone=row.pinned_availability_zone,
                 networks=tuple(bridges.get(row.uuid, ())),
                 hints=row.scheduler_hints,
+                group=_left(groups[row.server_group_uuid], host),
             ),
         )
         for row in rows
     ]
+
+
+def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:
+    """The group once the host is gone."""
+    return None if group is None else group.without(host)

@@ -10,6 +10,7 @@ from typing import Any
 
 from scheduler.filters import aggregates, image, placement, resources, server_groups, service
 from scheduler.filters import storage as storages
+from scheduler.filters import traits as named
 from scheduler.weighers import capacity, history
 from scheduler.weighers import server_groups as soft
 
@@ -35,6 +36,8 @@ FILTERS = _by_name(
     service.service_enabled,
     service.service_up,
     storages.storage_room,
+    named.capabilities,
+    named.traits,
 )
 WEIGHERS = _by_name(
     capacity.cpu,

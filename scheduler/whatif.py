@@ -6,6 +6,7 @@ Pure, as ``choose``: where would these servers go, and how many more would fit?
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from common.messages import Requested
@@ -29,12 +30,16 @@ def place(
     A server that found a host takes its room, so the next one sees what is left.
     """
     world = {host.name: host for host in hosts}
+    joined: dict[str, Counter[str]] = {}
     for request in requests:
         seen = list(world.values())
-        choice = choose(seen, request, filters, weighers)
+        group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
+        choice = choose(seen, dataclasses.replace(request, group=group), filters, weighers)
         if choice.ranked:
             host = choice.ranked[0].host
             world[host.name] = _filled(host, request)
+            if group is not None:
+                joined.setdefault(group.uuid, Counter())[host.name] += 1
         yield choice, seen
 
 

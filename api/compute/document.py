@@ -51,8 +51,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   at the end of a name is refused, where Nova lets it pass.
 - **Faults** tell the owner of a server what it means for them, and name no host. Administrators
   also read `details`: category, host, task, log, what was cleaned up and what to do.
-- **`locked`, `server_groups`, `progress`** and the like are there, with the values of a server
-  that never was locked, in no group, at 0.
+- **`locked`, `progress`** and the like are there, with the values of a server
+  that never was locked, at 0.
 - **Links** carry the URL under which the client came (`Host`, `X-Forwarded-Proto`, `-Host`,
   `-Prefix`), or `[api] compute_link_prefix`.
 

@@ -132,20 +132,23 @@ def _locked(connection: sa.Connection, uuid: str, project_id: str | None = None)
 # --- places
 
 
-def facts(connection: sa.Connection, server: Server) -> GroupFacts | None:
-    """What the scheduler is told of a server's group: two queries; None, and none, without one."""
-    if server.server_group_uuid is None:
+def facts(
+    connection: sa.Connection, uuid: str | None, server_uuid: str | None
+) -> GroupFacts | None:
+    """What the scheduler is told of a server's group: two queries; None, and none, without one.
+
+    Of a soft group the server itself is left out; one of a strict group has no place yet.
+    """
+    if uuid is None:
         return None
     row = connection.execute(
-        sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(
-            _GROUPS.uuid == server.server_group_uuid
-        )
+        sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(_GROUPS.uuid == uuid)
     ).first()
     if row is None:
         return None
     group = Group(*row)
     strict = group.policy in STRICT
-    members = _places(connection, group.uuid) if strict else _hosts(connection, server)
+    members = _places(connection, uuid) if strict else _hosts(connection, uuid, server_uuid)
     return GroupFacts(group.uuid, group.policy, group.max_per_host, members)
 
 
@@ -159,15 +162,11 @@ def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
     return dict(connection.execute(query).all())
 
 
-def _hosts(connection: sa.Connection, server: Server) -> dict[str, int]:
-    """{host: other servers of the group there}."""
+def _hosts(connection: sa.Connection, uuid: str, but: str | None) -> dict[str, int]:
+    """{host: servers of the group there}, one of them left out."""
     query = (
         sa.select(servers.c.host, sa.func.count())
-        .where(
-            _members(str(server.server_group_uuid)),
-            servers.c.host.is_not(None),
-            servers.c.uuid != server.uuid,
-        )
+        .where(_members(uuid), servers.c.host.is_not(None), servers.c.uuid != (but or ""))
         .group_by(servers.c.host)
     )
     return dict(connection.execute(query).all())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
 
 from common.messages import Requested
+from scheduler.filters.specs import compiled
 from scheduler.hosts import Host
 
 SCOPE = "aggregate_instance_extra_specs:"
@@ -26,7 +25,7 @@ def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None
             continue
         name = key.removeprefix(SCOPE)
         there = _values(host).get(name, frozenset())
-        if not any(_matches(value, wanted) for value in there):
+        if not any(map(compiled(wanted), there)):
             shown = ", ".join(sorted(there)) or "nothing"
             return f"its aggregates say {shown} of {name}, the flavor asks {wanted}"
     return None
@@ -65,42 +64,3 @@ def _values(host: Host) -> dict[str, frozenset[str]]:
             parts = frozenset(part.strip() for part in text.split(","))
             found[name] = found.get(name, frozenset()) | parts
     return found
-
-
-_NUMBERS: Mapping[str, Callable[[float, float], bool]] = {
-    "=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    "<=": operator.le,
-}
-_TEXTS: Mapping[str, Callable[[str, str], bool]] = {
-    "s==": operator.eq,
-    "s!=": operator.ne,
-    "s<": operator.lt,
-    "s<=": operator.le,
-    "s>": operator.gt,
-    "s>=": operator.ge,
-    "<in>": operator.contains,
-}
-
-
-def _matches(value: str, wanted: str) -> bool:
-    """Whether metadata is what an extra spec asks; the operators are Nova's (`=` is `>=`)."""
-    word, *rest = wanted.split() or [""]
-    if word == "<or>":
-        return value in rest[::2]
-    if word == "<all-in>":
-        return bool(rest) and all(part in value for part in rest)
-    if word in _NUMBERS:
-        return bool(rest) and _compared(_NUMBERS[word], value, rest)
-    if word in _TEXTS:
-        return bool(rest) and _TEXTS[word](value, rest[0])
-    return value == wanted
-
-
-def _compared(compare: Callable[[float, float], bool], value: str, rest: Sequence[str]) -> bool:
-    try:
-        return compare(float(value), float(rest[0]))
-    except ValueError:
-        return False

@@ -25,6 +25,7 @@ from scheduler.hosts import Host, HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
+from scheduler.whatif import place
 from tests.unit.scheduler.test_choose import NOW, a_host, a_request
 
 SCOPE = "aggregate_instance_extra_specs:"
@@ -182,7 +183,24 @@ def test_what_is_told_of_aggregates_may_come_in_any_order() -> None:
 
 def test_who_knows_no_aggregates_decides_nothing() -> None:
     asked: list[RequestContext] = []
-    manager = SchedulerManager(None, HostTable(), asked.append)  # type: ignore[arg-type]
+    manager = SchedulerManager(None, None, HostTable(), asked.append)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):
         manager.select(RequestContext(), {"server_uuid": "s"}, [])
     assert len(asked) == 1
+
+
+def test_what_if_counts_the_servers_before() -> None:
+    hosts = [a_host("pve1"), a_host("pve2")]
+    filters = {"a": server_group_affinity, "b": server_group_anti_affinity}
+    for policy, found in (("anti-affinity", 2), ("affinity", 3)):
+        requests = [a_request(server_uuid=str(n), group=a_group(policy)) for n in range(3)]
+        choices = [choice for choice, _ in place(hosts, requests, filters, {})]
+        assert [bool(choice.ranked) for choice in choices] == [n < found for n in range(3)]
+    names = {choice.ranked[0].host.name for choice in choices}
+    assert len(names) == 1
+
+
+def test_a_group_without_a_host() -> None:
+    group = a_group("affinity", pve1=2, pve2=1)
+    assert group.without("pve1").members == {"pve2": 1}
+    assert group.with_members({"pve2": 1, "pve3": 1}).members == {"pve1": 2, "pve2": 2, "pve3": 1}

@@ -139,7 +139,8 @@ def test_affinity_keeps_together_until_the_last_one_is_gone(world: World) -> Non
     uuids = [world.create(server_group=group)[0] for _ in range(2)]
     for number in (1, 2):
         world.answer(world.compute.wait_for(number), ok=True, power_state=1)
-        world.until(uuids[number - 1], "active")
+    for uuid in uuids:
+        world.until(uuid, "active")
     assert places(world) == [("pve1", 0), ("pve1", 1)]
     for number, uuid in enumerate(uuids, 3):
         assert len(world.rows(schema.server_group_anchors)) == 1

@@ -226,7 +226,7 @@ def embedded(folder: Path, hosts: int) -> Iterator[Site]:
     from tests.functional.cloud import embedded_cloud
 
     began = time.monotonic()
-    with embedded_cloud(folder, driver="null", nodes=hosts) as cloud:
+    with embedded_cloud(folder, audited=False, driver="null", nodes=hosts) as cloud:
         sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
         yield _site(cloud.connection, lambda: _tree(cloud.process.pid))
 
@@ -236,7 +236,7 @@ def distributed(folder: Path, hosts: int) -> Iterator[Site]:
     """Run all services as separate processes, on PostgreSQL and RabbitMQ and the simulator."""
     from tests.functional.distributed import distributed_cloud
 
-    with distributed_cloud(folder) as cloud:
+    with distributed_cloud(folder, audited=False) as cloud:
 
         def processes() -> dict[str, list[int]]:
             ours = {name: one for name, one in cloud.children.items() if name != "simulator"}

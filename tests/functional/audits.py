@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
-from tests.functional.cloud import eventually
+from tests.functional.waiting import eventually
 
 AUDIT_SECONDS = 180
 
@@ -52,15 +52,17 @@ class Audits:
         found: list[dict[str, Any]] = self._get(f"/audit/findings{query}")["findings"]
         return found
 
-    def healed(self, kind: str) -> list[dict[str, Any]]:
+    def healed(self, kind: str | None = None) -> list[dict[str, Any]]:
         """Findings that are no more."""
-        path = f"/audit/findings?healed=true&kind={kind}"
+        query = f"&kind={kind}" if kind else ""
+        path = f"/audit/findings?healed=true{query}"
         found: list[dict[str, Any]] = self._get(path)["findings"]
         return found
 
-    def assert_clean(self, seconds: float = 120) -> dict[str, Any]:
+    def assert_clean(self, seconds: float = 120, *, unaided: bool = False) -> dict[str, Any]:
         """Run audits until nothing is in flux and nothing is left; fail with what is.
 
+        With ``unaided`` no audit, of this cloud's whole life, may have had to heal anything.
         Returns the last report: ``healed`` says what this audit itself had to put right.
         """
 
@@ -73,6 +75,9 @@ class Audits:
             report: dict[str, Any] = eventually(clean, seconds, 1)
         except AssertionError:
             raise AssertionError(self.tell()) from None
+        if unaided:
+            helped = [one for one in self.healed() if one["healed_by"]]
+            assert helped == [], json.dumps(helped, indent=1)
         return report
 
     def tell(self) -> str:

@@ -14,8 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,10 @@ import requests
 
 from cli.embedded import leftovers
 from cli.embedded.child import ROOT, die_with_parent
+from tests.functional.audits import Audits
+from tests.functional.waiting import eventually
+
+__all__ = ["EmbeddedCloud", "embedded_cloud", "eventually"]
 
 START_SECONDS = 180
 STOP_SECONDS = 60
@@ -120,8 +123,14 @@ def run_to_end(state_dir: Path, **options: Any) -> subprocess.CompletedProcess[s
 
 
 @contextlib.contextmanager
-def embedded_cloud(state_dir: Path, **options: Any) -> Iterator[EmbeddedCloud]:
-    """Run the embedded cloud in `state_dir`, on free ports, until the block ends."""
+def embedded_cloud(
+    state_dir: Path, *, audited: bool = True, **options: Any
+) -> Iterator[EmbeddedCloud]:
+    """Run the embedded cloud in `state_dir`, on free ports, until the block ends.
+
+    If it still runs then, an audit must find nothing, and must never have had to heal anything;
+    `audited` False: whoever uses it says what an audit may find.
+    """
     process = subprocess.Popen(
         command(state_dir, **options),
         stdin=subprocess.DEVNULL,
@@ -142,6 +151,8 @@ def embedded_cloud(state_dir: Path, **options: Any) -> Iterator[EmbeddedCloud]:
         assert up.wait(START_SECONDS), f"not up: {''.join(cloud.output)}"
         assert process.poll() is None, f"ended: {''.join(cloud.output)}{_logs(state_dir)}"
         yield cloud
+        if audited and process.poll() is None:
+            Audits(cloud).assert_clean(unaided=True)
     finally:
         if process.poll() is None:
             process.terminate()
@@ -173,15 +184,3 @@ def _logs(state_dir: Path) -> str:
 
 def _environment() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-
-
-def eventually(check: Callable[[], Any], seconds: float = 60, pause_seconds: float = 0.1) -> Any:
-    """Return the first true answer of `check`; fail with its last one."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while True:
-        answer = check()
-        if answer:
-            return answer
-        assert time.monotonic() < deadline, f"never: {answer!r}"
-        pause.wait(pause_seconds)

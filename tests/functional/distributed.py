@@ -30,7 +30,8 @@ from identity.layout import REGION, Endpoint
 from identity.passwords import load_passwords
 from identity.private_file import write_private
 from tests.functional import backends
-from tests.functional.cloud import eventually
+from tests.functional.audits import Audits
+from tests.functional.waiting import eventually
 
 NODES = ("pve1", "pve2", "pve3")
 START_SECONDS = 90
@@ -100,8 +101,11 @@ class DistributedCloud:
 
 
 @contextlib.contextmanager
-def distributed_cloud(folder: Path) -> Iterator[DistributedCloud]:
-    """Run it in `folder` until the block ends; about half a minute to start."""
+def distributed_cloud(folder: Path, *, audited: bool = True) -> Iterator[DistributedCloud]:
+    """Run it in `folder` until the block ends; about half a minute to start.
+
+    An audit must then find nothing left, unless `audited` is False.
+    """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
     )
@@ -137,6 +141,8 @@ def distributed_cloud(folder: Path) -> Iterator[DistributedCloud]:
                 cloud.wait_started(name)
         eventually(lambda: _hosts_up(cloud) == len(NODES), START_SECONDS)
         yield cloud
+        if audited:
+            Audits(cloud).assert_clean()
         for name, child in cloud.children.items():
             if name != "simulator":
                 child.signal(signal.SIGTERM)  # all at once; each is waited for below

@@ -27,7 +27,8 @@ from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
     state_dir = tmp_path_factory.mktemp("audit")
-    with embedded_cloud(state_dir, driver="proxmox", nodes=2, speed=100) as running:
+    options: dict[str, Any] = {"driver": "proxmox", "nodes": 2, "speed": 100}
+    with embedded_cloud(state_dir, audited=False, **options) as running:
         yield running
 
 

@@ -180,6 +180,27 @@ _HYPERVISOR = {
     "uptime": None,
     "servers": [],
 }
+_AGGREGATE = {
+    "id": 1,
+    "uuid": "88888888-8888-8888-8888-888888888888",
+    "name": "fast",
+    "availability_zone": "c1",
+    "metadata": {"availability_zone": "c1", "ssd": "true", "rack": "7"},
+    "hosts": ["pve2", "pve1"],
+    "created_at": "2026-01-01T00:00:00.000000",
+    "updated_at": None,
+    "deleted_at": None,
+    "deleted": False,
+}
+_SERVER_GROUP = {
+    "id": "99999999-9999-9999-9999-999999999999",
+    "name": "apart",
+    "policy": "anti-affinity",
+    "rules": {"max_server_per_host": 2},
+    "members": [SERVER_ID],
+    "project_id": PROJECT_ID,
+    "user_id": USER_ID,
+}
 _KEYPAIR = {"name": "k", "fingerprint": "aa:bb", "type": "ssh", "public_key": "ssh-rsa AAAA me"}
 _QUOTAS = {"cores": 20, "instances": 10, "ram": 51200, "key_pairs": 100, "metadata_items": 128}
 _QUOTAS |= {"server_groups": 10, "server_group_members": 10}
@@ -220,7 +241,10 @@ _COMPUTE = {
     "/os-hypervisors": {"hypervisors": [_HYPERVISOR]},
     "/os-hypervisors/detail": {"hypervisors": [_HYPERVISOR]},
     f"/os-hypervisors/{_HYPERVISOR['id']}": {"hypervisor": _HYPERVISOR},
-    "/os-aggregates": {"aggregates": []},
+    "/os-aggregates": {"aggregates": [_AGGREGATE]},
+    "/os-aggregates/1": {"aggregate": _AGGREGATE},
+    "/os-server-groups": {"server_groups": [_SERVER_GROUP]},
+    f"/os-server-groups/{_SERVER_GROUP['id']}": {"server_group": _SERVER_GROUP},
     "/os-keypairs": {"keypairs": [{"keypair": _KEYPAIR}]},
     "/os-keypairs/k": {"keypair": {**_KEYPAIR, "user_id": USER_ID, "id": 1}},
     "/os-availability-zone": {"availabilityZoneInfo": [{**_ZONE, "hosts": None}]},

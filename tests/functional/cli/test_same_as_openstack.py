@@ -46,6 +46,15 @@ COMMANDS = (
     "compute service list --long",
     "availability zone list --compute",
     "availability zone list --compute --long",
+    "aggregate list",
+    "aggregate list --long",
+    "aggregate list --host pve3",
+    "aggregate list --availability-zone c1",
+    "aggregate show fast",
+    "server group list",
+    "server group list --long",
+    "server group list --all-projects",
+    "server group show apart",
     "token issue",
     "catalog list",
 )
@@ -56,6 +65,10 @@ TABLES = (
     "network list --long",
     "subnet list --long",
     "port list",
+    "aggregate list --long",
+    "aggregate show fast",
+    "server group list --long",
+    "server group show apart",
 )
 #: ours leave out the limits that the cloud doesn't have
 WITHOUT_GAPS = ("quota show --compute", "quota show --compute --usage", "limits show --absolute")

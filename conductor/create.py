@@ -8,6 +8,7 @@ node, VMID, names and addresses are committed.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
@@ -64,6 +65,28 @@ class Create:
             # A claim may have been made that was never written down.
             self._cloud.placement.release(server.uuid)
         self._walk(operation, server)
+
+    def begin_many(self, operations: Sequence[Operation]) -> list[tuple[Operation, bool]]:
+        """Place the servers of one create by one decision.
+
+        Returns the operations that are not at their end, as they now are, each with whether its
+        build goes on from here; the others begin by themselves.
+        """
+        uuids = [operation.server_uuid for operation in operations]
+        with self._cloud.store.read() as connection:
+            found = servers.get_many(connection, uuids)
+        mine = [(op, found[op.server_uuid]) for op in operations]
+        begun = self._cloud.store.run(
+            lambda connection: [
+                step_on(connection, self._cloud.name, operation, server, operation.plan)
+                for operation, server in mine
+            ]
+        )
+        moved = self._placing.place_many(begun)
+        return [
+            (operation, False) if went is None else (went[0], True)
+            for operation, went in zip(operations, moved, strict=True)
+        ]
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """The agent's word on the build: ACTIVE, another attempt, or ERROR."""

@@ -19,7 +19,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
 from conductor.reports import Reports
-from conductor.runner import Runner
+from conductor.runner import Begin, Runner
 from conductor.store import (
     aggregates,
     catalog,
@@ -39,9 +39,10 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 class ServerDoors:
     """Servers: what the API asks."""
 
-    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+    def __init__(self, cloud: Cloud, runner: Runner, begin_builds: Begin) -> None:
         self._cloud = cloud
         self._runner = runner
+        self._begin_builds = begin_builds
         self._accept = Accept(cloud)
 
     def ping(self, ctxt: RequestContext) -> str:
@@ -54,7 +55,10 @@ class ServerDoors:
         for operation in operations:
             ctxt.server_uuid = operation.server_uuid
             LOG.info("Server accepted, as operation %d.", operation.id)
-            self._runner.submit(operation)
+        if len(operations) > 1:
+            self._runner.submit_many(operations, self._begin_builds)
+        else:
+            self._runner.submit(operations[0])
         return created
 
     def act(

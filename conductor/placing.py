@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from common import clock, wire
-from common.errors import Unavailable
+from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages import Alternate, Category, Decision, Failure, Requested, Step
 from common.server_groups import GroupFacts
@@ -58,15 +58,49 @@ class Placing:
             alternates = decision.alternates
         raise Unavailable("Every host was given to another server meanwhile.")
 
+    def place_many(self, builds: Sequence[Moved]) -> list[Moved | None]:
+        """Find hosts for the servers of one create, in one decision.
+
+        For each build, in order, how it goes on. None: not from here; it is in ERROR already, or
+        lost its host or its lease on the way, and ``place`` looks for another one.
+        """
+        started = clock.utcnow()
+        group = self._group_of(builds[0][1])
+        seconds = self._cloud.conf.rpc.rpc_timeout_seconds
+        decisions = self._cloud.scheduler.select_many(
+            builds[0][0].ctxt,
+            tuple(_requested(operation, server, group, seconds) for operation, server in builds),
+        )
+        return [
+            self._decided(operation, server, decision, started)
+            for (operation, server), decision in zip(builds, decisions, strict=True)
+        ]
+
+    def _decided(
+        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+    ) -> Moved | None:
+        """Write one of many decisions down; what goes wrong with one stops no other."""
+        try:
+            if decision.host is None:
+                self._nowhere(operation, server, decision)
+                return None
+            placed_or_why_not = self._commit(operation, server, decision, started)
+        except MicronovaError as error:
+            LOG.info("Server %s goes on by itself: %s", server.uuid, error.message)
+            return None
+        return None if isinstance(placed_or_why_not, str) else placed_or_why_not
+
+    def _group_of(self, server: Server) -> GroupFacts | None:
+        if server.server_group_uuid is None:
+            return None
+        with self._cloud.store.read() as connection:
+            return server_groups.facts(connection, server.server_group_uuid, server.uuid)
+
     def _select(
         self, operation: Operation, server: Server, alternates: tuple[Alternate, ...]
     ) -> Decision:
-        group = None
-        if server.server_group_uuid is not None:
-            with self._cloud.store.read() as connection:
-                group = server_groups.facts(connection, server.server_group_uuid, server.uuid)
         seconds = self._cloud.conf.rpc.rpc_timeout_seconds
-        requested = _requested(operation, server, group, seconds)
+        requested = _requested(operation, server, self._group_of(server), seconds)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
 
     def _commit(

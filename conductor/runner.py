@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
 
 from common import clock
-from common.errors import StaleTransition, Unavailable
+from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages import Outcome
 from conductor import leases
@@ -25,6 +25,10 @@ LOG = logger(__name__)
 UNAVAILABLE_PAUSE_SECONDS = 5.0
 #: between two looks for what has merely outlived its time
 TIDY_SECONDS = 60.0
+
+
+#: begins many operations; returns those that go on, and whether from where they now are
+Begin = Callable[[Sequence[Operation]], list[tuple[Operation, bool]]]
 
 
 class Flow(Protocol):
@@ -90,6 +94,21 @@ class Runner:
 
         lane = self._builds if operation.action == leases.BUILD else self._others
         self._run(lane, operation, work)
+
+    def submit_many(self, operations: Sequence[Operation], begin: Begin) -> None:
+        """Work on operations of one request, whose leases are ours: ``begin`` them together."""
+
+        def work() -> None:
+            try:
+                going = begin(operations)
+            except MicronovaError as error:
+                # Nothing is lost: each looks at what is there and begins by itself.
+                LOG.warning("%d builds begin one by one: %s", len(operations), error.message)
+                going = [(operation, False) for operation in operations]
+            for operation, fresh in going:
+                self.submit(operation, fresh=fresh)
+
+        self._run(self._builds, operations[0], work)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Hand the agent's last word on an operation to its flow."""

@@ -16,6 +16,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
+from conductor.create import Create
 from conductor.doors import CustodyDoors
 from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
 from conductor.messages import NewFlavor
@@ -63,7 +64,7 @@ class ConductorService:
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
         doors = [
-            ServerDoors(cloud, self.runner),
+            ServerDoors(cloud, self.runner, Create(cloud).begin_many),
             CatalogDoors(cloud),
             ServerGroupDoors(cloud),
             AggregateDoors(cloud, self._herald),

@@ -7,7 +7,7 @@ way to it, doesn't answer; Forbidden when the service's own credentials don't su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,8 @@ from keystoneauth1 import adapter as ksa_adapter
 
 from common.errors import Conflict, GenerationConflict, Invalid, NotFound
 from placement import messages
-from placement.messages import Allocations, Candidates, Provider, Resources
+from placement.bodies import allocations, same_inventories
+from placement.messages import Allocations, Candidates, NewClaim, Provider, Resources
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 
@@ -74,7 +75,7 @@ class PlacementClient:
 
         def attempt() -> bool:
             now = self._call("GET", path)
-            if _same_inventories(now["inventories"], inventories):
+            if same_inventories(now["inventories"], inventories):
                 return False
             generation = now["resource_provider_generation"]
             self._call(
@@ -192,6 +193,23 @@ class PlacementClient:
                     raise
         raise GenerationConflict("The provider is written to by too many at a time.")
 
+    def claim_many(self, claims: Sequence[NewClaim]) -> bool:
+        """Give many consumers that have nothing their resources: all of them, or none.
+
+        Returns whether all fitted and none of the consumers had something. 1 request.
+        """
+        body = {
+            claim.consumer_uuid: allocations(
+                {claim.provider_uuid: claim.resources}, claim.project_id, claim.user_id, None
+            )
+            for claim in claims
+        }
+        try:
+            self._call("POST", "/allocations", body)
+        except Conflict:
+            return False
+        return True
+
     def replace(
         self,
         consumer_uuid: str,
@@ -206,14 +224,7 @@ class PlacementClient:
         1 request. Raises GenerationConflict when it isn't the current one any more, Invalid for
         an unknown provider or resource class.
         """
-        body = {
-            "allocations": {
-                uuid: {"resources": dict(resources)} for uuid, resources in by_provider.items()
-            },
-            "project_id": project_id,
-            "user_id": user_id,
-            "consumer_generation": generation,
-        }
+        body = allocations(by_provider, project_id, user_id, generation)
         try:
             self._call("PUT", f"/allocations/{consumer_uuid}", body)
         except GenerationConflict:
@@ -281,13 +292,3 @@ class PlacementClient:
             self._call(method, path)
         except NotFound:
             return
-
-
-def _same_inventories(
-    there: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
-) -> bool:
-    return there.keys() == wanted.keys() and all(
-        there[name].get(key) == value
-        for name, values in wanted.items()
-        for key, value in values.items()
-    )

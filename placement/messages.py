@@ -83,3 +83,14 @@ def candidates(told: Mapping[str, Any]) -> Candidates:
         for uuid, summary in told["provider_summaries"].items()
     }
     return Candidates(requests, providers)
+
+
+@dataclass(frozen=True)
+class NewClaim:
+    """What a consumer that has nothing shall have of one provider."""
+
+    consumer_uuid: str
+    provider_uuid: str
+    resources: Mapping[str, int]
+    project_id: str
+    user_id: str

@@ -31,6 +31,14 @@ class SchedulerClient:
             Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
         )
 
+    def select_many(self, ctxt: RequestContext, requests: tuple[Requested, ...]) -> list[Decision]:
+        """Choose hosts for the servers of one create in one pass, and claim them together.
+
+        One decision for each request, in order, as ``select`` answers it. Raises Unavailable.
+        """
+        found = self._rpc.call(ctxt, "select_many", requests=requests)
+        return [wire.load(Decision, item) for item in found]
+
     def preview(
         self,
         ctxt: RequestContext,

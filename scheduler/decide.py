@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
@@ -15,7 +15,9 @@ from common.errors import GenerationConflict, Unavailable
 from common.log import logger
 from common.messages import Alternate, Decision, Requested
 from placement.client import PlacementClient
-from scheduler.choose import Filter, Weigher, choose
+from placement.messages import NewClaim
+from scheduler import whatif
+from scheduler.choose import Choice, Filter, Weigher, choose
 from scheduler.filters.resources import needs, wanted
 from scheduler.hosts import Host
 from scheduler.outcome import Outcomes
@@ -68,6 +70,63 @@ class Decider:
             decision, claims=tuple(claims), seconds=round(self._timer() - begun, 6)
         )
 
+    def decide_many(self, requests: Sequence[Requested]) -> list[Decision]:
+        """Choose for all servers of one create in one pass, and claim for them together.
+
+        The requests are alike but for their servers. Where somebody else takes some of the room
+        meanwhile, each is decided on its own.
+        """
+        begun = self._timer()
+        hosts = self._world.candidates(needs(requests[0]))
+        tried = whatif.place(hosts, requests, self._filters, self._weighers)
+        choices = [(request, choice) for request, (choice, _) in zip(requests, tried, strict=True)]
+        chosen = [(request, choice) for request, choice in choices if choice.ranked]
+        if chosen and not self._claim_together(chosen):
+            return [self.decide(request, ()) for request in requests]
+        lost = self._lost([request for request, choice in choices if not choice.ranked])
+        seconds = round((self._timer() - begun) / len(requests), 6)
+        LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
+        return [
+            dataclasses.replace(self._claimed(request, choice, len(hosts)), seconds=seconds)
+            if choice.ranked
+            else lost[request.server_uuid]
+            for request, choice in choices
+        ]
+
+    def _claimed(self, request: Requested, choice: Choice, considered: int) -> Decision:
+        claim = {"host": choice.ranked[0].host.name, "result": "claimed"}
+        return dataclasses.replace(
+            self._outcomes.won(request, choice, 0, considered), claims=(claim,)
+        )
+
+    def _lost(self, requests: Sequence[Requested]) -> dict[str, Decision]:
+        """Nowhere, and why not, for servers that are alike: it is looked at once."""
+        if not requests:
+            return {}
+        hosts = self._world.everything(wanted(requests[0]))
+        choice = choose(hosts, requests[0], self._filters, {})
+        decision = self._outcomes.nowhere(requests[0], choice, hosts)
+        LOG.warning("%s", decision.reason)
+        return {
+            request.server_uuid: dataclasses.replace(decision, server_uuid=request.server_uuid)
+            for request in requests
+        }
+
+    def _claim_together(self, chosen: Sequence[tuple[Requested, Choice]]) -> bool:
+        _check_time(chosen[0][0])
+        return self._placement.claim_many(
+            [
+                NewClaim(
+                    request.server_uuid,
+                    choice.ranked[0].host.facts.uuid,
+                    wanted(request),
+                    request.project_id,
+                    request.user_id,
+                )
+                for request, choice in chosen
+            ]
+        )
+
     def _claim_alternate(
         self,
         request: Requested,
@@ -101,8 +160,7 @@ class Decider:
         Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
         and where that of an earlier decision, which was given up so, is in the way.
         """
-        if request.until is not None and request.until <= clock.utcnow():
-            raise Unavailable("The decision comes too late.")
+        _check_time(request)
         try:
             won = self._placement.claim(
                 request.server_uuid,
@@ -117,3 +175,8 @@ class Decider:
             won = False
         claims.append({"host": host.name, "result": "claimed" if won else "taken by another"})
         return won
+
+
+def _check_time(request: Requested) -> None:
+    if request.until is not None and request.until <= clock.utcnow():
+        raise Unavailable("The decision comes too late.")

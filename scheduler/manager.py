@@ -37,14 +37,16 @@ class SchedulerManager:
     ) -> Decision:
         """Choose and claim a host for one server."""
         ctxt.server_uuid = request["server_uuid"]
-        if not self._table.knows_aggregates:
-            # Zones, and hosts that are kept for somebody, would be overlooked.
-            self._ask(ctxt)
-            raise Unavailable("The scheduler has just started and doesn't know the aggregates.")
+        self._check_ready(ctxt)
         return self._decider.decide(
             wire.load(Requested, request),
             tuple(wire.load(Alternate, item) for item in alternates),
         )
+
+    def select_many(self, ctxt: RequestContext, requests: list[dict[str, Any]]) -> list[Decision]:
+        """Choose and claim hosts for the servers of one create."""
+        self._check_ready(ctxt)
+        return self._decider.decide_many([wire.load(Requested, item) for item in requests])
 
     def preview(
         self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
@@ -61,6 +63,12 @@ class SchedulerManager:
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""
         self._table.note_failure(host, clock.utcnow())
+
+    def _check_ready(self, ctxt: RequestContext) -> None:
+        """Zones, and hosts that are kept for somebody, must not be overlooked."""
+        if not self._table.knows_aggregates:
+            self._ask(ctxt)
+            raise Unavailable("The scheduler has just started and doesn't know the aggregates.")
 
 
 class HostFactsManager:

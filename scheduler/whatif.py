@@ -1,6 +1,6 @@
-"""What if: the decision's own code on a snapshot that it changes as it goes; nothing is claimed.
+"""Decisions on a snapshot that changes as they are made: for many servers at once, and what if.
 
-Pure, as ``choose``: where would these servers go, and how many more would fit?
+Pure, as ``choose``: where do these servers go, and how many more would fit?
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def place(
 ) -> Iterator[tuple[Choice, list[Host]]]:
     """For each request, in order: the choice, and the hosts that it was made from.
 
-    A server that found a host takes its room, so the next one sees what is left.
+    A server that found a host takes its room, and its place in its group, so the next one sees
+    what is left.
     """
     world = {host.name: host for host in hosts}
     joined: dict[str, Counter[str]] = {}

@@ -72,6 +72,12 @@ def get(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Server:
     return Server(**row._mapping)
 
 
+def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Server]:
+    """Servers by UUID, in one query; those that are not there are left out."""
+    rows = connection.execute(sa.select(*_COLUMNS).where(servers.c.uuid.in_(uuids)))
+    return {row.uuid: Server(**row._mapping) for row in rows}
+
+
 def alive(
     connection: sa.Connection, uuid: str, project_id: str | None, *, lock: bool = True
 ) -> Server:

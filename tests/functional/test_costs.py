@@ -46,6 +46,9 @@ DELETE_STATEMENTS = 20
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6
+#: of nine servers in one request, which are decided and claimed together
+BATCH = 9
+BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 330, 14
 HOSTS = 3
 CREATE_CALLS, CREATE_CASTS = 2, 10
 DELETE_CALLS, DELETE_CASTS = 1, 8
@@ -91,6 +94,7 @@ class Cloud:
             ("compute", "worker", "w"),
             ("null", "hosts", HOSTS),
             ("seed", "flavors", ["1:m1.tiny:1:512:1"]),
+            ("quota", "instances", 2 * BATCH),
             # Nothing that looks for work by itself shall be counted.
             ("conductor", "scan_seconds", 3600),
         ):
@@ -177,6 +181,24 @@ def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.statements["placement"] <= DELETE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == DELETE_CALLS
     assert cloud.driver.count("cast") <= DELETE_CASTS
+
+
+def test_many_at_once_are_decided_and_claimed_together(cloud: Cloud, tmp_path: Path) -> None:
+    image = image_id(tmp_path)
+    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    body["server"] |= {"min_count": BATCH, "max_count": BATCH}
+    active = "SELECT count(*) FROM servers WHERE vm_state = 'active'"
+    for already in (0, BATCH):
+        cloud.statements.clear()
+        cloud.driver.sent.clear()
+        cloud.call("POST", "/v2.1/servers", json=body)
+        eventually(lambda already=already: look(tmp_path, active) == already + BATCH)
+    assert cloud.driver.sent["call select_many"] == 1
+    assert cloud.driver.count("call") == CREATE_CALLS
+    assert cloud.statements["cloud"] <= BATCH_STATEMENTS
+    assert cloud.statements["placement"] <= BATCH_PLACEMENT_STATEMENTS
+    spread = "SELECT count(*) FROM servers GROUP BY host ORDER BY 1"
+    assert look(tmp_path, spread) == 2 * BATCH // HOSTS
 
 
 def look(folder: Path, query: str, *values: str) -> Any:

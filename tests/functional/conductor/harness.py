@@ -49,6 +49,7 @@ class Scheduler:
     def __init__(self, placement: Placement, hosts: list[str]) -> None:
         self.hosts = hosts
         self.asked: list[Requested] = []
+        self.together: list[int] = []
         self.failures: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -70,6 +71,10 @@ class Scheduler:
         self.gate.wait(10)
         others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
         return Decision(request.server_uuid, left[0], f"uuid-{left[0]}", others, len(left))
+
+    def select_many(self, ctxt: RequestContext, requests: tuple[Requested, ...]) -> list[Decision]:
+        self.together.append(len(requests))
+        return [self.select(ctxt, request) for request in requests]
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         self.failures.append(host)

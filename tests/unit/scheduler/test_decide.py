@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from common import clock, config
 from common.errors import GenerationConflict, Unavailable
 from common.messages import Alternate, Decision, Heartbeat
-from placement.messages import Allocations, Candidates, Summary, Usage
+from placement.messages import Allocations, Candidates, NewClaim, Summary, Usage
 from scheduler import config as scheduler_config
+from scheduler.choose import Filter
 from scheduler.decide import Decider
+from scheduler.filters.resources import resources
 from scheduler.hosts import HostTable
+from scheduler.weighers.capacity import ram
 from scheduler.world import World
 from tests.unit.scheduler.test_choose import a_host, a_request
 
@@ -24,6 +28,7 @@ class FakePlacement:
 
     def __init__(self) -> None:
         self.claims: list[str] = []
+        self.together: list[list[str]] = []
         self.conflicts = 0
         self.there: dict[str, dict[str, int]] = {}
 
@@ -41,21 +46,37 @@ class FakePlacement:
         self.claims.append(provider)
         return True
 
+    def claim_many(self, claims: Sequence[NewClaim]) -> bool:
+        if self.conflicts:
+            self.conflicts -= 1
+            return False
+        self.together.append([claim.provider_uuid for claim in claims])
+        return True
+
     def allocations_of(self, consumer: str) -> Allocations:
         return Allocations(self.there)
 
 
-def decide(
-    placement: FakePlacement, alternates: tuple[Alternate, ...] = (), **asked: Any
-) -> Decision:
+def a_decider(placement: FakePlacement, filters: dict[str, Filter] | None = None) -> Decider:
     table = HostTable()
     now = clock.utcnow()
     facts = tuple(a_host(name).facts for name in HOSTS)
     table.update(Heartbeat("w", now, HOSTS, facts), now)
     conf = config.load([scheduler_config.register])
     world = World(placement, table, 1000)  # type: ignore[arg-type]
-    decider = Decider(conf, placement, world, {}, {})  # type: ignore[arg-type]
-    return decider.decide(a_request(**asked), alternates)
+    return Decider(
+        conf,
+        placement,  # type: ignore[arg-type]
+        world,
+        filters or {},
+        {"ram": (ram, 1.0)},
+    )
+
+
+def decide(
+    placement: FakePlacement, alternates: tuple[Alternate, ...] = (), **asked: Any
+) -> Decision:
+    return a_decider(placement).decide(a_request(**asked), alternates)
 
 
 def test_who_asked_in_vain_gets_no_claim() -> None:
@@ -87,3 +108,37 @@ def test_an_alternate_is_taken_before_anything_new() -> None:
     decision = decide(placement, (gone, there, gone))
     assert (decision.host, decision.alternates) == ("pve2", (gone,))
     assert placement.claims == ["uuid-pve2"]
+
+
+def many(count: int, **asked: Any) -> list[Any]:
+    return [a_request(server_uuid=f"s{number}", **asked) for number in range(count)]
+
+
+def test_the_servers_of_a_request_are_spread_and_claimed_together() -> None:
+    placement = FakePlacement()
+    decisions = a_decider(placement).decide_many(many(4))
+    assert [decision.server_uuid for decision in decisions] == ["s0", "s1", "s2", "s3"]
+    assert sorted(str(decision.host) for decision in decisions) == [*["pve1"] * 2, *["pve2"] * 2]
+    assert placement.claims == []
+    [together] = placement.together
+    assert together == [decision.uuid for decision in decisions]
+
+
+def test_where_somebody_was_faster_each_is_decided_alone() -> None:
+    placement = FakePlacement()
+    placement.conflicts = 1
+    decisions = a_decider(placement).decide_many(many(2))
+    assert placement.together == []
+    assert placement.claims == [decision.uuid for decision in decisions]
+
+
+def test_those_that_find_no_host_say_why_and_the_others_go_on() -> None:
+    placement = FakePlacement()
+    decisions = a_decider(placement, {"resources": resources}).decide_many(
+        many(3, memory_mib=8000, disk_gib=0)
+    )
+    assert [decision.host is None for decision in decisions] == [False, False, True]
+    assert len(placement.together[0]) == 2
+    late = a_decider(placement).decide_many
+    with pytest.raises(Unavailable):
+        late(many(2, until=clock.after(-1)))

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from api import config
 from api.compute import errors, policies, routes
 from api.compute.call import Cloud
+from api.compute.projects import Projects
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.policy import Enforcer
 from common import auth, quotas, web
@@ -47,7 +48,7 @@ def make_app(
     `engine` should be read-only (`db.engine.reader`). `protect(app, anonymous=…)` puts a token
     check in front; None: `common.auth.protect` as `conf` says.
     """
-    cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor)
+    cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, Projects(conf))
     app: falcon.App[Any, Any] = falcon.App(middleware=[web.ContextMiddleware()])
     # Nova answers the same with and without the slash only for version documents.
     app.req_options.strip_url_path_trailing_slash = False

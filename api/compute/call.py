@@ -12,6 +12,7 @@ from oslo_config import cfg
 from sqlalchemy import exc
 
 from api.compute.links import Links
+from api.compute.projects import Projects
 from api.compute.query import Query
 from api.policy import Enforcer
 from common.context import RequestContext
@@ -31,6 +32,7 @@ class Cloud:
     enforcer: Enforcer
     engine: sa.Engine
     conductor: ConductorClient
+    projects: Projects
 
     def read(
         self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs

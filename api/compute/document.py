@@ -65,7 +65,8 @@ or a server's UUID; deleted servers are still explained. The answer is
 | field | what |
 |---|---|
 | `action`, `server`, `request_id`, `global_request_id`, `project_id`, `user_id` | who did what |
-| `state`, `attempts`, `message`, `started_at`, `updated_at`, `finished_at` | how it stands |
+| `state`, `attempts`, `held`, `message`, `started_at`, `updated_at`, `finished_at` | how it \
+stands |
 | `transitions` | `at`, `from` and `to`: vm_state and task_state |
 | `events` | the steps: `name`, `attempt`, times, `result`; for operators `host`, `upid`, \
 `detail` |
@@ -76,6 +77,20 @@ operators each host's reason, scores, claims |
 
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.
+
+## Whose a VM is
+
+Resources and actions of micronova's own; operate.md tells what they do.
+
+- `POST /adoptions` takes
+  `{"adoption": {"cluster", "vmid", "project_id", "user_id", "name", "flavor"}}`, the last three
+  if need be; `flavor` is a flavor's ID. It answers 202 `{"adoption": {"server_id": …}}`; the
+  server is ACTIVE or SHUTOFF when its VM carries our mark, or gone again, and explained. Refused
+  with 404: no such cluster or VM; 409: a template, a container, locked, marked by a micronova, its
+  VMID or MAC address another server's, a flavor that is smaller than the VM; 400: no such project
+  or flavor; 403: over the project's quota.
+- Actions of a server, answered 202 without a body: `{"release": null}`, `{"hold": null}`,
+  `{"release-hold": null}`, `{"forget": {"reason": …, "force": …}}`.
 
 ## What if
 

@@ -168,6 +168,11 @@ REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
 EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
 CAPACITY = "micronova:capacity:show"
+ADOPT = "micronova:adoptions:create"
+RELEASE = "micronova:servers:release"
+HOLD = "micronova:servers:hold"
+RELEASE_HOLD = "micronova:servers:release-hold"
+FORGET = "micronova:servers:forget"
 EXPLAIN_ALL = "micronova:explanations:show:operator"
 AUDIT_BEGIN = "micronova:audit:begin"
 AUDIT_READ = "micronova:audit:read"
@@ -183,6 +188,11 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
+    rule(ADOPT, ADMIN, "Adopt an existing VM.", ("POST", "/adoptions")),
+    rule(RELEASE, ADMIN, "Let a server go; its VM stays.", ("POST", f"{_SERVER}/action")),
+    rule(HOLD, PROJECT_MEMBER, "Try nothing again.", ("POST", f"{_SERVER}/action")),
+    rule(RELEASE_HOLD, PROJECT_MEMBER, "Go on.", ("POST", f"{_SERVER}/action")),
+    rule(FORGET, ADMIN, "Forget a server whose VM isn't ours.", ("POST", f"{_SERVER}/action")),
     rule(PREVIEW, ADMIN, "Ask where servers would go.", ("POST", "/schedule")),
     rule(
         CAPACITY,

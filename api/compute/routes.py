@@ -18,6 +18,7 @@ from api.compute.operation import Door, Handler
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
+from api.compute.resources.custody import Adoptions
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.flavor_access import FlavorAccess
 from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
@@ -62,7 +63,15 @@ ROUTES = (
         "/servers/{server_id}/action",
         ServerActions,
         {"POST": ()},
-        {"os-start": "start", "os-stop": "stop", "reboot": "reboot"},
+        {
+            "os-start": "start",
+            "os-stop": "stop",
+            "reboot": "reboot",
+            "release": "release",
+            "hold": "hold",
+            "release-hold": "release_hold",
+            "forget": "forget",
+        },
     ),
     Row(
         "/servers/{server_id}/metadata",
@@ -151,6 +160,7 @@ ROUTES = (
     ),
     Row("/os-quota-sets/{project_id}/defaults", QuotaSets, {"GET": "defaults"}),
     Row("/os-quota-sets/{project_id}/detail", QuotaSets, {"GET": "detail"}),
+    Row("/adoptions", Adoptions, {"POST": "create"}),
     Row("/explanations/{subject}", Explanations, {"GET": "show"}),
     Row("/schedule", Schedule, {"POST": "preview"}),
     Row("/capacity", CapacityLeft, {"GET": "show"}),

@@ -110,6 +110,7 @@ def _head(operation: Facts) -> Line:
     return (
         (str(operation.get("action") or "operation"), "bold cyan"),
         (f"  {state}", _STATES.get(state, "yellow")),
+        (", held" if operation.get("held") else "", "bold yellow"),
         (f" in {duration(took)}" if took is not None else "", ""),
         (f", {attempts} attempts" if attempts and attempts != 1 else "", "yellow"),
         (f"  {operation.get('request_id') or ''}", ""),

@@ -39,15 +39,19 @@ class Waiting:
         if server.status == "ERROR" or self._message:
             raise CommandFailed(f"{label}: {action} failed: {self._why(server)}")
 
-    def until_gone(self, server_id: str, name: str) -> None:
+    def until_still(self, server_id: str) -> None:
+        """Return when an adoption is at its end, whichever: the server is there, or gone."""
+        self._watch(server_id, "adopt")
+
+    def until_gone(self, server_id: str, name: str, action: str = "delete") -> None:
         """Return when the server is no more.
 
         :raises CommandFailed: it stays (with the fault's sentence).
         """
-        server = self._watch(server_id, "delete")
+        server = self._watch(server_id, action)
         if server is not None and server.status not in ("DELETED", "SOFT_DELETED"):
             label = f"Server {name} ({server_id})"
-            raise CommandFailed(f"{label}: delete failed: {self._why(server)}")
+            raise CommandFailed(f"{label}: {action} failed: {self._why(server)}")
 
     def _watch(self, server_id: str, action: str) -> Any | None:
         """Look until nothing is being done; return the server, None once it is gone."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from common.errors import Invalid
+from common.states import OPEN_STATES
 from db import schema
 from db.reads import keyset
 
@@ -104,6 +105,8 @@ class Story:
     transitions: Sequence[Transition]
     decisions: Sequence[Decision]
     faults: Sequence[OperationFault]
+    held: bool = False
+    """Open, and not tried again before the hold of its server is released."""
 
 
 def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
@@ -191,7 +194,7 @@ def stories(
     """What the ledger knows under a request ID, a global request ID or a server's UUID.
 
     The oldest operation comes first; of more than `limit` the newest are told. `project_id`: only
-    that project's. Five queries, however many operations there are.
+    that project's. Six queries at most, however many operations there are.
     """
     named = (
         (_T.request_id == subject) | (_T.global_request_id == subject)
@@ -209,6 +212,7 @@ def stories(
     faults = _by_operation(faults_of(connection, ids))
     moves = _by_operation(_of(connection, schema.transitions, Transition, ids, ("id",)))
     chosen = _by_operation(_of(connection, schema.decisions, Decision, ids, ("attempt",)))
+    held = _held(connection, {one.server_uuid for one in operations if one.state in OPEN_STATES})
     return [
         Story(
             operation=operation,
@@ -216,9 +220,19 @@ def stories(
             transitions=moves.get(operation.id, ()),
             decisions=chosen.get(operation.id, ()),
             faults=faults.get(operation.id, ()),
+            held=operation.state in OPEN_STATES and operation.server_uuid in held,
         )
         for operation in operations
     ]
+
+
+def _held(connection: sa.Connection, uuids: set[str]) -> set[str]:
+    """Those of the servers that are held; no query where there is none to ask for."""
+    if not uuids:
+        return set()
+    columns = schema.servers.c
+    query = sa.select(columns.uuid).where(columns.uuid.in_(sorted(uuids)), columns.held)
+    return set(connection.execute(query).scalars())
 
 
 def _by_operation(records: Sequence[T]) -> dict[int, list[T]]:

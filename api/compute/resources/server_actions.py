@@ -5,11 +5,12 @@ from __future__ import annotations
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
+from api.compute.resources.custody import CustodyActions
 from api.compute.resources.found import the_server
 from api.compute.schemas import servers as schemas
 
 
-class ServerActions:
+class ServerActions(CustodyActions):
     """What can be done to a server; all is accepted (202) or refused with 409."""
 
     @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)

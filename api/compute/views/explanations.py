@@ -26,6 +26,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         "user_id": operation.user_id,
         "state": operation.state,
         "attempts": operation.attempt,
+        "held": story.held,
         "started_at": clock.iso_microseconds(operation.started_at),
         "updated_at": clock.iso_microseconds(operation.updated_at),
         "finished_at": clock.iso_microseconds(operation.finished_at),

@@ -1,0 +1,159 @@
+"""``micronova server adopt``, ``release``, ``hold``, ``release-hold`` and ``forget``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cli.command import Command, ShowOne, argument, flag
+from cli.errors import CommandFailed
+from cli.server.show import show
+from cli.server.waiting import Waiting
+
+_SERVER = argument("server", metavar="<server>", help="Server (name or ID)")
+_SERVERS = argument("server", metavar="<server>", nargs="+", help="Server(s) (name or ID)")
+_ALL = flag("--all-projects", help="Look in all projects (admin only)")
+
+
+def _post(compute: Any, path: str, body: dict[str, Any]) -> Any:
+    """Ask what only micronova has; return the answer."""
+    from openstack.exceptions import raise_from_response
+
+    response = compute.post(path, json=body)
+    raise_from_response(response)
+    return response
+
+
+def _find(compute: Any, name: str, *, everywhere: bool) -> Any:
+    return compute.find_server(name, ignore_missing=False, details=False, all_projects=everywhere)
+
+
+class AdoptServer(ShowOne):
+    """Take an existing VM under management (admin only). Nothing of it is restarted.
+
+    Only its owner mark is set, in its description. From then on it is a server like any other:
+    deleting it destroys the VM, with its disks.
+    """
+
+    arguments = (
+        argument("--cluster", metavar="<cluster>", required=True, help="Its cluster"),
+        argument("--vmid", metavar="<vmid>", type=int, required=True, help="Its VMID"),
+        argument("--project", metavar="<project>", required=True, help="Whose it is (name or ID)"),
+        argument("--project-domain", metavar="<domain>", help="Domain of the project"),
+        argument("--user", metavar="<user>", help="Its user (name or ID; default: you)"),
+        argument("--user-domain", metavar="<domain>", help="Domain of the user"),
+        argument("--name", metavar="<name>", help="Its name (default: as the VM is called)"),
+        argument(
+            "--flavor",
+            metavar="<flavor>",
+            help="A flavor that is no smaller than the VM (default: one of its own)",
+        ),
+        flag("--wait", help="Wait until it is adopted, and show the steps"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return the server, as far as it is."""
+        compute = self.cloud.compute
+        asked: dict[str, Any] = {
+            "cluster": parsed_args.cluster,
+            "vmid": parsed_args.vmid,
+            "project_id": self.cloud.project_id(parsed_args.project, parsed_args.project_domain),
+        }
+        if parsed_args.user:
+            asked["user_id"] = self.cloud.user_id(parsed_args.user, parsed_args.user_domain)
+        if parsed_args.name:
+            asked["name"] = parsed_args.name
+        if parsed_args.flavor:
+            asked["flavor"] = compute.find_flavor(parsed_args.flavor, ignore_missing=False).id
+        answer = _post(compute, "/adoptions", {"adoption": asked}).json()["adoption"]
+        if parsed_args.wait:
+            self._wait(answer["server_id"], parsed_args.name or f"VM {parsed_args.vmid}")
+        return show(self.cloud, compute.get_server(answer["server_id"]))
+
+    def _wait(self, server_id: str, name: str) -> None:
+        from openstack import exceptions
+
+        Waiting(self.cloud, self.app.stderr).until_still(server_id)
+        try:
+            self.cloud.compute.get_server(server_id)
+        except exceptions.NotFoundException as error:
+            raise CommandFailed(
+                f"{name} was not adopted, and is as it was: {self._why(server_id)}"
+            ) from error
+
+    def _why(self, server_id: str) -> str:
+        response = self.cloud.compute.get(f"/explanations/{server_id}")
+        if response.status_code != 200:
+            return f"micronova explain {server_id}"
+        story = response.json()["explanation"]["operations"][-1]
+        return str(story.get("message") or f"micronova explain {server_id}")
+
+
+class ReleaseServer(Command):
+    """Let a server's VM go (admin only): the record goes, the VM stays as it is, running or not.
+
+    Only the owner mark is taken off. The reverse of adopt.
+    """
+
+    arguments = (_SERVER, _ALL, flag("--wait", help="Wait until it is released"))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Ask for it; see the record gone."""
+        compute = self.cloud.compute
+        found = _find(compute, parsed_args.server, everywhere=parsed_args.all_projects)
+        _post(compute, f"/servers/{found.id}/action", {"release": None})
+        if parsed_args.wait:
+            Waiting(self.cloud, self.app.stderr).until_gone(found.id, found.name, "release")
+
+
+class HoldServers(Command):
+    """Hold servers: what failed is not tried again. A new request still begins."""
+
+    arguments = (_SERVERS, _ALL)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Hold each."""
+        self._each(parsed_args, "hold")
+
+    def _each(self, parsed_args: argparse.Namespace, action: str) -> None:
+        compute = self.cloud.compute
+
+        def act(name: str) -> None:
+            found = _find(compute, name, everywhere=parsed_args.all_projects)
+            _post(compute, f"/servers/{found.id}/action", {action: None})
+
+        self.each(parsed_args.server, f"{action} server", act)
+
+
+class ReleaseHold(HoldServers):
+    """Go on at once with what was held."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Release the hold of each."""
+        self._each(parsed_args, "release-hold")
+
+
+class ForgetServer(Command):
+    """Let a record go whose VM isn't ours (admin only). The VM is not touched.
+
+    For a delete that never ends because somebody else's VM has the VMID. What was known stays in
+    the history, the VMID is not given out for a while.
+    """
+
+    arguments = (
+        _SERVER,
+        _ALL,
+        argument("--reason", metavar="<text>", help="Why; stays in the history"),
+        flag("--force", help="The cluster is gone for good: its VMs can't be looked at"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Ask for it."""
+        if parsed_args.force and not parsed_args.reason:
+            raise CommandFailed("--force needs a --reason: it stays in the history")
+        compute = self.cloud.compute
+        found = _find(compute, parsed_args.server, everywhere=parsed_args.all_projects)
+        asked = {"force": parsed_args.force}
+        if parsed_args.reason:
+            asked["reason"] = parsed_args.reason
+        _post(compute, f"/servers/{found.id}/action", {"forget": asked})

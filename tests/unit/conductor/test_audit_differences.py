@@ -1,0 +1,473 @@
+"""Every kind of difference, and every circumstance in which there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+import pytest
+
+from compute.messages import ClusterInventory, SeenVm, SeenVolume
+from conductor.audit.differences import differences
+from conductor.audit.facts import (
+    Facts,
+    Finding,
+    HostFact,
+    OpenOperation,
+    PortFacts,
+    Reservation,
+    ServerFacts,
+    TemplateFacts,
+)
+from conductor.audit.kinds import KINDS
+from conductor.audit.records import OVERDUE
+
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+WEB, GONE, STRANGER, OTHER = "web", "gone", "stranger", "other"
+PLACE = ("c1", 100_001)
+RESOURCES = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 10}
+
+
+def a_server(uuid: str = WEB, **changes: Any) -> ServerFacts:
+    values: dict[str, Any] = {
+        "project_id": "p",
+        "user_id": "u",
+        "vm_state": "active",
+        "task_state": None,
+        "operation_id": 1,
+        "host": "pve1",
+        "node": "pve1",
+        "cluster": "c1",
+        "vmid": 100_001,
+        "vcpus": 2,
+        "memory_mib": 512,
+        "disk_gib": 10,
+        "addresses": ("10.0.0.5",),
+        "deleted_at": None,
+    }
+    return ServerFacts(uuid, **(values | changes))
+
+
+def a_deleted(uuid: str = GONE) -> ServerFacts:
+    return a_server(uuid, vm_state="deleted", addresses=(), deleted_at=NOW)
+
+
+def a_vm(vmid: int = 100_001, server: str | None = WEB, **changes: Any) -> SeenVm:
+    values: dict[str, Any] = {
+        "name": "web",
+        "status": "running",
+        "vcpus": 2,
+        "memory_mib": 512,
+        "read": True,
+        "server_uuid": server,
+        "proven": server is not None,
+    }
+    return SeenVm(vmid, changes.pop("node", "pve1"), **(values | changes))
+
+
+def a_volume(vmid: int, **changes: Any) -> SeenVolume:
+    return SeenVolume(f"local:{vmid}/vm-{vmid}-disk-0.qcow2", "local", "pve1", vmid, **changes)
+
+
+def a_drive(vmid: int, server: str) -> SeenVolume:
+    name = f"local:iso/micronova-{vmid}-{server}.iso"
+    return SeenVolume(name, "local", "pve1", vmid, server_uuid=server)
+
+
+def reserved(vmid: int = 100_001, server: str | None = WEB, **changes: Any) -> Reservation:
+    values = {"state": "reserved", "reason": None, "since": NOW} | changes
+    return Reservation("c1", vmid, server_uuid=server, **values)
+
+
+def facts(*vms: SeenVm, volumes: tuple[SeenVolume, ...] = (), **changes: Any) -> Facts:
+    """One server, all of whose parts agree, unless something is changed."""
+    values: dict[str, Any] = {
+        "servers": {WEB: a_server()},
+        "reservations": {PLACE: reserved()},
+        "ports": (PortFacts("port", WEB, "10.0.0.5"),),
+        "hosts": {"pve1": HostFact("pve1", "rp1", "c1", "pve1")},
+        "inventories": {"c1": ClusterInventory("c1", vms or (a_vm(),), volumes)},
+        "allocations": {WEB: {"rp1": RESOURCES}},
+    }
+    return Facts(NOW, **(values | changes))
+
+
+def found(given: Facts) -> dict[str, Finding]:
+    """By kind; there is one of each."""
+    listed = differences(given)
+    by_kind = {one.kind: one for one in listed}
+    assert len(by_kind) == len(listed), listed
+    assert set(by_kind) <= set(KINDS)
+    return by_kind
+
+
+def with_servers(*more: ServerFacts) -> dict[str, ServerFacts]:
+    return {WEB: a_server()} | {one.uuid: one for one in more}
+
+
+def journal(vmid: int, *servers: str) -> Any:
+    return {("c1", vmid): frozenset(servers)}
+
+
+def test_what_agrees_is_no_difference() -> None:
+    assert differences(facts()) == []
+    assert differences(Facts(NOW)) == []
+
+
+def test_what_could_not_be_looked_at_is_no_difference() -> None:
+    assert differences(facts(inventories={}, allocations=None)) == []
+
+
+# --- VMs
+
+
+@pytest.mark.parametrize(
+    ("asked", "journalled", "proven"),
+    [(True, True, True), (False, True, False), (True, False, False)],
+)
+def test_a_vm_of_a_deleted_server(asked: bool, journalled: bool, proven: bool) -> None:
+    given = facts(
+        a_vm(),
+        a_vm(100_002, GONE),
+        servers=with_servers(a_deleted()),
+        journal=journal(100_002, GONE) if journalled else {},
+        deleted_on_request=frozenset({GONE} if asked else ()),
+    )
+    one = found(given)["vm_of_deleted_server"]
+    assert one.proven is proven
+    assert (one.server_uuid, one.cluster, one.vmid) == (GONE, "c1", 100_002)
+    assert one.subject == "c1/100002"
+
+
+def test_a_vm_beside_the_one_that_the_record_has() -> None:
+    second = a_vm(100_002, WEB)
+    one = found(facts(a_vm(), second, journal=journal(100_002, WEB)))["vm_not_recorded"]
+    assert one.proven
+    # The only one there is, is never taken.
+    alone = found(facts(second, journal=journal(100_002, WEB)))
+    assert not alone["vm_not_recorded"].proven
+    assert "server_without_vm" in alone
+
+
+def test_a_vm_of_a_server_that_failed() -> None:
+    failed = a_server(OTHER, vm_state="error", vmid=None, addresses=())
+    given = facts(
+        a_vm(),
+        a_vm(100_002, OTHER),
+        servers=with_servers(failed),
+        journal=journal(100_002, OTHER),
+    )
+    assert found(given)["vm_not_recorded"].proven
+    unproven = dataclasses.replace(given, journal={})
+    assert not found(unproven)["vm_not_recorded"].proven
+    busy = dataclasses.replace(given, busy=frozenset({OTHER}))
+    assert differences(busy) == []
+
+
+def test_a_vm_of_another_cloud_is_told() -> None:
+    one = found(facts(a_vm(), a_vm(100_002, STRANGER)))["vm_without_server"]
+    assert not one.proven
+
+
+@pytest.mark.parametrize(
+    "vm",
+    [
+        a_vm(100_002, None),
+        a_vm(100_002, WEB, proven=False),
+        a_vm(100_002, None, kind="lxc", read=False),
+    ],
+    ids=["without marks", "copied", "container"],
+)
+def test_a_foreign_vm_is_told(vm: SeenVm) -> None:
+    one = found(facts(a_vm(), vm))["vm_foreign"]
+    assert KINDS[one.kind].verb == "report"
+
+
+def test_a_vm_that_could_not_be_read_is_no_difference() -> None:
+    assert differences(facts(a_vm(), a_vm(100_002, None, read=False))) == []
+    assert differences(facts(a_vm(read=False))) == []
+
+
+@pytest.mark.parametrize("server", [None, OTHER])
+def test_another_one_in_the_place_of_a_servers_vm(server: str | None) -> None:
+    one = found(facts(a_vm(server=server)))["vm_replaced"]
+    assert one.server_uuid == WEB
+
+
+def test_a_shell_that_was_left() -> None:
+    shell = a_vm(100_002, None, lock="create", maker="UPID:x")
+    one = found(facts(a_vm(), shell, journal=journal(100_002, GONE)))["vm_half_made"]
+    assert one.server_uuid == GONE
+    assert "UPID:x" in one.cause
+    bare = a_vm(100_002, None, lock="clone")
+    assert "no task of ours" in found(facts(a_vm(), bare))["vm_half_made"].cause
+    live = dataclasses.replace(shell, lock_live=True)
+    assert differences(facts(a_vm(), live)) == []
+
+
+def test_a_stuck_lock() -> None:
+    assert "lock_stuck" in found(facts(a_vm(lock="backup")))
+    assert differences(facts(a_vm(lock="backup", lock_live=True))) == []
+    assert differences(facts(a_vm(lock="backup"), busy=frozenset({WEB}))) == []
+
+
+def test_a_vmid_that_an_open_operation_reserved_is_left_alone() -> None:
+    given = facts(
+        a_vm(),
+        a_vm(100_002, None),
+        volumes=(a_volume(100_003),),
+        reservations={
+            PLACE: reserved(),
+            ("c1", 100_002): reserved(100_002, OTHER),
+            ("c1", 100_003): reserved(100_003, OTHER),
+        },
+        busy=frozenset({OTHER}),
+    )
+    assert differences(given) == []
+
+
+def test_templates() -> None:
+    template = a_vm(100_009, None, image_id="image", template=True, proven=True)
+    row = TemplateFacts("c1", 100_009, "image")
+    reservations = {PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)}
+    known: dict[str, Any] = {"templates": (row,), "reservations": reservations}
+    good = facts(a_vm(), template, images=frozenset({"image"}), **known)
+    assert differences(good) == []
+    unread = dataclasses.replace(template, read=False, image_id=None)
+    assert differences(facts(a_vm(), unread, images=frozenset({"image"}), **known)) == []
+    for vm in (template, unread):
+        one = found(facts(a_vm(), vm, **known))["template_without_image"]
+        assert "its image is gone" in one.cause
+    one = found(facts(a_vm(), template, images=frozenset({"image"})))["template_without_image"]
+    assert "no record" in one.cause
+    assert not one.proven
+
+
+# --- volumes
+
+
+def test_a_volume_without_a_vm() -> None:
+    stray = (a_volume(100_002),)
+    had = found(
+        facts(
+            a_vm(),
+            volumes=stray,
+            servers=with_servers(a_deleted()),
+            journal=journal(100_002, GONE),
+        )
+    )["volume_without_vm"]
+    assert had.proven
+    assert had.server_uuid == GONE
+    assert had.subject == "c1/pve1/local:100002/vm-100002-disk-0.qcow2"
+    nobodys = found(facts(a_vm(), volumes=stray))["volume_without_vm"]
+    assert not nobodys.proven
+    several = facts(a_vm(), volumes=stray, journal=journal(100_002, GONE, OTHER))
+    assert not found(several)["volume_without_vm"].proven
+    assert differences(facts(a_vm(), volumes=(a_volume(100_001),))) == []
+
+
+def test_a_volume_whose_vmid_another_server_has_by_now_is_told() -> None:
+    other = a_server(OTHER, vmid=100_002, addresses=())
+    given = facts(
+        a_vm(),
+        volumes=(a_volume(100_002),),
+        servers=with_servers(a_deleted(), other),
+        journal=journal(100_002, GONE),
+        reservations={PLACE: reserved(), ("c1", 100_002): reserved(100_002, OTHER)},
+        allocations={WEB: {"rp1": RESOURCES}, OTHER: {"rp1": RESOURCES}},
+    )
+    assert not found(given)["volume_without_vm"].proven
+
+
+def test_a_volume_of_a_server_that_is_worked_on_is_left_alone() -> None:
+    given = facts(a_vm(), volumes=(a_volume(100_002),), journal=journal(100_002, OTHER))
+    assert differences(dataclasses.replace(given, busy=frozenset({OTHER}))) == []
+
+
+def test_a_shared_volume_is_one_thing() -> None:
+    one = found(facts(a_vm(), volumes=(a_volume(100_002, shared=True),)))["volume_without_vm"]
+    assert one.subject == "c1/local:100002/vm-100002-disk-0.qcow2"
+
+
+def test_config_drives() -> None:
+    kind = "config_drive_without_server"
+    assert differences(facts(a_vm(), volumes=(a_drive(100_001, WEB),))) == []
+    left = facts(
+        a_vm(),
+        volumes=(a_drive(100_002, GONE),),
+        servers=with_servers(a_deleted()),
+        journal=journal(100_002, GONE),
+        deleted_on_request=frozenset({GONE}),
+    )
+    assert found(left)[kind].proven
+    assert not found(dataclasses.replace(left, journal={}))[kind].proven
+    assert not found(dataclasses.replace(left, deleted_on_request=frozenset()))[kind].proven
+    moved = facts(a_vm(), volumes=(a_drive(100_002, WEB),), journal=journal(100_002, WEB))
+    assert found(moved)[kind].proven
+    assert differences(dataclasses.replace(moved, busy=frozenset({WEB}))) == []
+    assert not found(facts(a_vm(), volumes=(a_drive(100_002, STRANGER),)))[kind].proven
+
+
+# --- servers
+
+
+def test_a_server_without_a_vm() -> None:
+    nothing = {"c1": ClusterInventory("c1")}
+    assert "server_without_vm" in found(facts(inventories=nothing))
+    error = {WEB: a_server(vm_state="error")}
+    assert differences(facts(inventories=nothing, servers=error)) == []
+    assert differences(facts(inventories=nothing, busy=frozenset({WEB}))) == []
+
+
+def test_a_vm_on_another_node() -> None:
+    assert "vm_elsewhere" in found(facts(a_vm(node="pve2")))
+
+
+@pytest.mark.parametrize(
+    ("vm", "cause"),
+    [
+        (a_vm(vcpus=4), "4 CPUs, by the record 2"),
+        (a_vm(memory_mib=1024), "1024 MiB of memory, by the record 512"),
+    ],
+)
+def test_a_vm_of_another_size_than_quota_counts(vm: SeenVm, cause: str) -> None:
+    assert cause in found(facts(vm))["quota_mismatch"].cause
+
+
+def test_a_vm_whose_size_is_not_known_is_no_difference() -> None:
+    assert differences(facts(a_vm(vcpus=None, memory_mib=None))) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [{"task_state": "powering-off"}, {"vm_state": "building", "task_state": None}]
+)
+def test_a_server_that_nobody_works_on(changes: dict[str, Any]) -> None:
+    servers = {WEB: a_server(**changes)}
+    assert "server_abandoned" in found(facts(servers=servers))
+    assert differences(facts(servers=servers, busy=frozenset({WEB}))) == []
+
+
+# --- allocations
+
+
+@pytest.mark.parametrize(
+    "server", [a_deleted(OTHER), a_server(OTHER, vm_state="error", vmid=None, addresses=())]
+)
+def test_an_allocation_of_a_server_without_a_vm(server: ServerFacts) -> None:
+    held = {WEB: {"rp1": RESOURCES}, OTHER: {"rp1": RESOURCES}}
+    given = facts(servers=with_servers(server), allocations=held)
+    assert found(given)["allocation_without_server"].subject == OTHER
+    assert differences(dataclasses.replace(given, busy=frozenset({OTHER}))) == []
+
+
+def test_an_allocation_of_somebody_else() -> None:
+    held = {WEB: {"rp1": RESOURCES}, STRANGER: {"rp2": {"VCPU": 1}}}
+    one = found(facts(allocations=held))["allocation_unknown"]
+    assert not one.proven
+
+
+def test_a_server_without_its_allocation() -> None:
+    assert "server_without_allocation" in found(facts(allocations={}))
+    assert differences(facts(allocations={}, hosts={})) == []
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"rp2": RESOURCES},
+        {"rp1": {**RESOURCES, "VCPU": 1}},
+        {"rp1": RESOURCES, "rp2": RESOURCES},
+    ],
+    ids=["elsewhere", "other size", "twice"],
+)
+def test_an_allocation_that_differs(held: Any) -> None:
+    assert "allocation_differs" in found(facts(allocations={WEB: held}))
+
+
+def test_what_takes_nothing_of_a_resource_is_not_in_placement() -> None:
+    servers = {WEB: a_server(disk_gib=0)}
+    held = {WEB: {"rp1": {"VCPU": 2, "MEMORY_MB": 512}}}
+    assert differences(facts(servers=servers, allocations=held)) == []
+
+
+# --- ports, VMIDs, operations
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        (None, "is unknown"),
+        (a_deleted(OTHER), "is deleted"),
+        (a_server(OTHER, vm_state="error", vmid=None, addresses=()), "has no VM"),
+    ],
+)
+def test_a_port_whose_server_has_no_vm(server: ServerFacts | None, says: str) -> None:
+    ports = (PortFacts("port", WEB, "10.0.0.5"), PortFacts("old", OTHER, None))
+    servers = with_servers(*([server] if server else []))
+    given = facts(servers=servers, ports=ports)
+    one = found(given)["port_without_server"]
+    assert says in one.cause
+    assert (one.subject, one.server_uuid) == ("old", OTHER)
+    assert differences(dataclasses.replace(given, busy=frozenset({OTHER}))) == []
+
+
+def test_an_address_that_no_port_holds() -> None:
+    one = found(facts(ports=()))["address_without_port"]
+    assert "10.0.0.5" in one.cause
+
+
+@pytest.mark.parametrize("server", [GONE, None])
+def test_a_vmid_that_nobody_has(server: str | None) -> None:
+    reservations = {PLACE: reserved(), ("c1", 100_002): reserved(100_002, server)}
+    given = facts(servers=with_servers(a_deleted()), reservations=reservations)
+    assert found(given)["vmid_without_owner"].proven
+    seen = {"c1": ClusterInventory("c1", (a_vm(),), unseen=("Node pve2 is offline.",))}
+    blind = dataclasses.replace(given, inventories=seen)
+    assert not found(blind)["vmid_without_owner"].proven
+    unlooked = dataclasses.replace(given, inventories={})
+    assert not found(unlooked)["vmid_without_owner"].proven
+    stray = {"c1": ClusterInventory("c1", (a_vm(),), (a_volume(100_002),))}
+    assert not found(dataclasses.replace(given, inventories=stray))["vmid_without_owner"].proven
+    busy = dataclasses.replace(given, busy=frozenset({GONE}))
+    assert (server == GONE) == (differences(busy) == [])
+
+
+def test_a_quarantined_vmid_is_no_difference() -> None:
+    row = reserved(100_002, None, state="quarantined")
+    assert differences(facts(reservations={PLACE: reserved(), ("c1", 100_002): row})) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [({}, "not reserved"), ({PLACE: reserved(server=OTHER)}, "reserved for other")],
+)
+def test_a_server_whose_vmid_is_not_reserved(row: Any, says: str) -> None:
+    by_kind = found(facts(reservations=row))
+    assert says in by_kind["vmid_not_reserved"].cause
+
+
+@pytest.mark.parametrize(
+    ("late", "told"),
+    [(None, False), (datetime.timedelta(seconds=1), False), (OVERDUE, True)],
+)
+def test_an_operation_that_does_not_end(late: datetime.timedelta | None, told: bool) -> None:
+    deadline = None if late is None else NOW - late
+    operation = OpenOperation(7, WEB, "delete", "unwinding", 9, NOW, deadline, "The node is off.")
+    given = facts(operations=(operation,), busy=frozenset({WEB}))
+    by_kind = found(given)
+    assert ("operation_overdue" in by_kind) is told
+    if told:
+        assert by_kind["operation_overdue"].cause.endswith("deadline: The node is off.")
+        assert by_kind["operation_overdue"].subject == "7"
+
+
+# --- the table
+
+
+def test_every_remedy_can_be_filled_in() -> None:
+    words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
+    for kind in KINDS.values():
+        if kind.remedy:
+            assert kind.remedy.format(**words)
+        assert kind.proof

@@ -181,6 +181,7 @@ class Happening(enum.StrEnum):
     HOLD = "hold"
     RELEASE_HOLD = "release-hold"
     FORGET = "forget"  #: the record went, whatever became of the VM
+    REAP = "reap"  #: what the audit found left of a server was removed
 
 
 #: what a server becomes by what is seen of its VM while nothing is being done to it; what isn't

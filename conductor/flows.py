@@ -10,7 +10,6 @@ from conductor.delete import Delete
 from conductor.follow import Follow
 from conductor.forget import Forget
 from conductor.power import COMMANDS, PowerFlow
-from conductor.reap import ACTION as REAP
 from conductor.reap import Reap
 from conductor.release import Release
 from conductor.runner import Flow
@@ -24,7 +23,7 @@ def flows(cloud: Cloud) -> dict[str, Flow]:
         "delete": Delete(cloud),
         "adopt": Adopt(cloud),
         "release": Release(cloud),
-        REAP: Reap(cloud),
+        Happening.REAP: Reap(cloud),
         Happening.FOLLOW: Follow(cloud),
         Happening.FORGET: Forget(cloud),
     }

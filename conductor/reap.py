@@ -21,11 +21,9 @@ from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
-ACTION = "reap"
-
 
 class Reap:
-    """The flow of the action ``reap``."""
+    """The flow of ``Happening.REAP``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute.messages import ClusterInventory
+from conductor import resources
 
 #: (cluster, VMID)
 Place = tuple[str, int]
@@ -30,6 +31,7 @@ class ServerFacts:
     vcpus: int
     memory_mib: int
     disk_gib: int
+    held: bool
     addresses: tuple[str, ...]
     deleted_at: datetime.datetime | None
 
@@ -41,10 +43,9 @@ class ServerFacts:
         return self.cluster, self.vmid
 
     @property
-    def resources(self) -> dict[str, int]:
-        """What it takes of its host in placement; zero amounts are left out."""
-        amounts = {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mib, "DISK_GB": self.disk_gib}
-        return {name: amount for name, amount in amounts.items() if amount}
+    def amounts(self) -> dict[str, int]:
+        """What it takes of its host in placement."""
+        return resources.wanted(self.vcpus, self.memory_mib, self.disk_gib)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Facts:
     """Servers with an open operation before or after the look: they are in flux."""
     operations: tuple[OpenOperation, ...] = ()
     deleted_on_request: frozenset[str] = frozenset()
-    """Servers whose delete is in the ledger."""
+    """Servers whose delete is in the ledger, and that nobody released or forgot."""
     journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
     """Which servers ever had a VMID, for those that something was found at."""
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, context
 from common.errors import MicronovaError, NotFound
-from common.states import OPEN_STATES
+from common.states import OPEN_STATES, Happening
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
@@ -35,6 +35,9 @@ from db import schema
 READERS = 8
 #: values in one IN (…)
 CHUNK = 500
+
+#: actions after which the VM stays, though the record goes
+_LET_GO = ("release", Happening.FORGET)
 
 Allocations = dict[str, dict[str, Mapping[str, int]]]
 
@@ -252,13 +255,15 @@ def _deleted_on_request(
 ) -> frozenset[str]:
     deleted = sorted(uuid for uuid, one in servers.items() if one.deleted_at is not None)
     columns = schema.operations.c
-    found: set[str] = set()
+    found: dict[str, set[str]] = {}
     for part in _parts(deleted):
-        query = sa.select(columns.server_uuid).where(
-            columns.server_uuid.in_(part), columns.action == "delete"
+        query = sa.select(columns.server_uuid, columns.action).where(
+            columns.server_uuid.in_(part), columns.action.in_(["delete", *_LET_GO])
         )
-        found.update(connection.execute(query).scalars())
-    return frozenset(found)
+        for row in connection.execute(query):
+            found.setdefault(row.server_uuid, set()).add(row.action)
+    # Whose VM an operator let go is nobody's to remove, whatever else was asked before.
+    return frozenset(uuid for uuid, actions in found.items() if actions == {"delete"})
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -15,11 +15,10 @@ from common import context
 from common.errors import Conflict, GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages import Category, Failure
-from common.states import VmState
-from conductor import lifecycle
+from common.states import Happening, VmState
+from conductor import lifecycle, resources
 from conductor.audit.kinds import Verb
 from conductor.cloud import Cloud
-from conductor.reap import ACTION as REAP
 from conductor.runner import Runner
 from conductor.store import operations as ledger
 from conductor.store import servers, vmids
@@ -91,7 +90,7 @@ class Healer:
         new = NewOperation(
             server_uuid=server.uuid,
             project_id=server.project_id,
-            action=REAP,
+            action=Happening.REAP,
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
@@ -122,13 +121,8 @@ class Healer:
             provider = _provider(connection, server)
         if not _has_vm(server):
             raise RefusedError("The server has no VM any more.")
-        amounts = {
-            "VCPU": server.vcpus,
-            "MEMORY_MB": server.memory_mib,
-            "DISK_GB": server.disk_gib,
-        }
-        wanted = {provider: {name: amount for name, amount in amounts.items() if amount}}
-        self._put(server, wanted, there.generation)
+        amounts = resources.wanted(server.vcpus, server.memory_mib, server.disk_gib)
+        self._put(server, {provider: amounts}, there.generation)
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)
         if not _has_vm(now):

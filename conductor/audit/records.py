@@ -117,12 +117,12 @@ def _allocation(
     facts: Facts, server: ServerFacts, provider: str, hosts: Mapping[str, str]
 ) -> Iterator[Finding]:
     held = (facts.allocations or {}).get(server.uuid)
-    wanted = {provider: server.resources}
+    wanted = {provider: server.amounts}
     if held is None:
         yield _of(server, "server_without_allocation", f"It has none on {server.host}.")
     elif {uuid: dict(some) for uuid, some in held.items()} != wanted:
         named = {hosts.get(uuid, uuid): dict(some) for uuid, some in held.items()}
-        text = f"It holds {named}, by the record {server.resources} on {server.host}."
+        text = f"It holds {named}, by the record {server.amounts} on {server.host}."
         yield _of(server, "allocation_differs", text, held=named)
 
 
@@ -190,8 +190,11 @@ def _is_clear(inventory: ClusterInventory, vmid: int) -> bool:
 
 def _operations(facts: Facts) -> Iterator[Finding]:
     for operation in facts.operations:
+        server = facts.servers.get(operation.server_uuid)
         if operation.deadline is None or operation.deadline + OVERDUE > facts.now:
             continue
+        if server is not None and server.held:
+            continue  # an operator has it wait
         late = int((facts.now - operation.deadline).total_seconds())
         last = f": {operation.message}" if operation.message else "."
         text = f"The {operation.action} is {operation.state}, {late} s after its deadline{last}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,16 @@ from common.messages import (
     Requested,
     StorageFacts,
 )
+from compute.messages import ClusterInventory
 from conductor import config as conductor_config
 from conductor.accept import Accept
+from conductor.audit.auditor import Auditor
+from conductor.audit.gather import Gatherer
+from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.doors import CustodyDoors
 from conductor.flows import flows as all_flows
+from conductor.manager import AuditDoors
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.reports import Reports
 from conductor.runner import Flow, Runner
@@ -88,12 +93,18 @@ class Compute:
         self.vms: dict[int, Inspection] = {}
         self.inspected: list[int] = []
         self.deaf = False
+        self.seen: dict[str, ClusterInventory] = {}
+        """What a census shows of each cluster."""
+        self.answering: Callable[[Command], None] | None = None
+        """Told of every command, right when it is sent."""
         self._news = threading.Condition()
 
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         with self._news:
             self.sent.append((worker, command))
             self._news.notify_all()
+        if self.answering is not None:
+            self.answering(command)
 
     build = destroy = power = mark = _keep
 
@@ -112,6 +123,14 @@ class Compute:
         if self.deaf:
             raise Unavailable("The service behind inspect did not answer.")
         return self.vms.get(vmid, Inspection(vmid))
+
+    def inventory(
+        self, ctxt: RequestContext, worker: str, cluster: str, known: Collection[int]
+    ) -> ClusterInventory:
+        """What the test says is there."""
+        if self.deaf:
+            raise Unavailable("The service behind inventory did not answer.")
+        return self.seen.get(cluster, ClusterInventory(cluster))
 
     def wait_for(self, count: int) -> Command:
         """The count-th command sent, waiting for it."""
@@ -145,6 +164,9 @@ class Placement:
         user_id: str,
         generation: int | None,
     ) -> bool:
+        if not by_provider:
+            self.claims.pop(consumer_uuid, None)
+            return True
         (provider,) = by_provider
         if provider in self.full:
             return False
@@ -162,6 +184,17 @@ class Placement:
         if self.down:
             raise Unavailable("Placement can't be reached.")
         return self.replace(consumer_uuid, {provider_uuid: resources}, project_id, user_id, None)
+
+    def provider_allocations(self, uuid: str) -> dict[str, dict[str, int]]:
+        """Each claim is a server of ``World.create``."""
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        amounts = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+        return {
+            consumer: amounts
+            for consumer, where in self.claims.items()
+            if where in (uuid, uuid.removeprefix("uuid-"))
+        }
 
     def release(self, consumer_uuid: str) -> None:
         if self.down:
@@ -196,7 +229,7 @@ class Conductor:
                 log.register,
             ]
         )
-        for key, value in {"scan_seconds": 0.1, **options}.items():
+        for key, value in {"scan_seconds": 0.1, "audit_settle_seconds": 0, **options}.items():
             conf.set_override(key, value, group="conductor")
         self.store = Store(engine.writer(url), engine.reader(url))
         flows: dict[str, Flow] = {}
@@ -215,6 +248,9 @@ class Conductor:
         self.accept = Accept(self.cloud)
         self.reports = Reports(self.cloud, self.runner)
         self.custody = CustodyDoors(self.cloud, self.runner)
+        healer = Healer(self.cloud, self.runner)
+        self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
+        self.audits = AuditDoors(self.cloud, self.auditor, healer)
 
 
 class World:

@@ -43,6 +43,7 @@ def a_server(uuid: str = WEB, **changes: Any) -> ServerFacts:
         "vcpus": 2,
         "memory_mib": 512,
         "disk_gib": 10,
+        "held": False,
         "addresses": ("10.0.0.5",),
         "deleted_at": None,
     }
@@ -460,6 +461,13 @@ def test_an_operation_that_does_not_end(late: datetime.timedelta | None, told: b
     if told:
         assert by_kind["operation_overdue"].cause.endswith("deadline: The node is off.")
         assert by_kind["operation_overdue"].subject == "7"
+
+
+def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
+    operation = OpenOperation(7, WEB, "delete", "unwinding", 9, NOW, NOW - OVERDUE, None)
+    servers = {WEB: a_server(held=True)}
+    given = facts(operations=(operation,), busy=frozenset({WEB}), servers=servers)
+    assert differences(given) == []
 
 
 # --- the table

@@ -78,9 +78,16 @@ def test_adopt_asks_by_ids_and_shows_the_server() -> None:
 
 
 def test_an_adoption_that_failed_says_why() -> None:
-    story = {
-        "explanation": {"operations": [{"server": UUID, "action": "adopt", "message": "No room."}]}
+    operation = {
+        "server": UUID,
+        "action": "adopt",
+        "request_id": "req-1",
+        "started_at": "2026-01-01T00:00:00.000000",
+        "message": "No room.",
+        "events": [],
+        "transitions": [],
     }
+    story = {"explanation": {"operations": [operation]}}
     connection = a_cloud(get_server=exceptions.NotFoundException("gone"), get=Answer(200, story))
     words = ("--cluster", "c1", "--vmid", "500", "--project", "demo", "--wait")
     ran = run(connection, "server", "adopt", *words)

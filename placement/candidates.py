@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +24,36 @@ _BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The ways to serve a request, and the providers to tell about (slots)."""
+class Alone:
+    """Providers (slots) that each serve a whole request: all give the same to the same groups."""
 
-    requests: Sequence[Candidate] = ()
+    slots: Sequence[int]
+    amounts: Mapping[str, int]
+    suffixes: Sequence[str]
+
+    def requests(self) -> list[Candidate]:
+        """Return them as candidates, which share what they take."""
+        return [
+            Candidate({slot: self.amounts}, dict.fromkeys(self.suffixes, (slot,)))
+            for slot in self.slots
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The ways to serve a request, and the providers to tell about (slots).
+
+    Where each way is one provider, `alone` is set instead of `several`.
+    """
+
+    several: Sequence[Candidate] = ()
     summaries: Sequence[int] = ()
+    alone: Alone | None = None
+
+    @property
+    def requests(self) -> Sequence[Candidate]:
+        """All ways, in order."""
+        return self.several if self.alone is None else self.alone.requests()
 
 
 def candidates(
@@ -54,11 +78,11 @@ def candidates(
         slots = list(itertools.islice(_flat(snapshot, query), None if sample else limit))
         if sample is not None:
             slots = sample.sample(slots, min(len(slots), len(slots) if limit is None else limit))
-        requests = _alone(query, slots)
-    else:
-        shuffle = None if sample is None else sample.shuffle
-        found = trees.ways(snapshot, query, shuffle=shuffle, breadth=breadth)
-        requests = list(itertools.islice(found, limit))
+        suffixes = [group.suffix for group in query.groups]
+        return Candidates(summaries=slots, alone=Alone(slots, _together(query), suffixes))
+    shuffle = None if sample is None else sample.shuffle
+    found = trees.ways(snapshot, query, shuffle=shuffle, breadth=breadth)
+    requests = list(itertools.islice(found, limit))
     return Candidates(requests, _told_about(snapshot, query, requests))
 
 
@@ -67,10 +91,7 @@ def _flat(snapshot: Snapshot, query: Query) -> Iterator[int]:
     suffixed = sum(bool(group.suffix) for group in query.groups)
     if query.isolate and suffixed > 1:
         return
-    together: dict[str, int] = defaultdict(int)
-    for group in query.groups:
-        for name, amount in group.resources.items():
-            together[name] += amount
+    together = _together(query)
     length = len(snapshot.providers)
     for start in range(0, length, _BLOCK):
         span = Span(snapshot, start, min(start + _BLOCK, length))
@@ -83,17 +104,13 @@ def _flat(snapshot: Snapshot, query: Query) -> Iterator[int]:
         yield from (np.flatnonzero(mask) + start).tolist()
 
 
-def _alone(query: Query, slots: Sequence[int]) -> list[Candidate]:
-    """Return the candidates of single providers; they share what they take."""
+def _together(query: Query) -> dict[str, int]:
+    """Return what all groups ask for."""
     together: dict[str, int] = {}
     for group in query.groups:
         for name, amount in group.resources.items():
             together[name] = together.get(name, 0) + amount
-    suffixes = [group.suffix for group in query.groups]
-    if len(suffixes) == 1:
-        suffix = suffixes[0]
-        return [Candidate({slot: together}, {suffix: (slot,)}) for slot in slots]
-    return [Candidate({slot: together}, dict.fromkeys(suffixes, (slot,))) for slot in slots]
+    return together
 
 
 def _told_about(snapshot: Snapshot, query: Query, requests: Sequence[Candidate]) -> list[int]:

@@ -6,14 +6,17 @@ only with the provider, so its text is kept beside it, and an answer is made by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from placement.candidates import Candidates
+from placement.candidates import Alone, Candidates
 from placement.matching import Candidate
 from placement.snapshot import Provider, Snapshot
+
+#: where a UUID comes: no JSON has it
+_HERE = "\0"
 
 
 def text(value: Any) -> str:
@@ -26,25 +29,39 @@ def answer(snapshot: Snapshot, found: Candidates, *, mapped: bool, trees: bool) 
 
     `mapped` (1.34) adds which provider serves which group, `trees` (1.29) parents and roots.
     """
-    requests = ",".join(_requests(snapshot, found.requests, mapped=mapped))
-    summaries = ",".join(_summary(snapshot, slot, trees=trees) for slot in found.summaries)
-    return (
-        f'{{"allocation_requests":[{requests}],"provider_summaries":{{{summaries}}}}}'
-    ).encode()
+    if found.alone is not None:
+        requests = _alone(snapshot, found.alone, mapped=mapped)
+    else:
+        requests = ",".join(_requests(snapshot, found.several, mapped=mapped))
+    return b"".join(
+        (
+            b'{"allocation_requests":[',
+            requests.encode(),
+            b'],"provider_summaries":{',
+            _summaries(snapshot, found.summaries, trees=trees),
+            b"}}",
+        )
+    )
+
+
+def _alone(snapshot: Snapshot, alone: Alone, *, mapped: bool) -> str:
+    """Return the requests of single providers: one text with the UUID put in."""
+    pattern = f'{{"allocations":{{"{_HERE}":{{"resources":{text(alone.amounts)}}}}}'
+    if mapped:
+        told = ",".join(f'"{suffix}":["{_HERE}"]' for suffix in alone.suffixes)
+        pattern += f',"mappings":{{{told}}}'
+    pieces = f"{pattern}}}".split(_HERE)
+    providers = snapshot.providers
+    return ",".join([providers[slot].uuid.join(pieces) for slot in alone.slots])  # type: ignore[union-attr]
 
 
 def _requests(snapshot: Snapshot, requests: Iterable[Candidate], *, mapped: bool) -> Iterable[str]:
     providers = snapshot.providers
-    known: dict[int, str] = {}
     for request in requests:
-        parts = []
-        for slot, resources in request.amounts.items():
-            told = known.get(id(resources))
-            if told is None:
-                # Candidates of single providers share what they take; they outlive this.
-                told = known[id(resources)] = text(resources)
-            parts.append(f'"{providers[slot].uuid}":{{"resources":{told}}}')  # type: ignore[union-attr]
-        taken = parts[0] if len(parts) == 1 else ",".join(parts)
+        taken = ",".join(
+            f'"{snapshot.at(slot).uuid}":{{"resources":{text(resources)}}}'
+            for slot, resources in request.amounts.items()
+        )
         if mapped:
             told = _mappings(providers, request.mappings)
             yield f'{{"allocations":{{{taken}}},"mappings":{{{told}}}}}'
@@ -62,12 +79,20 @@ def _mappings(providers: Any, mappings: Mapping[str, tuple[int, ...]]) -> str:
     )
 
 
-def _summary(snapshot: Snapshot, slot: int, *, trees: bool) -> str:
+def _summaries(snapshot: Snapshot, slots: Sequence[int], *, trees: bool) -> bytes:
+    providers = snapshot.providers
+    try:
+        return b",".join([providers[slot].rendered[trees] for slot in slots])  # type: ignore[union-attr]
+    except KeyError:
+        return b",".join([_summary(snapshot, slot, trees=trees) for slot in slots])
+
+
+def _summary(snapshot: Snapshot, slot: int, *, trees: bool) -> bytes:
     provider = snapshot.at(slot)
-    told: str | None = provider.rendered.get(trees)
+    told: bytes | None = provider.rendered.get(trees)
     if told is None:
-        value = text(summary(snapshot, provider, None, traits=True, trees=trees))
-        told = provider.rendered[trees] = f'"{provider.uuid}":{value}'
+        value = orjson.dumps(summary(snapshot, provider, None, traits=True, trees=trees))
+        told = provider.rendered[trees] = b'"%b":%b' % (provider.uuid.encode(), value)
     return told
 
 

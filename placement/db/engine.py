@@ -22,6 +22,9 @@ LOG = logger(__name__)
 T = TypeVar("T")
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
+#: A plan is kept for as long as its connection. One that was made while a table was small would
+#: read the whole of it with every statement when ten thousand rows are there.
+_SETTINGS = ("enable_seqscan = off", "jit = off")
 #: SQLSTATEs of a transaction that lost against another and may simply be run again
 _LOST = frozenset({"40001", "40P01"})
 #: the same, as MariaDB numbers them: deadlock, and a lock waited for too long
@@ -47,12 +50,16 @@ class Database:
     ) -> None:
         self._attempts = attempts
         shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
-        self.reader = sa.create_engine(url, isolation_level="AUTOCOMMIT", **shape)
-        self.is_sqlite = self.reader.dialect.name == "sqlite"
-        self.is_postgresql = self.reader.dialect.name == "postgresql"
+        name = sa.make_url(url).get_backend_name()
+        self.is_sqlite, self.is_postgresql = name == "sqlite", name == "postgresql"
+        # In autocommit there is nothing to take back.
+        reset = None if self.is_postgresql else "rollback"
+        self.reader = sa.create_engine(
+            url, isolation_level="AUTOCOMMIT", pool_reset_on_return=reset, **shape
+        )
         if self.is_sqlite:
             shape["pool_size"] = 1
-        if self.reader.dialect.name == "mysql":
+        if name in ("mysql", "mariadb"):
             # What is read under a lock is what is there now, not what the transaction first saw.
             shape["isolation_level"] = "READ COMMITTED"
         self.writer = sa.create_engine(url, **shape)
@@ -62,6 +69,9 @@ class Database:
             for engine in (self.reader, self.writer):
                 _prepare_sqlite(engine, busy_timeout_seconds)
             event.listen(self.writer, "begin", _begin_immediate)
+        if self.is_postgresql:
+            for engine in (self.reader, self.writer):
+                event.listen(engine, "connect", _prepare_postgresql)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on a connection in autocommit: each statement sees the latest commit."""
@@ -124,6 +134,14 @@ def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
         cursor.close()
 
     event.listen(engine, "connect", connected)
+
+
+def _prepare_postgresql(connection: Any, record: Any) -> None:
+    autocommit = connection.autocommit
+    connection.autocommit = True
+    for setting in _SETTINGS:
+        connection.execute(f"SET {setting}")
+    connection.autocommit = autocommit
 
 
 def _begin_immediate(connection: Connection) -> None:

@@ -12,22 +12,31 @@ doesn't. None needs a transaction around it, so no lock is held while a process 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import sqlalchemy as sa
+import orjson
 from sqlalchemy.engine import Connection
 
 from placement.claim import Claim
 from placement.db import sequence
+from placement.db.prepared import Statement
 
 _PLACE = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
-_TAKE = sa.text(
+_CREATE = Statement(
+    f"""
+INSERT INTO resource_providers
+    (uuid, name, generation, root_id, changed, created_at, updated_at)
+VALUES ($1, $2, 0, currval(pg_get_serial_sequence('resource_providers', 'id')), {_PLACE},
+    CAST($3 AS bigint), CAST($3 AS bigint))
+ON CONFLICT DO NOTHING RETURNING id
+"""
+)
+_TAKE = Statement(
     f"""
 WITH wanted AS (
-    SELECT * FROM unnest(
-        CAST(:uuids AS varchar[]), CAST(:names AS varchar[]), CAST(:amounts AS bigint[])
-    ) AS w (uuid, name, amount)
+    SELECT * FROM json_to_recordset(CAST($1 AS json))
+        AS w (uuid varchar, name varchar, amount bigint)
 ), locked AS MATERIALIZED (
     SELECT i.provider_id, i.resource_class, w.amount,
         w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0
@@ -39,8 +48,8 @@ WITH wanted AS (
     FOR UPDATE OF p, i
 ), consumer AS (
     INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type, created_at)
-    SELECT :consumer, 1, :project, :user, CAST(:type AS varchar), :now
-    WHERE (SELECT count(*) FROM locked WHERE fits) = :lines
+    SELECT $2, 1, $3, $4, CAST($5 AS varchar), CAST($6 AS bigint)
+    WHERE (SELECT count(*) FROM locked WHERE fits) = CAST($7 AS integer)
     ON CONFLICT (uuid) DO NOTHING RETURNING uuid
 ), taken AS (
     UPDATE inventories AS i SET used = i.used + l.amount, changed = {_PLACE}
@@ -48,11 +57,12 @@ WITH wanted AS (
     WHERE i.provider_id = l.provider_id AND i.resource_class = l.resource_class
     RETURNING i.provider_id, i.resource_class, l.amount
 ), moved AS (
-    UPDATE resource_providers AS r SET generation = r.generation + 1, updated_at = :now
+    UPDATE resource_providers AS r SET generation = r.generation + 1,
+        updated_at = CAST($6 AS bigint)
     WHERE r.id IN (SELECT provider_id FROM taken) RETURNING r.id
 ), written AS (
     INSERT INTO allocations (consumer_uuid, provider_id, resource_class, used, created_at)
-    SELECT c.uuid, t.provider_id, t.resource_class, t.amount, :now
+    SELECT c.uuid, t.provider_id, t.resource_class, t.amount, CAST($6 AS bigint)
     FROM taken t CROSS JOIN consumer c RETURNING 1
 )
 SELECT (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
@@ -60,21 +70,24 @@ SELECT (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
 )
 
 
-def _first(table: str, columns: str, source: str) -> sa.TextClause:
-    """Return the statement that writes rows of a table in which the provider has none."""
-    return sa.text(
+def _first(table: str, columns: str, values: str) -> Statement:
+    """Return the statement that writes rows of a table in which the provider has none.
+
+    $1 is its UUID, $2 its generation, $3 the time and $4 what `values` selects from, as JSON.
+    """
+    return Statement(
         f"""
-WITH seen AS (SELECT changed FROM resource_providers WHERE uuid = :uuid),
+WITH seen AS (SELECT changed FROM resource_providers WHERE uuid = $1),
 moved AS (
     UPDATE resource_providers AS p
-    SET generation = generation + 1, updated_at = :now, changed = {_PLACE}
-    WHERE uuid = :uuid AND generation = :generation
+    SET generation = generation + 1, updated_at = CAST($3 AS bigint), changed = {_PLACE}
+    WHERE uuid = $1 AND generation = CAST($2 AS integer)
     AND changed = (SELECT s.changed FROM seen s)
     AND NOT EXISTS (SELECT 1 FROM {table} t WHERE t.provider_id = p.id)
     RETURNING id
 ), written AS (
     INSERT INTO {table} (provider_id, {columns})
-    SELECT moved.id, given.* FROM moved CROSS JOIN {source} AS given RETURNING 1
+    SELECT moved.id, given.* FROM moved CROSS JOIN ({values}) AS given RETURNING 1
 )
 SELECT (SELECT count(*) FROM moved) + 0 * (SELECT count(*) FROM written)
 """
@@ -82,19 +95,30 @@ SELECT (SELECT count(*) FROM moved) + 0 * (SELECT count(*) FROM written)
 
 
 _NUMBERS = ("total", "reserved", "min_unit", "max_unit", "step_size")
-_TRAITS = _first("provider_traits", "trait", "unnest(CAST(:names AS varchar[]))")
-_AGGREGATES = _first("provider_aggregates", "aggregate_uuid", "unnest(CAST(:names AS varchar[]))")
+_NAMES = "SELECT * FROM json_array_elements_text(CAST($4 AS json))"
+_TRAITS = _first("provider_traits", "trait", _NAMES)
+_AGGREGATES = _first("provider_aggregates", "aggregate_uuid", _NAMES)
 _INVENTORIES = _first(
     "inventories",
     f"resource_class, {', '.join(_NUMBERS)}, allocation_ratio, used, changed, created_at,"
     " updated_at",
-    "(SELECT *, 0, 0, CAST(:now AS bigint), CAST(:now AS bigint) FROM unnest("
-    "CAST(:names AS varchar[]), "
-    + ", ".join(f"CAST(:{name} AS integer[])" for name in _NUMBERS)
-    + ", CAST(:allocation_ratio AS double precision[])) AS n)",
+    "SELECT *, 0, 0, CAST($3 AS bigint), CAST($3 AS bigint)"
+    " FROM json_to_recordset(CAST($4 AS json)) AS n (resource_class varchar, "
+    + ", ".join(f"{name} integer" for name in _NUMBERS)
+    + ", allocation_ratio double precision)",
 )
 #: no inventory gives that much
 _TOO_LARGE = 2**31
+
+
+def create(connection: Connection, uuid: str, name: str) -> tuple[int, int] | None:
+    """Make a provider without a parent and return its internal ID and the time.
+
+    None when it couldn't be done.
+    """
+    now = sequence.seconds()
+    row = _CREATE.row(connection, uuid, name, now)
+    return (int(row[0]), now) if row else None
 
 
 def suits(claim: Claim) -> bool:
@@ -105,51 +129,58 @@ def suits(claim: Claim) -> bool:
 
 def take(connection: Connection, claim: Claim) -> bool:
     """Make the claim true; whether that could be done."""
-    lines = [
-        (uuid, name, amount)
+    wanted = [
+        {"uuid": uuid, "name": name, "amount": amount}
         for uuid, resources in claim.allocations.items()
         for name, amount in resources.items()
     ]
-    uuids, names, amounts = (list(column) for column in zip(*lines, strict=True))
-    bound: dict[str, Any] = {
-        "uuids": uuids,
-        "names": names,
-        "amounts": amounts,
-        "consumer": claim.consumer_uuid,
-        "project": claim.project_id,
-        "user": claim.user_id,
-        "type": claim.consumer_type,
-        "now": sequence.seconds(),
-        "lines": len(lines),
-    }
-    return bool(connection.scalar(_TAKE, bound))
+    return _done(
+        _TAKE,
+        connection,
+        orjson.dumps(wanted).decode(),
+        claim.consumer_uuid,
+        claim.project_id,
+        claim.user_id,
+        claim.consumer_type,
+        sequence.seconds(),
+        len(wanted),
+    )
 
 
 def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:
     """Write the traits of a provider that has none; whether that could be done."""
-    return _written(connection, _TRAITS, uuid, generation, names=sorted(names))
+    return _written(_TRAITS, connection, uuid, generation, sorted(names))
 
 
 def first_aggregates(connection: Connection, uuid: str, uuids: set[str], generation: int) -> bool:
     """Write the aggregates of a provider that has none; whether that could be done."""
-    return _written(connection, _AGGREGATES, uuid, generation, names=sorted(uuids))
+    return _written(_AGGREGATES, connection, uuid, generation, sorted(uuids))
 
 
 def first_inventories(
     connection: Connection, uuid: str, wanted: Mapping[str, Mapping[str, Any]], generation: int
 ) -> bool:
     """Write the inventories of a provider that has none; whether that could be done."""
-    columns = {
-        name: [values[name] for values in wanted.values()]
-        for name in (*_NUMBERS, "allocation_ratio")
-    }
-    return _written(connection, _INVENTORIES, uuid, generation, names=list(wanted), **columns)
+    rows = [
+        {**values, "resource_class": name, "allocation_ratio": float(values["allocation_ratio"])}
+        for name, values in wanted.items()
+    ]
+    return _written(_INVENTORIES, connection, uuid, generation, rows)
 
 
 def _written(
-    connection: Connection, statement: sa.TextClause, uuid: str, generation: int, **values: Any
+    statement: Statement,
+    connection: Connection,
+    uuid: str,
+    generation: int,
+    given: Iterable[Any],
 ) -> bool:
-    if not values["names"] or not 0 <= generation < _TOO_LARGE:
+    if not given or not 0 <= generation < _TOO_LARGE:
         return False
-    bound = {"uuid": uuid, "generation": generation, "now": sequence.seconds(), **values}
-    return bool(connection.scalar(statement, bound))
+    told = orjson.dumps(given).decode()
+    return _done(statement, connection, uuid, generation, sequence.seconds(), told)
+
+
+def _done(statement: Statement, connection: Connection, *values: str | int | None) -> bool:
+    row = statement.row(connection, *values)
+    return bool(row and int(row[0]))

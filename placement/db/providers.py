@@ -1,4 +1,4 @@
-"""Resource providers: reading, creating, moving and removing them."""
+"""Resource providers: reading, locking and creating them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from common.errors import Invalid, NotFound
-from placement.db import schema, sequence
-from placement.errors import (
-    ConcurrentUpdate,
-    DuplicateName,
-    ProviderHasChildren,
-    ProviderInUse,
-)
+from placement.db import fast, schema, sequence
+from placement.db.engine import Database
+from placement.errors import ConcurrentUpdate, DuplicateName
 
 _P = schema.providers.c
 _ROOT = schema.providers.alias("root")
@@ -43,13 +38,7 @@ _LOCK = (
     .where(_P.uuid == sa.bindparam("wanted"))
     .with_for_update()
 )
-#: how many removals are remembered for snapshots that follow, and how often old ones are forgotten
-REMOVALS_KEPT, _PRUNE_EVERY = 10_000, 64
 _INSERT = sa.insert(schema.providers).values(changed=sequence.NOW)
-#: PostgreSQL has given the row its ID already when the other columns are computed
-_INSERT_ROOT = _INSERT.values(
-    root_id=sa.func.currval(sa.func.pg_get_serial_sequence(schema.providers.name, "id"))
-)
 _STAMP = (
     sa.update(schema.providers)
     .where(_P.id == sa.bindparam("provider"))
@@ -59,7 +48,6 @@ _STAMP = (
         generation=_P.generation + sa.bindparam("more"),
     )
 )
-_DEPENDENTS = (schema.inventories, schema.provider_aggregates, schema.provider_traits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +123,18 @@ def stamp(connection: Connection, provider_id: int, *, bump: bool = True) -> Non
     )
 
 
+def add(database: Database, uuid: str, name: str, parent_uuid: str | None) -> ProviderRow:
+    """As `create`, in a transaction of its own."""
+    if parent_uuid is None and database.is_postgresql:
+        made = database.write(lambda c: fast.create(c, uuid, name), alone=True)
+        if made is not None:
+            provider_id, now = made
+            return ProviderRow(
+                provider_id, uuid, name, 0, uuid, None, now, root_id=provider_id, parent_id=None
+            )
+    return database.write(lambda connection: create(connection, uuid, name, parent_uuid))
+
+
 def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None) -> ProviderRow:
     """Insert a provider and return it.
 
@@ -142,12 +142,12 @@ def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None
     for a parent that doesn't exist or is the provider itself.
     """
     if parent_uuid == uuid:
-        raise _cannot(
+        raise cannot(
             "create",
             "parent provider UUID cannot be same as UUID. Please set parent provider UUID to "
             "None if there is no parent.",
         )
-    parent = _parent(connection, parent_uuid)
+    parent = parent_to_be(connection, parent_uuid)
     now = sequence.seconds()
     values: dict[str, Any] = {
         "uuid": uuid,
@@ -159,12 +159,9 @@ def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None
         "updated_at": now,
     }
     sequence.advance(connection)
-    itself = parent is None and connection.dialect.name == "postgresql"
-    if itself:
-        del values["root_id"]
-    result = connection.execute(_INSERT_ROOT if itself else _INSERT, values)
+    result = connection.execute(_INSERT, values)
     (provider_id,) = result.inserted_primary_key or (0,)
-    if parent is None and not itself:
+    if parent is None:
         connection.execute(
             sa.update(schema.providers).where(_P.id == provider_id).values(root_id=provider_id)
         )
@@ -179,144 +176,22 @@ def _uuid_of(connection: Connection, provider_id: int) -> str:
     return str(connection.scalar(sa.select(_P.uuid).where(_P.id == provider_id)))
 
 
-def update(
-    connection: Connection,
-    uuid: str,
-    name: str,
-    parent_uuid: str | None,
-    *,
-    keep_parent: bool,
-    may_move: bool,
-) -> ProviderRow:
-    """Rename a provider and set its parent (unless `keep_parent`); return it.
-
-    Without `may_move` a parent can only be set where there is none. Raises NotFound,
-    DuplicateName, and Invalid for a parent that isn't possible.
-    """
-    provider_id, _ = lock(connection, uuid)
-    before = find(connection, uuid)
-    values: dict[str, Any] = {"name": name}
-    moved: list[int] = []
-    if not keep_parent and parent_uuid != before.parent_uuid:
-        moved = _subtree(connection, before)
-        values["parent_id"], root_id = _new_place(
-            connection, before, parent_uuid, moved, may_move=may_move
-        )
-    try:
-        with connection.begin_nested():
-            connection.execute(
-                sa.update(schema.providers).where(_P.id == provider_id).values(values)
-            )
-    except exc.IntegrityError as error:
-        raise DuplicateName(f"Conflicting resource provider {name} already exists.") from error
-    sequence.advance(connection)
-    stamped: dict[str, Any] = {"changed": sequence.NOW, "updated_at": sequence.seconds()}
-    if moved:
-        stamped["root_id"] = root_id
-    connection.execute(
-        sa.update(schema.providers).where(_P.id.in_(moved or [provider_id])).values(stamped)
-    )
-    return find(connection, uuid)
-
-
-def remove(connection: Connection, uuid: str) -> None:
-    """Delete a provider with its inventories, traits and aggregates.
-
-    Raises NotFound, ProviderHasChildren, ProviderInUse (it has allocations).
-    """
-    try:
-        provider_id, _ = lock(connection, uuid)
-    except NotFound as error:
-        raise NotFound(f"No resource provider with uuid {uuid} found for delete") from error
-    children = sa.select(_P.id).where(_P.parent_id == provider_id).limit(1)
-    if connection.execute(children).first():
-        raise ProviderHasChildren(
-            f"Unable to delete parent resource provider {uuid}: It has child resource providers."
-        )
-    users = sa.select(schema.allocations.c.used).where(
-        schema.allocations.c.provider_id == provider_id
-    )
-    if connection.execute(users.limit(1)).first():
-        raise ProviderInUse(
-            f"Unable to delete resource provider {uuid}: Resource provider has allocations."
-        )
-    for table in _DEPENDENTS:
-        connection.execute(sa.delete(table).where(table.c.provider_id == provider_id))
-    connection.execute(
-        sa.update(schema.providers).where(_P.id == provider_id).values(root_id=None)
-    )
-    connection.execute(sa.delete(schema.providers).where(_P.id == provider_id))
-    sequence.advance(connection)
-    connection.execute(
-        sa.insert(schema.removed_providers).values(provider_id=provider_id, changed=sequence.NOW)
-    )
-    if provider_id % _PRUNE_EVERY == 0:
-        _forget_old_removals(connection)
-
-
-def _forget_old_removals(connection: Connection) -> None:
-    """Keep the latest removals; a snapshot that is further behind is made anew."""
-    c = schema.removed_providers.c
-    oldest = connection.scalar(
-        sa.select(c.changed).order_by(c.changed.desc()).offset(REMOVALS_KEPT).limit(1)
-    )
-    if oldest is not None:
-        connection.execute(sa.delete(schema.removed_providers).where(c.changed <= oldest))
-        sequence.pruned(connection, oldest)
-
-
-def _parent(connection: Connection, uuid: str | None) -> Any:
-    """Return the locked row of a parent to be, None for none."""
+def parent_to_be(connection: Connection, uuid: str | None) -> Any:
+    """Return the locked row of a parent to be, None for none. Raises Invalid."""
     if uuid is None:
         return None
     row = connection.execute(_LOCK, {"wanted": uuid}).one_or_none()
     if row is None:
-        raise _cannot("create", "parent provider UUID does not exist.")
+        raise cannot("create", "parent provider UUID does not exist.")
     return row
-
-
-def _new_place(
-    connection: Connection,
-    before: ProviderRow,
-    parent_uuid: str | None,
-    moved: Sequence[int],
-    *,
-    may_move: bool,
-) -> tuple[int | None, int]:
-    """Return the internal IDs of the new parent and the new root."""
-    parent = _parent(connection, parent_uuid)
-    if before.parent_id is not None and not may_move:
-        verb = "un-parenting" if parent is None else "re-parenting"
-        raise _cannot("update", f"{verb} a provider is not currently allowed.")
-    if parent is None:
-        return None, before.id
-    if parent.id in moved:
-        raise _cannot("update", "creating loop in the provider tree is not allowed.")
-    return parent.id, parent.root_id
-
-
-def _subtree(connection: Connection, top: ProviderRow) -> list[int]:
-    """Return the internal IDs of a provider and everything below it; locks the tree."""
-    rows = connection.execute(
-        sa.select(_P.id, _P.parent_id)
-        .where(_P.root_id == top.root_id)
-        .order_by(_P.id)
-        .with_for_update()
-    ).all()
-    below = {top.id}
-    grown = True
-    while grown:
-        more = {row.id for row in rows if row.parent_id in below} - below
-        below |= more
-        grown = bool(more)
-    return sorted(below)
 
 
 def _missing(uuid: str) -> NotFound:
     return NotFound(f"No resource provider with uuid {uuid} found")
 
 
-def _cannot(action: str, reason: str) -> Invalid:
+def cannot(action: str, reason: str) -> Invalid:
+    """Return the error that tells why a provider can't be created or changed so."""
     return Invalid(f"Object action {action} failed because: {reason}")
 
 

@@ -21,6 +21,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from placement.db import schema
+from placement.db.prepared import Statement
 
 _C = schema.changes.c
 _MAIN, _EPOCH = 1, 2
@@ -50,11 +51,12 @@ _next = _C.value + 1
 _ADVANCE = sa.update(schema.changes).where(_C.id == _MAIN).values(value=_next)
 _NAMES = _ADVANCE.values(names_at=_next)
 _READ = sa.select(_C.value, _C.names_at, _C.pruned_at).where(_C.id == _MAIN)
-_READ_POSTGRESQL = sa.text(
+_POSTGRESQL = (
     "SELECT CAST(pg_current_snapshot() AS text), c.names_at, c.pruned_at,"
     " concat(pg_postmaster_start_time(), ' ', e.tableoid, ' ', e.xmin)"
     f" FROM changes c, changes e WHERE c.id = {_MAIN} AND e.id = {_EPOCH}"
 )
+_READ_POSTGRESQL, _READ_PREPARED = sa.text(_POSTGRESQL), Statement(_POSTGRESQL)
 
 
 class Position(NamedTuple):
@@ -86,9 +88,13 @@ def read(connection: Connection) -> Position:
     if connection.dialect.name != "postgresql":
         value, names_at, pruned_at = connection.execute(_READ).one()
         return Position(value + 1, value + 1, str(value), names_at, pruned_at)
-    seen, names_at, pruned_at, epoch = connection.execute(_READ_POSTGRESQL).one()
+    row = _READ_PREPARED.row(connection) or connection.execute(_READ_POSTGRESQL).one()
+    seen, names_at, pruned_at, epoch = row
     floor, ceiling, _ = seen.split(":")
-    return Position(int(floor), int(ceiling), seen, names_at, pruned_at, epoch)
+    return Position(int(floor), int(ceiling), seen, int(names_at), int(pruned_at), epoch)
+
+
+_TO_COME = "CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)"
 
 
 class _Unseen(FunctionElement[bool]):
@@ -107,8 +113,10 @@ def _all_unseen(element: _Unseen, compiler: Any, **options: Any) -> str:
 @compiles(_Unseen, "postgresql")  # type: ignore[no-untyped-call, untyped-decorator, unused-ignore]
 def _invisible(element: _Unseen, compiler: Any, **options: Any) -> str:
     column, seen = (compiler.process(one, **options) for one in element.clauses)
+    # A place still to come is that of a row which was restored from an older server.
     return (
-        f"NOT pg_visible_in_snapshot(CAST(CAST({column} AS text) AS xid8),"
+        f"{column} < (SELECT {_TO_COME})"
+        f" AND NOT pg_visible_in_snapshot(CAST(CAST({column} AS text) AS xid8),"
         f" CAST({seen} AS pg_snapshot))"
     )
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from common import ids
 from common.errors import Invalid, MicronovaError
 from placement import matching, queries
-from placement.db import providers
+from placement.db import moves, providers, removals
 from placement.db.engine import Database
 from placement.db.providers import ProviderRow
 from placement.operation import DONE, Answer, Call, Services, operation
@@ -104,10 +104,7 @@ class ResourceProviders:
         try:
             if not name:
                 raise Invalid("Object action create failed because: name is required")
-            made = self.services.database.write(
-                lambda connection: providers.create(connection, uuid, name, parent),
-                alone=parent is None,
-            )
+            made = providers.add(self.services.database, uuid, name, parent)
         except IntegrityError as error:
             raise self.services.database.read(
                 lambda connection: providers.duplicate(connection, uuid, name)
@@ -140,7 +137,7 @@ class ResourceProvider:
         body = call.body()
         try:
             changed = self.services.database.write(
-                lambda connection: providers.update(
+                lambda connection: moves.update(
                     connection,
                     uuid,
                     body["name"],
@@ -156,5 +153,5 @@ class ResourceProvider:
     @operation("resource_providers:delete")
     def on_delete(self, call: Call, uuid: str) -> Answer:
         """Delete a provider that nobody has anything of."""
-        self.services.database.write(lambda connection: providers.remove(connection, uuid))
+        self.services.database.write(lambda connection: removals.remove(connection, uuid))
         return DONE

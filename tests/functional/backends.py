@@ -174,6 +174,7 @@ class Postgres:
     """A PostgreSQL server; its superuser is `postgres`, trusted on the loopback."""
 
     port: int
+    pid: int = 0
 
     def url(self, database: str, user: str = "postgres", password: str = "") -> str:
         """Return the SQLAlchemy URL of a database."""
@@ -204,8 +205,8 @@ _INITDB_OPTIONS = ("-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[Postgres]:
-    """Run PostgreSQL."""
+def postgres(**more: str) -> Iterator[Postgres]:
+    """Run PostgreSQL; `more` are its settings."""
     require(INITDB, POSTGRES)
     assert INITDB is not None
     assert POSTGRES is not None
@@ -226,13 +227,14 @@ def postgres() -> Iterator[Postgres]:
             "unix_socket_directories": "",
             "max_connections": 300,
             "fsync": "off",
+            **more,
         }
         command = [POSTGRES, "-D", str(data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         # SIGINT: end at once, without waiting for clients.
         with running(command, who, log, stop_signal=signal.SIGINT) as process:
-            server = Postgres(port)
+            server = Postgres(port, process.pid)
             wait_until("PostgreSQL", server.answers, process, log)
             yield server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -17,7 +18,7 @@ import sqlalchemy as sa
 
 from placement import ledger
 from placement.app import make_app, make_services
-from placement.db import migrate, providers, schema, sequence
+from placement.db import migrate, removals, schema, sequence
 from placement.db.engine import Database
 from placement.operation import Services
 from tests.fixtures.auth import header_auth
@@ -33,12 +34,12 @@ CANDIDATES = "/allocation_candidates?resources=VCPU:1"
 class Stoppable:
     """A PostgreSQL that can be stopped and started, on one port and one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         self._who = backends.account("postgres")
         self._data = self._who.own(folder / "data")
         self._log = folder / "log"
         self._stack = contextlib.ExitStack()
-        self.port = backends.free_port()
+        self.port = port or backends.free_port()
         subprocess.run(  # type: ignore[call-overload]
             [str(backends.INITDB), "-D", str(self._data), "-U", "postgres", "-A", "trust"],
             check=True,
@@ -175,7 +176,7 @@ def test_a_snapshot_that_is_too_far_behind_is_made_anew(services: Services, api:
     assert len(api.simulate_get(CANDIDATES).json["provider_summaries"]) == 2
 
     def forget(connection: sa.Connection) -> None:
-        providers.remove(connection, two)
+        removals.remove(connection, two)
         place = connection.scalar(sa.select(schema.removed_providers.c.changed))
         connection.execute(sa.delete(schema.removed_providers))
         sequence.pruned(connection, int(place or 0))
@@ -198,16 +199,14 @@ def test_workers_see_each_others_changes_at_once(services: Services, api: Api, c
     other.database.close()
 
 
-def test_an_old_removal_is_forgotten(
-    services: Services, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(providers, "REMOVALS_KEPT", 2)
-    monkeypatch.setattr(providers, "_PRUNE_EVERY", 1)
+def test_an_old_removal_is_forgotten(services: Services, api: Api) -> None:
     some = [a_provider(api) for _ in range(5)]
     kept = a_provider(api)
     assert len(api.simulate_get(CANDIDATES).json["provider_summaries"]) == 6
     for one in some:
-        assert api.simulate_delete(f"/resource_providers/{one}").status_code == 204
+        services.database.write(
+            functools.partial(removals.remove, uuid=one, kept=2, prune_every=1)
+        )
     rows = sa.select(sa.func.count()).select_from(schema.removed_providers)
     assert services.database.read(lambda c: c.scalar(rows)) == 2
     assert list(api.simulate_get(CANDIDATES).json["provider_summaries"]) == [kept]

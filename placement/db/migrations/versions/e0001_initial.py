@@ -40,10 +40,17 @@ def _create_sequence_and_names() -> None:
     changes = op.create_table(
         "changes",
         sa.Column("id", sa.Integer, nullable=False, autoincrement=False),
-        *_big("value", "structure_at", "names_at"),
+        *_big("value", "names_at", "pruned_at"),
         sa.PrimaryKeyConstraint("id", name="pk_changes"),
     )
-    op.bulk_insert(changes, [{"id": 1, "value": 1, "structure_at": 1, "names_at": 1}])
+    op.bulk_insert(
+        changes,
+        [
+            {"id": 1, "value": 1, "names_at": 1, "pruned_at": 0},
+            # It never changes: another one tells a restored database.
+            {"id": 2, "value": 0, "names_at": 0, "pruned_at": 0},
+        ],
+    )
     for table in ("resource_classes", "traits"):
         op.create_table(
             table,

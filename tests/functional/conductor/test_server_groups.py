@@ -214,8 +214,10 @@ def test_only_one_s_own_group_and_not_too_many(world: World) -> None:
 
 def test_a_server_that_was_moved_takes_its_place_along(world: World) -> None:
     group = a_group(world)
-    uuids = [world.create(server_group=group)[0] for _ in range(2)]
-    world.compute.wait_for(2)
+    uuids = []
+    for number in (1, 2):
+        uuids += world.create(server_group=group)
+        world.compute.wait_for(number)
     store = world.conductor.store
 
     def move(uuid: str, host: str) -> str | None:

@@ -3,8 +3,8 @@
 Proxmox VE gives up on a storage lock after ten seconds, so what would only queue there and fail
 queues here: per cluster for a shared storage, per node for a local one. Work on a storage holds
 its lock for a part of the time only, and how long differs by storage; so the width follows what
-is seen. While the others in line cost an operation little, one more is let in; where they cost it
-a good part of Proxmox VE's patience, one less; and half as many once a lock was not had in time.
+is seen. While being many costs an operation little, more are let in; where it costs a good part of
+Proxmox VE's patience, fewer; and half as many once a lock was not had in time.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _CHECK_SECONDS = 0.5
 
 #: how long Proxmox VE waits for a storage lock
 LOCK_WAIT_SECONDS = 10.0
-#: shares of it that waiting for others may cost: below the first there is room for one more
+#: shares of it that waiting for others may cost: below the first there is room for more
 ROOM, ENOUGH = 0.15, 0.3
 #: what was the fastest once may have become slower for good
-FADE = 1.02
+FADE = 1.002
 
 Key = tuple[str | None, str]
 """(node, storage); node None for a shared storage."""
@@ -33,34 +33,49 @@ Key = tuple[str | None, str]
 
 @dataclass
 class Width:
-    """How many operations at a time; pure, told how long each took."""
+    """How many operations at a time; pure, told how long each took.
+
+    It is changed by rounds: as many results as it is wide, of operations that all began with it.
+    """
 
     limit: int
     most: int
     lock_wait_seconds: float = LOCK_WAIT_SECONDS
+    round: int = 0
     _best: dict[str, float] = field(default_factory=dict)
+    _costs: list[float] = field(default_factory=list)
     _deaf: int = 0
-    """Results that began before the last halving and say nothing of it."""
+    """Refusals of operations that began before the last halving and say nothing new."""
 
-    def ended(self, kind: str, seconds: float, *, crowded: bool) -> None:
-        """An operation ended well; ``crowded``: others were waiting in line for it."""
+    def ended(self, began_in: int, kind: str, seconds: float, *, crowded: bool) -> None:
+        """An operation that began in that round ended well; ``crowded``: others wait in line."""
         best = min(seconds, self._best.get(kind, seconds) * FADE)
         self._best[kind] = best
-        if self._deaf > 0:
-            self._deaf -= 1
+        if began_in != self.round:
             return
+        self._deaf = 0
         cost = (seconds - best) / self.lock_wait_seconds
+        self._costs.append(cost)
         if cost > ENOUGH:
-            self.limit = max(1, self.limit - 1)
-        elif crowded and cost < ROOM:
-            self.limit = min(self.most, self.limit + 1)
+            self._become(int(self.limit * ENOUGH / cost))
+        elif len(self._costs) >= self.limit:
+            cheap = max(self._costs) < ROOM
+            self._become(self.limit * 2 if cheap and crowded else self.limit)
 
     def refused(self) -> None:
         """The lock was not had in time."""
         if self._deaf > 0:
+            self._deaf -= 1
             return
-        self._deaf = self.limit
-        self.limit = max(1, self.limit // 2)
+        self._deaf = self.limit - 1
+        self._become(self.limit // 2)
+
+    def _become(self, limit: int) -> None:
+        bounded = max(1, min(limit, self.most))
+        if bounded != self.limit:
+            self.limit = bounded
+            self.round += 1
+        self._costs.clear()
 
 
 @dataclass
@@ -94,14 +109,14 @@ class Admission:
 
         ``kind`` names operations that take equally long when nobody else is there.
         """
-        self._enter(work, key)
+        began_in = self._enter(work, key)
         began = self._timer()
         try:
             yield
         except BaseException:
             self._leave(key)
             raise
-        self._leave(key, kind, self._timer() - began)
+        self._leave(key, (began_in, kind, self._timer() - began))
 
     def refused(self, key: Key) -> None:
         """Proxmox VE gave up on the storage's lock."""
@@ -119,13 +134,14 @@ class Admission:
             self._lines[key] = _Line(Width(first, max(first, self._most)))
         return self._lines[key]
 
-    def _enter(self, work: Work, key: Key) -> None:
+    def _enter(self, work: Work, key: Key) -> int:
+        """Wait for a turn; the round in which it came."""
         turn = threading.Event()
         with self._lock:
             line = self._line(key)
             if line.used < line.width.limit and not line.waiting:
                 line.used += 1
-                return
+                return line.width.round
             line.waiting.append(turn)
         try:
             while not turn.wait(_CHECK_SECONDS):
@@ -133,6 +149,7 @@ class Admission:
         except BaseException:
             self._give_up(key, turn)
             raise
+        return line.width.round
 
     def _give_up(self, key: Key, turn: threading.Event) -> None:
         with self._lock:
@@ -143,12 +160,12 @@ class Admission:
         # The turn came while giving up.
         self._leave(key)
 
-    def _leave(self, key: Key, kind: str = "", seconds: float | None = None) -> None:
+    def _leave(self, key: Key, ended: tuple[int, str, float] | None = None) -> None:
         with self._lock:
             line = self._lines[key]
             line.used -= 1
-            if seconds is not None:
-                line.width.ended(kind, seconds, crowded=bool(line.waiting))
+            if ended is not None:
+                line.width.ended(*ended, crowded=bool(line.waiting))
             while line.waiting and line.used < line.width.limit:
                 line.used += 1
                 line.waiting.popleft().set()

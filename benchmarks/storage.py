@@ -4,7 +4,7 @@ It starts a simulated cluster with real lock semantics in real time: allocating 
 its lock, and who has waited ten seconds for it fails. Then as many builds as asked begin at the
 same moment on one node and one storage, first with the storage queue as it is delivered, then with
 fixed widths. For each it tells how long all took, how many failed, and how often Proxmox VE gave
-up on a lock.
+up on a lock. It ends with 0 when none failed and the queue was within 10 % of the best width.
 """
 
 from __future__ import annotations

@@ -152,10 +152,11 @@ class Build(Command):
 class RetireTemplate(Command):
     """Make an image's cached template absent, if it is ours and nothing hangs on it.
 
-    It belongs to no operation (``operation_id`` is 0) and to no server: ``server_uuid`` is the
-    image's.
+    It belongs to no operation (``operation_id`` is 0) and to no server: ``server_uuid`` is
+    ``<cluster>/<VMID>``.
     """
 
+    image_id: str = ""
     cloud: str = ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from common.messages import Failure, Outcome, Placed
 from common.states import OperationState
 from compute.client import ComputeClient
 from conductor import leases
+from conductor.store import identity, registry
 from conductor.store import operations as ledger
-from conductor.store import registry
 from conductor.store.operations import Operation, Plan
 from conductor.store.transactions import Store
 from db.schema import operations
@@ -40,6 +41,12 @@ class Cloud:
     """Default limits."""
     wake: Callable[[], None]
     """Have operations looked for that are due now."""
+
+    @functools.cached_property
+    def id(self) -> str:
+        """What tells this cloud's templates from those of others that share a cluster."""
+        with self.store.read() as connection:
+            return identity.cloud_id(connection)
 
     @property
     def lease_seconds(self) -> float:

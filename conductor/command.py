@@ -55,8 +55,8 @@ def image(connection: sa.Connection, server: Server, facts: HostFacts) -> Image 
     )
 
 
-def build(operation: Operation, server: Server) -> Build:
-    """The command. Sending it again does no harm."""
+def build(operation: Operation, server: Server, cloud: str) -> Build:
+    """The command, in the name of a cloud. Sending it again does no harm."""
     plan = operation.plan
     where = placed(operation)
     if where is None or operation.deadline is None:
@@ -81,4 +81,5 @@ def build(operation: Operation, server: Server) -> Build:
         nics=nics,
         config_drive=guestdata.config_drive(server, nics, operation.params.get("admin_password")),
         tags=tuple(server.tags),
+        cloud=cloud,
     )

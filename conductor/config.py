@@ -94,6 +94,13 @@ OPTIONS = [
         max=600.0,
         help="Seconds between an audit's two looks: only what both show is a difference.",
     ),
+    cfg.IntOpt(
+        "template_grace_seconds",
+        default=3600,
+        min=0,
+        help="How long the cached template of an image is kept once the image is gone and no "
+        "server was made of it.",
+    ),
     cfg.StrOpt(
         "name",
         help="Name of this conductor in the list of services; default: the machine's host name "

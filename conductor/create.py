@@ -21,13 +21,12 @@ from common.messages import (
     Image,
     Outcome,
     Step,
-    Template,
 )
 from common.states import OperationState, TaskState, VmState
 from conductor import command, guestdata, leases, lifecycle
 from conductor.cloud import Cloud
 from conductor.placing import Placing
-from conductor.store import networks, registry, servers, vmids
+from conductor.store import networks, registry, servers, templates
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -185,10 +184,8 @@ class Create:
         """Reserve the template to clone from, where the host can clone; the lease moves on."""
         template = None
         if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
-            vmid = vmids.template(
-                connection, facts.cluster, facts.node, facts.vm_storage, image.id
-            )
-            template = dataclasses.asdict(Template(vmid, facts.node, facts.vm_storage))
+            found = templates.reserve(connection, facts, image.id)
+            template = dataclasses.asdict(found) if found is not None else None
         plan = dataclasses.replace(
             operation.plan, image=dataclasses.asdict(image), template=template
         )
@@ -208,7 +205,9 @@ class Create:
             )
             return
         LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.vmid)
-        self._cloud.compute.build(operation.ctxt, worker, command.build(operation, server))
+        self._cloud.compute.build(
+            operation.ctxt, worker, command.build(operation, server, self._cloud.id)
+        )
 
     def _activate(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         def work(connection: sa.Connection) -> None:

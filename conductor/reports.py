@@ -14,6 +14,7 @@ from conductor.runner import Runner
 from conductor.store import operations as ledger
 from conductor.store import registry
 from conductor.store.operations import Operation
+from conductor.templates import NO_OPERATION, TemplateKeeper
 from db.schema import operations, servers
 
 LOG = logger(__name__)
@@ -25,9 +26,15 @@ class Reports:
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
         self._runner = runner
+        self._templates = TemplateKeeper(cloud)
+        runner.chores.append(self._templates.tidy)
 
     def take(self, reports: Sequence[Report]) -> None:
         """One transaction for the steps of the whole batch, then each outcome to its flow."""
+        for report in reports:
+            if report.operation_id == NO_OPERATION:
+                self._templates.told(report)
+        reports = [report for report in reports if report.operation_id != NO_OPERATION]
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
             known = _known(connection, wanted)

@@ -63,6 +63,8 @@ class Runner:
         self._builds = Lane("build", self._options.workers, self._wake.set)
         self._others = Lane("operation", self._options.workers, self._wake.set)
         self._tidied_at = float("-inf")
+        self.chores: list[Callable[[], None]] = []
+        """What else is looked after now and then, by whoever has it in hand."""
         self._scanner = threading.Thread(target=self._scan, name="scanner", daemon=True)
 
     def start(self) -> None:
@@ -197,3 +199,5 @@ class Runner:
         self._tidied_at = now
         seconds = self._options.vmid_quarantine_seconds
         self._store.run(lambda c: vmids.end_quarantines(c, seconds))
+        for chore in self.chores:
+            chore()

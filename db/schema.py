@@ -191,6 +191,14 @@ vmid_journal = sa.Table(
     sa.Index("ix_vmid_journal_cluster_vmid", "cluster", "vmid"),
 )
 
+# One row: several clouds may share a Proxmox cluster, and must know their templates apart.
+cloud_identity = sa.Table(
+    "cloud_identity",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("cloud_id", _UUID, nullable=False),
+)
+
 templates = sa.Table(
     "templates",
     metadata,

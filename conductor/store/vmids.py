@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict, Unavailable
-from db.schema import templates, vmid_bands, vmid_journal, vmids
+from db.schema import vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
@@ -169,24 +169,3 @@ def end_quarantines(connection: sa.Connection, seconds: float) -> None:
     """Ids quarantined for longer may be tried again (the agent looks before it creates)."""
     before = clock.utcnow() - datetime.timedelta(seconds=seconds)
     connection.execute(vmids.delete().where(vmids.c.state == QUARANTINED, vmids.c.since < before))
-
-
-def template(
-    connection: sa.Connection, cluster: str, node: str, storage: str, image_id: str
-) -> int:
-    """The VMID of the image's template there, reserved now if there was none."""
-    key = {"cluster": cluster, "node": node, "storage": storage, "image_id": image_id}
-    query = sa.select(templates.c.vmid).where(
-        *(templates.c[name] == value for name, value in key.items())
-    )
-    known: int | None = connection.execute(query).scalar()
-    if known is not None:
-        return known
-    # The band's row lock, held by reserve, lets one transaction at a time come here.
-    vmid = reserve(connection, cluster, None, None)
-    meanwhile: int | None = connection.execute(query).scalar()
-    if meanwhile is not None:
-        free(connection, cluster, vmid)
-        return meanwhile
-    connection.execute(templates.insert().values(**key, vmid=vmid, created_at=clock.utcnow()))
-    return vmid

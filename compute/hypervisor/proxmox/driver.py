@@ -64,7 +64,7 @@ class ProxmoxHypervisor:
         """See ``port.Hypervisor``."""
         where = command.placed
         return self._templates.retire(
-            work, where.node, where.vmid, command.server_uuid, command.cloud
+            work, where.node, where.vmid, command.image_id, command.cloud
         )
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:

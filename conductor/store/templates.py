@@ -1,0 +1,145 @@
+"""Cached templates: which image's template has which VMID, and which ones nobody needs any more.
+
+One per image and node, or per image and shared storage. A template's VMID stays reserved as long
+as its row is there; the row of its VMID says in ``reason`` when it is not needed (``IDLE``) or
+being removed (``RETIRING``), and in ``since`` from when on.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.messages import HostFacts, Template
+from conductor.store import vmids as reservations
+from db.schema import images, servers, templates, vmids
+
+IDLE = "The image is gone, and no server was made of the template."
+RETIRING = "The template is being removed."
+
+
+@dataclass(frozen=True)
+class Known:
+    """A template by the record."""
+
+    cluster: str
+    node: str
+    storage: str
+    image_id: str
+    vmid: int
+    reason: str | None
+    since: datetime.datetime
+
+
+def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Template | None:
+    """The image's template for a host, its VMID reserved now if there was none.
+
+    None while one is being removed: it comes back under another VMID.
+    """
+    found = _find(connection, facts, image_id)
+    if found is None:
+        # The band's row lock, held by reserve, lets one transaction at a time come here.
+        vmid = reservations.reserve(connection, facts.cluster, None, None)
+        found = _find(connection, facts, image_id)
+        if found is None:
+            connection.execute(
+                templates.insert().values(
+                    cluster=facts.cluster,
+                    node=facts.node,
+                    storage=facts.vm_storage,
+                    image_id=image_id,
+                    vmid=vmid,
+                    created_at=clock.utcnow(),
+                )
+            )
+            return Template(vmid, facts.node, facts.vm_storage)
+        reservations.free(connection, facts.cluster, vmid)
+    if found.reason == RETIRING:
+        return None
+    return Template(found.vmid, found.node, found.storage)
+
+
+def _find(connection: sa.Connection, facts: HostFacts, image_id: str) -> Known | None:
+    columns = templates.c
+    shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
+    query = _query().where(
+        columns.cluster == facts.cluster,
+        columns.storage == facts.vm_storage,
+        columns.image_id == image_id,
+    )
+    if not shared:
+        query = query.where(columns.node == facts.node)
+    row = connection.execute(query.order_by(columns.created_at, columns.node)).first()
+    return None if row is None else Known(**row._mapping)
+
+
+def _query() -> sa.Select[Any]:
+    columns = templates.c
+    of_it = (vmids.c.cluster == columns.cluster) & (vmids.c.vmid == columns.vmid)
+    return sa.select(
+        columns.cluster,
+        columns.node,
+        columns.storage,
+        columns.image_id,
+        columns.vmid,
+        vmids.c.reason,
+        vmids.c.since,
+    ).select_from(templates.join(vmids, of_it))
+
+
+def unneeded(connection: sa.Connection) -> tuple[list[Known], list[Known]]:
+    """(templates that nobody needs, those that were marked so and are needed again).
+
+    Needed is one whose image its cluster has, or of whose image a living server in its cluster
+    was made: it may be a linked clone, wherever it is by now.
+    """
+    known = [Known(**row._mapping) for row in connection.execute(_query())]
+    if not known:
+        return [], []
+    there = {
+        (row.id, cluster)
+        for row in connection.execute(sa.select(images.c.id, images.c.locations))
+        for cluster in row.locations
+    }
+    used = {
+        tuple(row)
+        for row in connection.execute(
+            sa.select(servers.c.image_id, servers.c.cluster)
+            .where(
+                servers.c.deleted_at.is_(None),
+                servers.c.image_id.in_({one.image_id for one in known}),
+            )
+            .distinct()
+        )
+    }
+    needed = {
+        one
+        for one in known
+        if (one.image_id, one.cluster) in there | used or (one.image_id, None) in used
+    }
+    idle = [one for one in known if one not in needed]
+    return idle, [one for one in known if one in needed and one.reason == IDLE]
+
+
+def mark(connection: sa.Connection, one: Known, reason: str | None) -> None:
+    """Say from when on a template is idle, is being removed, or (None) is needed again."""
+    connection.execute(
+        vmids.update()
+        .where(vmids.c.cluster == one.cluster, vmids.c.vmid == one.vmid)
+        .values(reason=reason, since=clock.utcnow())
+    )
+
+
+def gone(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """A template was seen gone: forget it; False when none was being removed there."""
+    mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
+    freed = connection.execute(vmids.delete().where(mine, vmids.c.reason == RETIRING))
+    if freed.rowcount:
+        connection.execute(
+            templates.delete().where(templates.c.cluster == cluster, templates.c.vmid == vmid)
+        )
+    return bool(freed.rowcount)

@@ -1,0 +1,109 @@
+"""Removes cached templates that nobody needs: their image is gone, and no server was made of it.
+
+An agent removes it, if it is provably this cloud's and nothing hangs on it; the VMID is free once
+it was seen gone. What could not be removed is tried again later.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import internal
+from common.log import logger
+from common.messages import Placed, Report, RetireTemplate
+from conductor.cloud import Cloud
+from conductor.store import registry, templates
+from conductor.store.templates import IDLE, RETIRING, Known
+from db.schema import hosts
+
+LOG = logger(__name__)
+
+#: until a removal that was not heard of is asked for again
+AGAIN_SECONDS = 600.0
+#: reports on templates belong to no operation
+NO_OPERATION = 0
+
+
+class TemplateKeeper:
+    """Looks for templates that may go, and hears how it went."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def tidy(self) -> None:
+        """Mark what is needed no more, and have removed what was marked for long enough."""
+        with self._cloud.store.read() as connection:
+            idle, back = templates.unneeded(connection)
+        if idle or back:
+            for one, host, worker in self._cloud.store.run(self._mark):
+                self._send(one, host, worker)
+
+    def _mark(self, connection: sa.Connection) -> list[tuple[Known, str, str]]:
+        """Anew in one transaction: whoever chooses a template meanwhile is seen."""
+        idle, back = templates.unneeded(connection)
+        for one in back:
+            templates.mark(connection, one, None)
+        due = []
+        for one in idle:
+            age = (clock.utcnow() - one.since) / datetime.timedelta(seconds=1)
+            if one.reason not in (IDLE, RETIRING):
+                templates.mark(connection, one, IDLE)
+            elif age >= (AGAIN_SECONDS if one.reason == RETIRING else self._grace):
+                where = self._agent(connection, one)
+                if where is not None:
+                    templates.mark(connection, one, RETIRING)
+                    due.append((one, *where))
+        return due
+
+    @property
+    def _grace(self) -> float:
+        return float(self._cloud.conf.conductor.template_grace_seconds)
+
+    def _agent(self, connection: sa.Connection, one: Known) -> tuple[str, str] | None:
+        """Host and worker of the template's node, or else of any in the cluster that is up."""
+        found = connection.execute(
+            sa.select(hosts.c.host, hosts.c.node).where(hosts.c.cluster == one.cluster)
+        )
+        for row in sorted(found, key=lambda row: (row.node != one.node, row.host)):
+            worker = self._cloud.worker_of(connection, row.host)
+            if worker is not None:
+                return row.host, worker
+        return None
+
+    def _send(self, one: Known, host: str, worker: str) -> None:
+        LOG.info("Template %d of cluster %s is needed no more.", one.vmid, one.cluster)
+        self._cloud.compute.retire_template(
+            internal(),
+            worker,
+            RetireTemplate(
+                NO_OPERATION,
+                0,
+                f"{one.cluster}/{one.vmid}",
+                Placed(host, one.cluster, one.node, one.vmid),
+                clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+                image_id=one.image_id,
+                cloud=self._cloud.id,
+            ),
+        )
+
+    def told(self, report: Report) -> None:
+        """How a removal went. An agent may speak only of its own cluster."""
+        cluster, _, vmid = report.server_uuid.rpartition("/")
+        if report.outcome is None or not vmid.isdigit():
+            return
+        if not report.outcome.gone:
+            failure = report.outcome.failure
+            LOG.warning(
+                "Template %s of cluster %s stays: %s", vmid, cluster, failure and failure.message
+            )
+            return
+
+        def work(connection: sa.Connection) -> bool:
+            mine = report.host in registry.hosts_in(connection, cluster)
+            return mine and templates.gone(connection, cluster, int(vmid))
+
+        if self._cloud.store.run(work):
+            LOG.info("Template %s of cluster %s is gone.", vmid, cluster)

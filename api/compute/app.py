@@ -12,11 +12,11 @@ from oslo_config import cfg
 from api import config
 from api.compute import errors, policies, routes
 from api.compute.call import Cloud
-from api.compute.projects import Projects
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.policy import Enforcer
 from common import auth, quotas, web
 from common.errors import MicronovaError
+from common.projects import Projects
 from common.web import Wsgi
 from conductor.client import ConductorClient
 
@@ -42,13 +42,14 @@ def make_app(
     conductor: ConductorClient,
     engine: sa.Engine,
     protect: Protect | None = None,
+    projects: Projects | None = None,
 ) -> Wsgi:
     """The compute API: `/` and `/v2.1/…`, to be mounted under any prefix (SCRIPT_NAME).
 
     `engine` should be read-only (`db.engine.reader`). `protect(app, anonymous=…)` puts a token
-    check in front; None: `common.auth.protect` as `conf` says.
+    check in front; None: `common.auth.protect` as `conf` says. `projects` tells which there are.
     """
-    cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, Projects(conf))
+    cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
     app: falcon.App[Any, Any] = falcon.App(middleware=[web.ContextMiddleware()])
     # Nova answers the same with and without the slash only for version documents.
     app.req_options.strip_url_path_trailing_slash = False

@@ -12,11 +12,11 @@ from oslo_config import cfg
 from sqlalchemy import exc
 
 from api.compute.links import Links
-from api.compute.projects import Projects
 from api.compute.query import Query
 from api.policy import Enforcer
 from common.context import RequestContext
 from common.errors import Invalid, Unavailable
+from common.projects import Projects
 from conductor.client import ConductorClient
 from db.reads.servers import Server
 
@@ -32,7 +32,8 @@ class Cloud:
     enforcer: Enforcer
     engine: sa.Engine
     conductor: ConductorClient
-    projects: Projects
+    projects: Projects | None = None
+    """None: Keystone isn't asked whether projects exist."""
 
     def read(
         self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs

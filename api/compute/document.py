@@ -44,8 +44,12 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
   numbers (before 2.88) count what servers were given, not what they use at the moment.
 - **`ZONE:HOST` must agree:** a host that isn't in the zone is refused, where Nova drops the zone.
+- **A host's zone** is its aggregate's, else what the host says of itself (`[compute]
+  availability_zone`), where Nova has one default for all hosts.
+- **Flavors ask for aggregates** by extra specs `aggregate_instance_extra_specs:…` only; those
+  without a scope ask nothing of aggregates.
+- **Strict server groups** are held when the host is committed, for forced hosts too.
 - **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
-  Projects are not looked up in Keystone.
 - **Regular expressions** in filters are the database's. A repeat within a repeat is refused.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
   at the end of a name is refused, where Nova lets it pass.

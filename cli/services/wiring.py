@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from common import auth, rpc
 from common.errors import ConfigurationError
+from common.log import logger
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
     from keystoneauth1.session import Session
 
+    from common.projects import Projects
     from conductor.client import ConductorClient
     from placement.client import PlacementClient
+
+
+LOG = logger(__name__)
 
 
 class Service(Protocol):
@@ -51,6 +56,18 @@ class Wiring:
         from placement.client import PlacementClient
 
         return PlacementClient(auth.adapter(self.conf, "placement", self._placement_session))
+
+    @functools.cached_property
+    def projects(self) -> Projects | None:
+        """Which projects there are, by the login of `[placement]`; None where that is not set."""
+        from common.projects import Projects
+
+        try:
+            session = self._placement_session or auth.service_session(self.conf, "placement")
+        except ConfigurationError as error:
+            LOG.warning("Keystone isn't asked whether projects exist: %s", error.message)
+            return None
+        return Projects(session)
 
     @functools.cached_property
     def conductor_client(self) -> ConductorClient:
@@ -105,7 +122,9 @@ def compute_api(wiring: Wiring) -> WSGIApplication:
     """Make the compute API."""
     from api.compute.app import make_app
 
-    return _wsgi(make_app(wiring.conf, wiring.conductor_client, wiring.reader))
+    return _wsgi(
+        make_app(wiring.conf, wiring.conductor_client, wiring.reader, projects=wiring.projects)
+    )
 
 
 def image_api(wiring: Wiring) -> WSGIApplication:

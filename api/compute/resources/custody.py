@@ -12,7 +12,7 @@ from oslo_utils import strutils
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.resources.found import the_server
+from api.compute.resources.found import must_be_a_project, the_server
 from api.compute.resources.server_create import snapshot
 from api.compute.schemas import custody as schemas
 from common.errors import FlavorNotFound, Invalid
@@ -28,8 +28,7 @@ class Adoptions:
         """Take an existing VM under management; what becomes of it shows in the server."""
         asked = call.body["adoption"]
         project_id = asked["project_id"]
-        if call.cloud.projects.exists(call.ctxt, project_id) is False:
-            raise Invalid(f"Project {project_id} could not be found.")
+        must_be_a_project(call, project_id)
         adopted = call.conductor.adopt(
             call.ctxt,
             Adoption(

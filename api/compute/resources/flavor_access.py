@@ -7,7 +7,7 @@ from typing import Any
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
-from api.compute.resources.found import a_flavor
+from api.compute.resources.found import a_flavor, must_be_a_project
 from api.compute.schemas import flavors as schemas
 from common.errors import Conflict, NotFound
 from db.reads import flavors
@@ -28,6 +28,7 @@ class FlavorAccess:
     @operation(named("os-flavor-access:add_tenant_access"), body=schemas.ADD_ACCESS)
     def add(self, call: Call, flavor_id: str) -> Any:
         """Open it to a project."""
+        must_be_a_project(call, call.body["addTenantAccess"]["tenant"])
         flavor = a_flavor(call, flavor_id)
         if flavor.is_public and call.version >= 7:
             raise Conflict("Can not add access to a public flavor.")

@@ -11,7 +11,7 @@ from typing import Any
 
 from api.compute.call import Call
 from common import ids
-from common.errors import FlavorNotFound, ServerNotFound
+from common.errors import FlavorNotFound, Invalid, ServerNotFound
 from db.reads import flavors, servers
 from db.reads.flavors import Flavor
 
@@ -47,6 +47,18 @@ def _find_server(
     if call.found is None:
         raise ServerNotFound(f"Instance {named} could not be found.", server_uuid=named)
     return {"project_id": call.found.project_id, "user_id": call.found.user_id}
+
+
+def must_be_a_project(call: Call, project_id: str) -> None:
+    """Raise Invalid, in Nova's words, for a project that Keystone says isn't there.
+
+    Only administrators may look; one's own project is there, as the token says.
+    """
+    projects = call.cloud.projects
+    if projects is None or project_id == call.ctxt.project_id or not call.is_admin:
+        return
+    if projects.missing(project_id):
+        raise Invalid(f"Project ID {project_id} is not a valid project.")
 
 
 def a_flavor(call: Call, flavor_id: str) -> Flavor:

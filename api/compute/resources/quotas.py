@@ -10,6 +10,7 @@ from oslo_utils import strutils
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
+from api.compute.resources.found import must_be_a_project
 from api.compute.schemas import operators as schemas
 from common import quotas as common_quotas
 from common.errors import NotSupported
@@ -48,12 +49,14 @@ class QuotaSets:
     @operation(named("os-quota-sets:show"), query=schemas.QUOTAS, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
         """The limits."""
+        must_be_a_project(call, project_id)
         limits, _ = _limits(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
     @operation(named("os-quota-sets:detail"), query=schemas.QUOTAS, on=_the_project)
     def detail(self, call: Call, project_id: str) -> Any:
         """The limits with what is used."""
+        must_be_a_project(call, project_id)
         limits, used = _limits(call, project_id)
         return {
             "quota_set": {"id": project_id}
@@ -66,6 +69,7 @@ class QuotaSets:
     @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS, on=_the_project)
     def defaults(self, call: Call, project_id: str) -> Any:
         """The limits of projects that have none of their own."""
+        must_be_a_project(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, _defaults(call))}
 
     @operation(
@@ -76,6 +80,7 @@ class QuotaSets:
     )
     def update(self, call: Call, project_id: str) -> Any:
         """Set limits of a project."""
+        must_be_a_project(call, project_id)
         if call.query.last("user_id"):
             raise NotSupported("Quotas of users are not supported.")
         asked = call.body["quota_set"]

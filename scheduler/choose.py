@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from scheduler.hosts import Host
 
 Filter = Callable[[Host, Requested], str | None]
 Weigher = Callable[[Host, Requested], float]
+Filters = Mapping[str, Filter]
+Weighers = Mapping[str, tuple[Weigher, float]]
 
 
 @dataclass(frozen=True)
@@ -27,66 +30,114 @@ class Choice:
     """Hosts best first, and for each filter, in their order, the hosts it refused and why."""
 
     ranked: tuple[Weighed, ...]
+    """The best of those that passed, as many as were asked for."""
     refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    passed: int = 0
 
 
 def choose(
     hosts: Iterable[Host],
     request: Requested,
-    filters: Mapping[str, Filter],
-    weighers: Mapping[str, tuple[Weigher, float]],
+    filters: Filters,
+    weighers: Weighers,
+    keep: int | None = None,
 ) -> Choice:
-    """Rank the hosts for a request.
+    """Rank the hosts for a request; the best ``keep`` of them are told (None: all).
 
     ``filters`` run in order; the first to refuse a host gives its reason. Each weigher's raw
     scores are normalised to 0…1 over the hosts that passed and multiplied. Equal totals are told
     apart by a hash of server and host: the same for the same request, but equal hosts share the
     load of many requests.
     """
-    passed: list[Host] = []
-    refused: dict[str, dict[str, str]] = {name: {} for name in filters}
-    for host in hosts:
-        for name, accept in filters.items():
-            reason = accept(host, request)
+    return Standing(hosts, request, filters, weighers).choice(request, keep)
+
+
+class Standing:
+    """How hosts stand to a kind of request; one of them may change without a look at the others.
+
+    Requests of one kind differ in their server only.
+    """
+
+    def __init__(
+        self, hosts: Iterable[Host], request: Requested, filters: Filters, weighers: Weighers
+    ) -> None:
+        self._request = request
+        self._filters = filters
+        self._weighers = {name: pair for name, pair in weighers.items() if pair[1]}
+        self._hosts: dict[str, Host] = {}
+        self._raw: dict[str, tuple[float, ...]] = {}
+        self._refused: dict[str, dict[str, str]] = {name: {} for name in filters}
+        for host in hosts:
+            self.put(host)
+
+    @property
+    def hosts(self) -> list[Host]:
+        """All of them, as they are now."""
+        return list(self._hosts.values())
+
+    def put(self, host: Host) -> None:
+        """Take a host in, or take over what it is now."""
+        if host.name in self._hosts:
+            self._raw.pop(host.name, None)
+            for reasons in self._refused.values():
+                reasons.pop(host.name, None)
+        self._hosts[host.name] = host
+        for name, accept in self._filters.items():
+            reason = accept(host, self._request)
             if reason is not None:
-                refused[name][host.name] = reason
-                break
-        else:
-            passed.append(host)
-    told = {name: reasons for name, reasons in refused.items() if reasons}
-    return Choice(_rank(passed, request, weighers), told)
-
-
-def _rank(
-    hosts: Sequence[Host], request: Requested, weighers: Mapping[str, tuple[Weigher, float]]
-) -> tuple[Weighed, ...]:
-    columns = {
-        name: [
-            multiplier * score for score in _normalise([weigh(host, request) for host in hosts])
-        ]
-        for name, (weigh, multiplier) in weighers.items()
-        if multiplier
-    }
-    weighed = [
-        Weighed(
-            host,
-            sum(column[index] for column in columns.values()),
-            {name: round(column[index], 4) for name, column in columns.items()},
+                self._refused[name][host.name] = reason
+                return
+        self._raw[host.name] = tuple(
+            weigh(host, self._request) for weigh, _ in self._weighers.values()
         )
-        for index, host in enumerate(hosts)
-    ]
-    return tuple(sorted(weighed, key=lambda item: (-item.total, _tie(item.host, request))))
+
+    def choice(self, request: Requested, keep: int | None = None) -> Choice:
+        """The choice for a request of this kind; see ``choose``."""
+        refused = {name: dict(hosts) for name, hosts in self._refused.items() if hosts}
+        return Choice(tuple(self._ranked(request, keep)), refused, len(self._raw))
+
+    def _ranked(self, request: Requested, keep: int | None) -> list[Weighed]:
+        names = list(self._raw)
+        columns = [
+            _normalised([raw[index] for raw in self._raw.values()], multiplier)
+            for index, (_, multiplier) in enumerate(self._weighers.values())
+        ]
+        uneven = [column for column in columns if column is not None]
+        totals = [sum(scores) for scores in zip(*uneven, strict=True)] or [0.0] * len(names)
+        best = sorted(
+            _at_least(totals, keep),
+            key=lambda index: (-totals[index], _tie(names[index], request)),
+        )
+        return [
+            Weighed(
+                self._hosts[names[index]],
+                totals[index],
+                {
+                    name: 0.0 if column is None else round(column[index], 4)
+                    for name, column in zip(self._weighers, columns, strict=True)
+                },
+            )
+            for index in best[:keep]
+        ]
 
 
-def _normalise(raw: Sequence[float]) -> list[float]:
-    if not raw:
-        return []
-    low, high = min(raw), max(raw)
+def _normalised(raw: Sequence[float], multiplier: float) -> list[float] | None:
+    """The raw scores as 0 to 1 times the multiplier; None where all are the same: they are 0."""
+    low, high = min(raw, default=0.0), max(raw, default=0.0)
     if high == low:
-        return [0.0] * len(raw)
-    return [(value - low) / (high - low) for value in raw]
+        return None
+    factor = multiplier / (high - low)
+    return [(value - low) * factor for value in raw]
 
 
-def _tie(host: Host, request: Requested) -> bytes:
-    text = f"{request.server_uuid}/{host.name}".encode()
+def _at_least(totals: Sequence[float], keep: int | None) -> Iterable[int]:
+    """The positions of the best ``keep``, and of all that equal the last of them."""
+    if keep is None or keep >= len(totals):
+        return range(len(totals))
+    least = heapq.nlargest(keep, totals)[-1]
+    return (index for index, total in enumerate(totals) if total >= least)
+
+
+def _tie(host: str, request: Requested) -> bytes:
+    text = f"{request.server_uuid}/{host}".encode()
     return hashlib.blake2b(text, digest_size=8).digest()

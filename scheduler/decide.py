@@ -50,6 +50,7 @@ class Decider:
         self._filters = filters
         self._weighers = weighers
         self._outcomes = Outcomes(conf, filters)
+        self._keep = max(self._outcomes.told, self._attempts)
         self._timer = timer
 
     def decide(self, request: Requested, alternates: tuple[Alternate, ...]) -> Decision:
@@ -78,7 +79,7 @@ class Decider:
         """
         begun = self._timer()
         hosts = self._world.candidates(needs(requests[0]))
-        tried = whatif.place(hosts, requests, self._filters, self._weighers)
+        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._keep)
         choices = [(request, choice) for request, (choice, _) in zip(requests, tried, strict=True)]
         chosen = [(request, choice) for request, choice in choices if choice.ranked]
         if chosen and not self._claim_together(chosen):
@@ -144,7 +145,7 @@ class Decider:
 
     def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision:
         hosts = self._world.candidates(needs(request))
-        choice = choose(hosts, request, self._filters, self._weighers)
+        choice = choose(hosts, request, self._filters, self._weighers, self._keep)
         for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
             if self._claim(request, weighed.host, claims):
                 return self._outcomes.won(request, choice, position, len(hosts))

@@ -21,6 +21,11 @@ class Outcomes:
         self._options = conf.scheduler
         self._filters = filters
 
+    @property
+    def told(self) -> int:
+        """How many of the best hosts are told of at the most."""
+        return int(max(self._options.scores_kept, self._options.alternates + 1))
+
     def won(self, request: Requested, choice: Choice, position: int, considered: int) -> Decision:
         """The host at this position of the ranking, with those after it as alternates."""
         chosen = choice.ranked[position].host
@@ -44,7 +49,7 @@ class Outcomes:
     def nowhere(self, request: Requested, choice: Choice, hosts: Sequence[Host]) -> Decision:
         """No host, and why not."""
         if choice.ranked:
-            suggestion, reason = None, explain.all_taken(len(choice.ranked))
+            suggestion, reason = None, explain.all_taken(choice.passed)
         else:
             suggestion = nearest(hosts, request, self._filters)
             reason = explain.sentence(len(hosts), choice.refused, suggestion)

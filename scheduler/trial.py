@@ -34,7 +34,7 @@ class Trial:
     def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
         """Where the servers would go, one after the other."""
         hosts = self._hosts(requests, without)
-        tried = whatif.place(hosts, requests, self._filters, self._weighers)
+        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
         return [
             self._outcomes.won(request, choice, 0, len(seen))
             if choice.ranked

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from common.messages import Requested
-from scheduler.choose import Choice, Filter, Weigher, choose
+from scheduler.choose import Choice, Filters, Standing, Weighers
 from scheduler.filters.resources import wanted
 from scheduler.hosts import Host
 from scheduler.messages import Capacity, Fit
@@ -22,29 +22,39 @@ _NO_LIMIT = 1_000_000
 def place(
     hosts: Sequence[Host],
     requests: Sequence[Requested],
-    filters: Mapping[str, Filter],
-    weighers: Mapping[str, tuple[Weigher, float]],
+    filters: Filters,
+    weighers: Weighers,
+    keep: int | None = None,
 ) -> Iterator[tuple[Choice, list[Host]]]:
     """For each request, in order: the choice, and the hosts that it was made from.
 
     A server that found a host takes its room, and its place in its group, so the next one sees
-    what is left.
+    what is left. Requests of one kind, one after the other, look at the hosts that changed only.
     """
     world = {host.name: host for host in hosts}
     joined: dict[str, Counter[str]] = {}
+    standing: Standing | None = None
+    kind: Requested | None = None
     for request in requests:
-        seen = list(world.values())
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
-        choice = choose(seen, dataclasses.replace(request, group=group), filters, weighers)
+        asked = dataclasses.replace(request, group=group)
+        if standing is None or _kind(asked) != kind:
+            standing, kind = Standing(world.values(), asked, filters, weighers), _kind(asked)
+        choice = standing.choice(asked, keep)
+        yield choice, standing.hosts
         if choice.ranked:
-            host = choice.ranked[0].host
-            world[host.name] = _filled(host, request)
+            host = world[choice.ranked[0].host.name] = _filled(choice.ranked[0].host, request)
+            standing.put(host)
             if group is not None:
                 joined.setdefault(group.uuid, Counter())[host.name] += 1
-        yield choice, seen
 
 
-def capacity(hosts: Sequence[Host], request: Requested, filters: Mapping[str, Filter]) -> Capacity:
+def _kind(request: Requested) -> Requested:
+    """What requests of one kind have in common."""
+    return dataclasses.replace(request, server_uuid="", until=None)
+
+
+def capacity(hosts: Sequence[Host], request: Requested, filters: Filters) -> Capacity:
     """How many servers like the request each host would take, and what limits it."""
     fits = sorted(
         (_fit(host, request, filters) for host in hosts), key=lambda fit: (-fit.count, fit.host)
@@ -52,7 +62,7 @@ def capacity(hosts: Sequence[Host], request: Requested, filters: Mapping[str, Fi
     return Capacity(tuple(fits), sum(fit.count for fit in fits))
 
 
-def _fit(host: Host, request: Requested, filters: Mapping[str, Filter]) -> Fit:
+def _fit(host: Host, request: Requested, filters: Filters) -> Fit:
     zone = host.zone
     for accept in filters.values():
         reason = accept(host, request)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages import StorageFacts
-from scheduler.choose import Filter, Weigher
+from scheduler.choose import Filter, Weigher, choose
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy
 from scheduler.filters.storage import storage_room
@@ -71,3 +71,24 @@ def test_as_many_as_fit_find_a_host_and_not_one_more(
     found = winners(hosts, requests)
     assert found[total] is None
     assert None not in found[:total]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8192), st.booleans()), max_size=5),
+    st.lists(st.sampled_from([500, 2000, 3000]), max_size=8),
+    st.integers(1, 3),
+)
+def test_as_if_each_had_been_decided_anew(
+    world: list[tuple[int, bool]], sizes: list[int], keep: int
+) -> None:
+    hosts = [a_host(f"pve{n}", free_mib=mib, healthy=ok) for n, (mib, ok) in enumerate(world)]
+    requests = [
+        a_request(server_uuid=str(n), memory_mib=mib, disk_gib=0) for n, mib in enumerate(sizes)
+    ]
+    for request, (choice, seen) in zip(
+        requests, place(hosts, requests, FILTERS, WEIGHERS, keep), strict=True
+    ):
+        anew = choose(seen, request, FILTERS, WEIGHERS)
+        assert choice.refused == anew.refused
+        assert choice.passed == len(anew.ranked)
+        assert choice.ranked == anew.ranked[:keep]

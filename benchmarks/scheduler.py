@@ -1,0 +1,106 @@
+"""The scheduler's pure part: one decision, a batch, why not, and how many more. Prints JSON.
+
+python -m benchmarks.scheduler --hosts 10000
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import json
+import platform
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from common import config
+from common.messages import HostFacts, Requested, StorageFacts
+from scheduler import config as scheduler_config
+from scheduler import whatif
+from scheduler.choose import choose
+from scheduler.hosts import Host
+from scheduler.nearest import nearest
+from scheduler.service import load_filters, load_weighers
+
+_NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+def host(number: int, dice: random.Random) -> Host:
+    """A node of 64 cores, 512 GiB and 4 TiB, partly full."""
+    name = f"pve{number:05d}"
+    facts = HostFacts(
+        host=name,
+        cluster=f"c{number // 32}",
+        node=name,
+        uuid=name,
+        worker="w",
+        availability_zone=f"z{number % 3}",
+        observed_at=_NOW,
+        vcpus=64,
+        memory_mib=524_288,
+        disk_gib=4096,
+        vm_storage="local",
+        storages=(StorageFacts("local", "lvmthin", False, True, 4096, 3000),),
+        bridges=("vmbr0", "vmbr1"),
+        images=("image",),
+    )
+    return Host(
+        facts,
+        capacity={"VCPU": 256, "MEMORY_MB": 524_288, "DISK_GB": 4096},
+        used={
+            "VCPU": dice.randrange(200),
+            "MEMORY_MB": dice.randrange(500_000),
+            "DISK_GB": dice.randrange(3000),
+        },
+    )
+
+
+def milliseconds(work: Callable[[], Any], times: int) -> float:
+    """The median of some runs."""
+    found = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return round(statistics.median(found) * 1000, 3)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(prog="benchmarks.scheduler")
+    parser.add_argument("--hosts", type=int, default=10_000)
+    parser.add_argument("--batch", type=int, default=100, help="servers in one request")
+    parser.add_argument("--times", type=int, default=5)
+    given = parser.parse_args(arguments)
+    dice = random.Random(1)
+    hosts = [host(number, dice) for number in range(given.hosts)]
+    conf = config.load([scheduler_config.register])
+    filters, weighers = load_filters(conf), load_weighers(conf)
+    request = Requested("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
+    batch = [dataclasses.replace(request, server_uuid=str(n)) for n in range(given.batch)]
+    impossible = dataclasses.replace(request, memory_mib=600_000, availability_zone="z9")
+    found = {
+        "hosts": given.hosts,
+        "python": platform.python_version(),
+        "one_decision_ms": milliseconds(
+            lambda: choose(hosts, request, filters, weighers), given.times
+        ),
+        f"batch_of_{given.batch}_ms": milliseconds(
+            lambda: list(whatif.place(hosts, batch, filters, weighers)), 1
+        ),
+        "nearest_change_ms": milliseconds(
+            lambda: nearest(hosts, impossible, filters), given.times
+        ),
+        "capacity_ms": milliseconds(lambda: whatif.capacity(hosts, request, filters), given.times),
+    }
+    json.dump(found, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

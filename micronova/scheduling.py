@@ -15,7 +15,7 @@ from scheduler.filters.server_groups import (
     server_group_anti_affinity,
 )
 from scheduler.filters.service import node_healthy, service_enabled, service_up
-from scheduler.filters.storage import storage_room
+from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.history import build_failure, image_cached
@@ -29,6 +29,7 @@ __all__ = [
     "build_failure",
     "capabilities",
     "cpu",
+    "disk_way",
     "forced_host",
     "image_cached",
     "image_properties",

@@ -35,6 +35,7 @@ FILTERS = _by_name(
     service.node_healthy,
     service.service_enabled,
     service.service_up,
+    storages.disk_way,
     storages.storage_room,
     named.capabilities,
     named.traits,

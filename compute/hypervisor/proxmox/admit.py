@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from common.failures import Verdict
 from common.messages import Build, Category, Image
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import THIN_TYPES
+from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.view import Node, Storage, chosen
 
 
@@ -27,7 +29,9 @@ def node(shared: Shared, build: Build) -> Node:
         raise HypervisorError(Category.NODE_UNHEALTHY, f"Node {found.name} is offline.")
     if not snapshot.quorate:
         raise HypervisorError(
-            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no quorum."
+            Category.NODE_UNHEALTHY,
+            f"Cluster {shared.settings.name} has no quorum.",
+            verdict=Verdict.OTHER_CLUSTER,
         )
     if snapshot.missing:
         raise HypervisorError(
@@ -85,3 +89,48 @@ def image(shared: Shared, build: Build) -> Image:
             f"Storage {name} of image {found.name} is not available on {build.placed.node}.",
         )
     return found
+
+
+def image_is_there(shared: Shared, build: Build) -> None:
+    """Refuse what the last survey didn't see, if a look at the storage doesn't see it either.
+
+    Raises image_not_found, and image_corrupt where what is there is no disk image.
+    """
+    found = image(shared, build)
+    known = shared.snapshot.nodes[build.placed.node].images
+    if any(one.volid == found.volid for one in known):
+        return
+    storage = found.volid.split(":", 1)[0]
+    path = f"nodes/{build.placed.node}/storage/{storage}/content/{found.volid}"
+    try:
+        told = shared.client.get(path)
+    except ApiError as error:
+        if error.no_volume:
+            raise HypervisorError(
+                Category.IMAGE_NOT_FOUND, f"Image {found.name} is not there: {found.volid}."
+            ) from error
+        raise
+    if not int(told.get("size") or 0):
+        raise HypervisorError(
+            Category.IMAGE_CORRUPT, f"Image {found.name} ({found.volid}) is no disk image."
+        )
+
+
+def config_drives(shared: Shared, node_name: str) -> Storage:
+    """The storage for config drives. Raises api_not_supported when there is none."""
+    found = chosen(seen(shared, node_name), shared.settings.iso_storage, "iso")
+    if found is None or not found.active or "iso" not in found.content:
+        name = shared.settings.iso_storage or "any"
+        raise HypervisorError(
+            Category.API_NOT_SUPPORTED,
+            f"Node {node_name} has no active storage for config drives (content 'iso'): {name}.",
+        )
+    return found
+
+
+def all_config_drives(shared: Shared, node_name: str) -> list[str]:
+    """Every storage where this driver may have put a config drive."""
+    configured = shared.settings.iso_storage
+    if configured is not None:
+        return [configured]
+    return [one.name for one in shared.snapshot.storages(node_name, "iso")]

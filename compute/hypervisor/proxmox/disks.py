@@ -51,6 +51,11 @@ def size_bytes(value: str) -> int:
     return int(match[1]) * _UNITS[match[2]] if match else 0
 
 
+def root_bytes(config: Mapping[str, Any]) -> int:
+    """The size of a configuration's root disk, 0 when it names none."""
+    return size_bytes(str(config.get(ROOT_DISK, "")))
+
+
 def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:
     """Volumes that a configuration references and that carry this VMID in their name."""
     own = re.compile(rf"(?:^|[/:])(?:vm|base)-{vmid}-[^/]*$")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
+from collections.abc import Iterator
 
 from oslo_config import cfg
 
@@ -15,6 +17,10 @@ from compute.hypervisor.proxmox import hardware
 from compute.hypervisor.proxmox.disks import LINKED_TYPES
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+
+#: uploads of disk images into storages with content ``import``, and disks from them
+IMPORTS_SINCE = (8, 4)
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 
 _POWER = {
     "running": PowerState.RUNNING,
@@ -103,7 +109,9 @@ def _host(
 def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[str, bool]:
     """Ways that the node offers."""
     iso = chosen(node, settings.iso_storage, "iso")
-    importing = any("import" in one.content and one.active for one in node.storages.values())
+    importing = imports(node.detail.version) and any(
+        "import" in one.content and one.active for one in node.storages.values()
+    )
     return {
         "linked_clone": disk is not None and disk.type in LINKED_TYPES,
         "full_clone": disk is not None,
@@ -112,19 +120,32 @@ def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[st
     }
 
 
+def imports(version: str) -> bool:
+    """Whether a node of this version takes disks from import volumes; unknown ones do."""
+    found = _VERSION.search(version)
+    return found is None or (int(found[1]), int(found[2])) >= IMPORTS_SINCE
+
+
 def _health(settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None) -> str | None:
     """Why the node can't be used, or None."""
+    return next(_troubles(settings, snapshot, node, disk), None)
+
+
+def _troubles(
+    settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None
+) -> Iterator[str]:
     if not node.online:
-        return "The node is offline."
+        yield "The node is offline."
     if not snapshot.quorate:
-        return "The cluster has no quorum."
+        yield "The cluster has no quorum."
     if snapshot.missing:
-        return f"The token lacks privileges: {'; '.join(snapshot.missing)}."
+        yield f"The token lacks privileges: {'; '.join(snapshot.missing)}."
     if disk is None:
-        return f"No storage for disks: {settings.vm_storage or 'none has content images'}."
-    if not disk.active:
-        return f"The storage {disk.name} is not active."
-    return None
+        yield f"No storage for disks: {settings.vm_storage or 'none has content images'}."
+    elif not disk.active:
+        yield f"The storage {disk.name} is not active."
+    elif "images" not in disk.content:
+        yield f"The storage {disk.name} takes no disks (content 'images')."
 
 
 def _storage(one: Storage) -> StorageFacts:

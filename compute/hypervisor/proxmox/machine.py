@@ -12,7 +12,7 @@ from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import Way
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.templates import TakenError, Templates
-from compute.hypervisor.proxmox.view import Storage, chosen
+from compute.hypervisor.proxmox.view import Storage
 from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
 
 
@@ -50,6 +50,9 @@ class ProxmoxMachine:
         node = admit.node(self._shared, build)
         storage = self._storage(build)
         admit.room(build, storage)
+        admit.image_is_there(self._shared, build)
+        if build.config_drive is not None:
+            admit.config_drives(self._shared, self._vm.node)
         return {
             "node": node.name,
             "vmid": self._vm.vmid,
@@ -75,7 +78,7 @@ class ProxmoxMachine:
 
     def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
         """Upload the ISO under a name of its own; a repeated upload replaces it."""
-        storage = self._iso_storage()
+        storage = admit.config_drives(self._shared, self._vm.node).name
         name = hardware.config_drive_name(self._vm.vmid, build.server_uuid)
         volid = f"{storage}:iso/{name}"
         self._vm.converge(
@@ -114,7 +117,7 @@ class ProxmoxMachine:
             self._work, self._shared.storage_key(self._vm.node, storage.name), "resize"
         ):
             self._vm.converge(
-                lambda: self._root_bytes() >= wanted,
+                lambda: disks.root_bytes(self._vm.look() or {}) >= wanted,
                 lambda: self._shared.client.put(
                     f"{self._vm.path}/resize",
                     disk=disks.ROOT_DISK,
@@ -170,7 +173,7 @@ class ProxmoxMachine:
         """Delete the ISO by its own name, on every storage where this driver may have put it."""
         name = hardware.config_drive_name(self._vm.vmid, self._work.command.server_uuid)
         cleaned: list[str] = []
-        for storage in self._iso_storages():
+        for storage in admit.all_config_drives(self._shared, self._vm.node):
             volid = f"{storage}:iso/{name}"
             if volumes.exists(self._vm, self._vm.node, storage, volid):
                 volumes.delete(self._vm, self._vm.node, storage, volid)
@@ -291,24 +294,5 @@ class ProxmoxMachine:
         cpu_type = self._shared.settings.cpu_type
         return hardware.parameters(build, self._vm.mark, cpu_type, self._config_drive)
 
-    def _root_bytes(self) -> int:
-        return disks.size_bytes(str((self._vm.look() or {}).get(disks.ROOT_DISK, "")))
-
     def _storage(self, build: Build) -> Storage:
         return admit.storage(self._shared, self._vm.node, build.storage)
-
-    def _iso_storage(self) -> str:
-        node = admit.seen(self._shared, self._vm.node)
-        storage = chosen(node, self._shared.settings.iso_storage, "iso")
-        if storage is None:
-            raise HypervisorError(
-                Category.API_NOT_SUPPORTED,
-                f"Node {self._vm.node} has no storage with content 'iso' for config drives.",
-            )
-        return storage.name
-
-    def _iso_storages(self) -> list[str]:
-        configured = self._shared.settings.iso_storage
-        if configured is not None:
-            return [configured]
-        return [one.name for one in self._shared.snapshot.storages(self._vm.node, "iso")]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
-from scheduler.filters.storage import storage_room
+from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.hosts import Host
 from scheduler.weighers.capacity import cpu, ram
@@ -75,6 +76,7 @@ def test_each_filter_accepts_a_host_that_fits() -> None:
         image_properties,
         image_reach,
         network_reach,
+        disk_way,
         storage_room,
         traits,
         capabilities,
@@ -148,6 +150,26 @@ def test_storage_is_looked_at_as_it_is() -> None:
     off = (StorageFacts("local", "dir", False, False, 100, 50),)
     assert storage_room(a_host(storages=off), a_request()) == "storage local is not active"
     assert storage_room(a_host(storages=()), a_request()) == "storage local is not on the node"
+
+
+@pytest.mark.parametrize(
+    ("ways", "cached", "words"),
+    [
+        ({}, (), None),
+        ({"import_from": True, "upload": True}, (), None),
+        ({"import_from": False, "linked_clone": True}, (), "no way to a disk"),
+        ({"import_from": False, "linked_clone": True}, ("image",), None),
+        ({"import_from": False, "linked_clone": False}, ("image",), "version 8.3.5, 8.4 needed"),
+        ({"import_from": True, "upload": False}, (), "no storage for config drives"),
+    ],
+)
+def test_a_missing_way_is_refused_before_anything_is_made(
+    ways: dict[str, bool], cached: tuple[str, ...], words: str | None
+) -> None:
+    host = a_host(capabilities=ways, cached_images=cached, hypervisor_version="8.3.5")
+    reason = disk_way(host, a_request())
+    assert reason is None if words is None else words in str(reason)
+    assert disk_way(host, a_request(image_id=None)) is None
 
 
 def test_the_roomier_host_wins_and_scores_are_kept() -> None:

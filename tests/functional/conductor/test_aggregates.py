@@ -1,0 +1,297 @@
+"""Host aggregates: one zone a host whoever races, and placement is told in the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common.aggregates import AllAggregates
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
+from conductor.aggregates import AggregateDoors, Herald
+from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.store import aggregates, registry
+from conductor.store.transactions import Store
+from db import engine, schema
+from db.reads import aggregates as reads
+from tests.functional.conductor.harness import IMAGE, World
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+
+_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+class Placement:
+    """The aggregates of providers."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, list[str]] = {}
+        self.known = {"uuid-pve1", "uuid-pve2"}
+        self.down = False
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Done while a request is on its way."""
+
+    def set_aggregates(self, uuid: str, uuids: list[str]) -> None:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        if uuid not in self.known:
+            raise NotFound("No such provider.")
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        self.there[uuid] = list(uuids)
+
+
+class Schedulers:
+    """What schedulers were told last."""
+
+    told: AllAggregates | None = None
+
+    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
+        self.told = told
+
+
+class Site:
+    """A world with the doors of aggregates; placement is told by hand."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.placement, self.schedulers = world, Placement(), Schedulers()
+        cloud = world.conductor.cloud
+        object.__setattr__(cloud, "placement", self.placement)
+        object.__setattr__(cloud, "scheduler", self.schedulers)
+        self.herald = Herald(cloud)
+        self.doors = AggregateDoors(cloud, self.herald)
+
+    @property
+    def store(self) -> Store:
+        return self.world.conductor.store
+
+    def create(self, name: str, zone: str | None = None) -> int:
+        return self.doors.create_aggregate(RequestContext(), name, zone)
+
+    def add(self, number: int, host: str) -> None:
+        self.doors.add_aggregate_host(RequestContext(), number, host)
+
+    def remove(self, number: int, host: str) -> None:
+        self.doors.remove_aggregate_host(RequestContext(), number, host)
+
+    def uuid(self, number: int) -> str:
+        with self.store.read() as connection:
+            found = reads.find(connection, number)
+        assert found is not None
+        return found.uuid
+
+    def untold(self) -> int:
+        return len(self.world.rows(schema.aggregate_mirrors))
+
+    def zone(self, host: str) -> str:
+        with self.store.read() as connection:
+            return registry.host(connection, host)[0].availability_zone
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    world = World(tmp_path)
+    yield Site(world)
+    world.close()
+
+
+def test_schedulers_are_told_of_each_change(site: Site) -> None:
+    number = site.create("a", "az2")
+    site.add(number, "pve2")
+    first = site.schedulers.told
+    assert first is not None
+    assert [(one.name, one.hosts) for one in first.aggregates] == [("a", ("pve2",))]
+    site.doors.set_aggregate_metadata(RequestContext(), number, {"ssd": "true"})
+    second = site.schedulers.told
+    assert second is not None
+    assert second.version > first.version
+    assert second.aggregates[0].metadata == {"availability_zone": "az2", "ssd": "true"}
+    site.remove(number, "pve2")
+    site.doors.update_aggregate(RequestContext(), number, "b", {})
+    site.doors.delete_aggregate(RequestContext(), number)
+    site.schedulers.told = None
+    site.doors.tell_aggregates(RequestContext())
+    assert site.schedulers.told is not None
+    assert site.schedulers.told.aggregates == ()
+
+
+def test_placement_is_told_in_the_end(site: Site) -> None:
+    one, two = site.create("a"), site.create("b")
+    site.placement.down = True
+    site.add(one, "pve1")
+    site.add(two, "pve1")
+    assert not site.herald.mirror()
+    assert (site.placement.there, site.untold()) == ({}, 1)
+    site.placement.down = False
+    assert site.herald.mirror()
+    assert site.placement.there == {"uuid-pve1": sorted([site.uuid(one), site.uuid(two)])}
+    assert site.untold() == 0
+    site.remove(one, "pve1")
+    site.herald.mirror()
+    assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
+
+
+def test_a_change_while_placement_is_told_is_told_too(site: Site) -> None:
+    one, two = site.create("a"), site.create("b")
+    site.add(one, "pve1")
+    site.placement.meanwhile = lambda: site.add(two, "pve1")
+    site.herald.mirror()
+    assert (site.placement.there["uuid-pve1"], site.untold()) == ([site.uuid(one)], 1)
+    site.herald.mirror()
+    assert len(site.placement.there["uuid-pve1"]) == 2
+    assert site.untold() == 0
+
+
+def test_an_older_word_that_comes_last_is_corrected(site: Site) -> None:
+    """Two conductors tell of one host: the slow one has the old aggregates."""
+    one, two = site.create("a"), site.create("b")
+    site.add(one, "pve1")
+
+    def overtake() -> None:
+        site.add(two, "pve1")
+        assert Herald(site.world.conductor.cloud).mirror()
+
+    site.placement.meanwhile = overtake
+    site.herald.mirror()
+    assert site.placement.there["uuid-pve1"] == [site.uuid(one)]
+    assert site.untold() == 1
+    assert site.herald.mirror()
+    assert len(site.placement.there["uuid-pve1"]) == 2
+
+
+def test_a_provider_that_is_not_there_yet_is_waited_for(site: Site) -> None:
+    number = site.create("a")
+    site.placement.known.clear()
+    site.add(number, "pve1")
+    assert not site.herald.mirror()
+    site.placement.known.add("uuid-pve1")
+    assert site.herald.mirror()
+    site.placement.known.clear()
+    site.remove(number, "pve1")
+    # Nothing is to be told of a provider that has gone.
+    assert site.herald.mirror()
+    assert site.untold() == 0
+
+
+def test_the_thread_tells_by_itself(site: Site) -> None:
+    site.herald.start()
+    try:
+        site.add(site.create("a"), "pve1")
+        tick = threading.Event()
+        for _ in range(1000):
+            if site.untold() == 0:
+                break
+            tick.wait(0.01)
+        assert "uuid-pve1" in site.placement.there
+    finally:
+        site.herald.stop()
+
+
+def test_what_a_host_says_of_itself_does_not_change_an_aggregate_s_zone(site: Site) -> None:
+    number = site.create("a", "az2")
+    site.add(number, "pve2")
+    site.world.beat()
+    assert (site.zone("pve1"), site.zone("pve2")) == ("nova", "az2")
+    site.remove(number, "pve2")
+    assert site.zone("pve2") == "nova"
+
+
+def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
+    number = site.create("a", "az2")
+    site.add(number, "pve2")
+    site.herald.mirror()
+
+    def forget(connection: sa.Connection) -> None:
+        uuid = connection.execute(
+            sa.select(schema.services.c.uuid).where(schema.services.c.host == "pve2")
+        ).scalar_one()
+        aggregates.forget_service(connection, uuid)
+        registry.delete_service(connection, uuid)
+
+    site.store.run(forget)
+    assert site.world.rows(schema.aggregate_hosts) == []
+    site.herald.mirror()
+    assert site.placement.there == {"uuid-pve2": []}
+
+
+def racing(count: int, work: Callable[[int], Any]) -> list[MicronovaError]:
+    """Do it in so many threads at once; returns the refusals."""
+    refused: list[MicronovaError] = []
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        barrier.wait(20)
+        try:
+            work(number)
+        except MicronovaError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return refused
+
+
+@pytest.fixture
+def postgres_site(
+    postgres_url: str,  # noqa: F811
+    tmp_path: Path,
+) -> Iterator[Site]:
+    world = World(tmp_path, url=postgres_url)
+    yield Site(world)
+    world.close()
+    world.conductor.store._writer.dispose()
+    world.conductor.store._reader.dispose()
+
+
+def test_many_zones_race_for_one_host(postgres_site: Site) -> None:
+    site = postgres_site
+    numbers = [site.create(f"a{n}", f"az{n}") for n in range(8)]
+    stores = [Store(engine.writer(site.world.url), site.store._reader) for _ in numbers]
+    refused = racing(
+        8, lambda n: stores[n].run(lambda c: aggregates.add_host(c, numbers[n], "pve1"))
+    )
+    for store in stores:
+        store._writer.dispose()
+    assert len(refused) == 7
+    assert all(isinstance(error, Conflict) for error in refused)
+    [row] = site.world.rows(schema.aggregate_hosts)
+    assert site.zone("pve1") == f"az{numbers.index(row.aggregate_id)}"
+
+
+def test_a_server_and_a_zone_race_for_one_host(postgres_site: Site) -> None:
+    """Either the server is there first, and the zone stays; or it goes by the new zone."""
+    site = postgres_site
+    number = site.create("a", "az2")
+    site.add(number, "pve1")
+    request = CreateServers("web", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
+    (uuid,) = site.world.conductor.accept.create(site.world.ctxt, request)[0].uuids
+    locked = threading.Event()
+
+    def place(connection: sa.Connection) -> str:
+        facts, _ = registry.host(connection, "pve1", lock=True)
+        locked.set()
+        tick = threading.Event()
+        with site.store.read() as looking:
+            while not looking.exec_driver_sql(_WAITING).scalar_one():
+                looking.rollback()
+                tick.wait(0.01)
+        columns = schema.servers.c
+        connection.execute(schema.servers.update().where(columns.uuid == uuid).values(host="pve1"))
+        return facts.availability_zone
+
+    zones: list[str] = []
+    placing = threading.Thread(target=lambda: zones.append(site.store.run(place)))
+    placing.start()
+    assert locked.wait(20)
+    with pytest.raises(Invalid, match="contain instances in this zone"):
+        site.doors.set_aggregate_metadata(RequestContext(), number, {"availability_zone": "az3"})
+    placing.join(20)
+    assert zones == ["az2"]
+    assert site.zone("pve1") == "az2"

@@ -171,7 +171,10 @@ class CreateServer(ShowOne):
         server = compute.create_server(**self._attributes(parsed_args))
         if parsed_args.wait:
             waiting = Waiting(self.cloud, self.app.stderr)
-            for one in self._siblings(server, parsed_args.max):
+            siblings = self._siblings(server, parsed_args.max)
+            for one in siblings:
+                if len(siblings) > 1:
+                    self.say(f"{one.name}:")
                 waiting.until_idle(one.id, one.name, "create")
         password = server.admin_password
         server = compute.get_server(server.id)

@@ -33,6 +33,8 @@ class DeleteServers(Command):
 
         def wait(name: str) -> None:
             server = asked[name]
+            if len(asked) > 1:
+                self.say(f"{server.name}:")
             Waiting(self.cloud, self.app.stderr).until_gone(server.id, server.name)
 
         try:

@@ -71,6 +71,8 @@ def _act(
 
     def wait(name: str) -> None:
         server = asked[name]
+        if len(asked) > 1:
+            command.say(f"{server.name}:")
         Waiting(command.cloud, command.app.stderr).until_idle(server.id, server.name, action)
 
     if parsed_args.wait:

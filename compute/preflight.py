@@ -111,7 +111,7 @@ def _sentence(cluster: Cluster, error: HypervisorError) -> str:
     if error.category is not Category.AUTHORIZATION:
         return error.message
     why = error.message.rstrip(".: ")
-    if isinstance(error, ApiError) and error.status == UNAUTHENTICATED:
+    if _is_unknown(error):
         why += "; there is no such token, or its secret is another one"
     return f"The token {cluster.token.id} is refused ({why})."
 
@@ -119,7 +119,13 @@ def _sentence(cluster: Cluster, error: HypervisorError) -> str:
 def _remedy(cluster: Cluster, error: HypervisorError) -> tuple[str, ...]:
     if error.category is not Category.AUTHORIZATION:
         return ()
-    return tuple(privileges.all_lines(cluster.token))
+    if _is_unknown(error):  # what it may do is told when it is known
+        return tuple(privileges.token_lines(cluster.token))
+    return tuple(privileges.all_grant_lines(cluster.token))
+
+
+def _is_unknown(error: HypervisorError) -> bool:
+    return isinstance(error, ApiError) and error.status == UNAUTHENTICATED
 
 
 def _lacks(cluster: Cluster, missing: list[privileges.Need]) -> Finding:

@@ -124,6 +124,7 @@ class Child:
                 raise self._failed("ended while it started")
             message: dict[str, Any] = json.loads(line)
             if "error" in message:
+                self.stop()  # it is about to end
                 raise ChildFailed(message["error"], child=self.name, log=str(self.log_path))
             yield message
             if message.get("ready"):

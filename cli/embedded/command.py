@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ The first server, in another shell:
 
   export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova
   openstack server create --flavor {flavor} --image {image} --network vmbr0 --wait web-1
-  micronova explain web-1
+  {program} explain web-1
 
 Ctrl-C stops the cloud; its servers are found again at the next start.
 """
@@ -177,9 +178,20 @@ class Up(Command):
             state_dir=settings.state_dir,
             flavor="m1.small",
             image="debian-12",
+            program=_program(),
         )
         self.app.stdout.write(text)
         self.app.stdout.flush()
+
+
+def _program() -> str:
+    """Return how this program is called from another shell: by its path, unless it is found."""
+    import shutil
+
+    installed = Path(sys.executable).with_name("micronova")
+    if shutil.which("micronova") or not installed.exists():
+        return "micronova"
+    return str(installed)
 
 
 def _settings(given: argparse.Namespace) -> Settings:

@@ -58,10 +58,10 @@ class Ending:
         with _signals() as number_of_signals:
             for stage in stages:
                 running = _running(stage)
-                for part in running:
-                    part.terminate()
                 if running:
                     self._say(f"waiting for {' and '.join(_called(part) for part in running)}")
+                for part in running:
+                    part.terminate()
                 while running:
                     self._wait(number_of_signals, running)
                     running = _running(running)

@@ -116,11 +116,14 @@ def _role(need: Need) -> str:
     return AUDIT_ROLE if need.privileges == _AUDIT else ROLE
 
 
-def all_lines(token: Token) -> list[str]:
-    """The commands that make user, token, roles and rights from nothing."""
-    everything = [*needs((), (), ()), ANY_STORAGE]
+def token_lines(token: Token) -> list[str]:
+    """The commands that make the user, which may be there already, and the token."""
     return [
-        f"{{ pveum user add {token.user} || true; }}",  # it may be there already
+        f"{{ pveum user add {token.user} || true; }}",
         f"pveum user token add {token.user} {token.name} --privsep 1",
-        *grant_lines(everything, token),
     ]
+
+
+def all_grant_lines(token: Token) -> list[str]:
+    """The commands that grant all that is ever needed, whatever the storages are called."""
+    return grant_lines([*needs((), (), ()), ANY_STORAGE], token)

@@ -55,7 +55,6 @@ def test_stages_end_one_after_the_other_and_are_told(make: Make) -> None:
         said.append(text)
         if last.name in text:
             assert [child.pid for child in first] == [None, None]
-        else:
             assert last.pid is not None
 
     ending = Ending(say)

@@ -40,6 +40,13 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("--token-file", type=Path, help="where the agent's token is written")
     found.add_argument(
+        "--finish-seconds",
+        type=float,
+        default=0.0,
+        help="when told to stop, let time fly for so many seconds at most until no task runs; 0 "
+        "leaves them to be found as killed",
+    )
+    found.add_argument(
         "--ready-fd",
         type=int,
         help="descriptor that is told, as a line of JSON, when all ports are open, and which",
@@ -55,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _signal, _frame: stopping.set())
     ready_fd = vars(given).pop("ready_fd")
+    finish_seconds = vars(given).pop("finish_seconds")
     try:
         simulator = Simulator(Options(**vars(given)))
     except WrongStateError as error:
@@ -66,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.write(ready_fd, orjson.dumps(message) + b"\n")
             os.close(ready_fd)
         stopping.wait()
+        if finish_seconds and not running.finish(finish_seconds):
+            LOG.warning("tasks still ran after %g s; they are killed", finish_seconds)
     return 0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.access import Access
-from simulator.engine import Acquire, Engine, Lock, Release, Sleep, Work
+from simulator.engine import Acquire, Engine, Lock, Process, Release, Sleep, Work
 from simulator.errors import (
     NO_QUORUM,
     LockedCommandTimeout,
@@ -101,6 +101,11 @@ class Cluster:
 
     def _drop_task(self, task: Task) -> None:
         self.drop("task", task.upid)
+
+    def running_tasks(self) -> list[Process]:
+        """The workers that run now."""
+        with self.turn():
+            return list(self.tasks.running.values())
 
     def save_access(self) -> None:
         """Have users, grants and custom roles written; forget cached privileges."""

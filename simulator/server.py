@@ -27,6 +27,9 @@ from simulator.standing import apply, undo
 from simulator.versions import VERSIONS
 from simulator.wire import Server
 
+FAST = 1000.0
+"""Simulated seconds per second while tasks are brought to their end."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -96,6 +99,17 @@ class Simulator:
         self._listen()
         self._server.start()
         self._write_files()
+
+    def finish(self, seconds: float) -> bool:
+        """Let time fly until no task runs, for at most so many real seconds; tell whether none
+        does. A real cluster goes on when its client ends, so an orderly end waits for them."""
+        self.engine.set_speed(max(self.engine.clock.speed, FAST))
+        deadline = time.monotonic() + seconds
+        while running := [p for one in self.clusters for p in one.running_tasks()]:
+            for process in running:
+                if not process.finished.wait(max(0.0, deadline - time.monotonic())):
+                    return False
+        return True
 
     def stop(self) -> None:
         """Close the ports; what ran will be `unexpected status` in the next life."""

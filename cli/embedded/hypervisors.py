@@ -11,6 +11,9 @@ from cli.embedded.child import READY_FD
 from cli.embedded.settings import Sections, Settings
 from identity.private_file import write_private
 
+FINISH_SECONDS = 10.0
+"""What the simulator gets at the end to bring running tasks to theirs."""
+
 REAL_NAME = "proxmox"
 """The name of the one real cluster; part of its hosts' identity, so it never changes."""
 
@@ -21,6 +24,7 @@ def simulator_arguments(settings: Settings, folder: Path) -> list[str]:
         *("--state-dir", str(folder), "--tls", "--host", "127.0.0.1", "--port", "0"),
         *("--clusters", str(settings.clusters), "--nodes", str(settings.nodes)),
         *("--speed", f"{settings.speed:g}", "--ready-fd", READY_FD),
+        *("--finish-seconds", f"{FINISH_SECONDS:g}"),
     ]
 
 

@@ -21,8 +21,10 @@ def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
 def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")) -> list[str]:
     """Bring the named databases up to date; return those that were. It may run at any time.
 
-    Raises ConfigurationError when none is configured.
+    Raises ConfigurationError when none is configured, or one is of a newer release.
     """
+    import alembic.util
+
     import db.migrate
     import placement.db.migrate
 
@@ -34,7 +36,12 @@ def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement"
     if not found:
         raise ConfigurationError("The configuration names no database to upgrade.")
     for name, url in found.items():
-        upgrades[name](url)
+        try:
+            upgrades[name](url)
+        except alembic.util.CommandError as error:
+            raise ConfigurationError(
+                f"The {name} database is of a newer release than this one ({error})."
+            ) from error
     return list(found)
 
 

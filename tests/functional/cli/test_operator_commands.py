@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,19 @@ def test_databases_are_made_and_checked(config_file: Path) -> None:
     after = micronova("db", "check", "--config-file", str(config_file))
     assert after.returncode == 0, after.stderr
     assert after.stderr.count("is up to date.") == 2
+
+
+@pytest.mark.parametrize("name", ["cloud", "placement"])
+def test_a_database_of_a_newer_release_is_one_line(
+    config_file: Path, tmp_path: Path, name: str
+) -> None:
+    assert micronova("db", "upgrade", "--config-file", str(config_file)).returncode == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'e9999'")
+    done = micronova("db", "upgrade", "--config-file", str(config_file))
+    assert done.returncode == 1
+    assert f"The {name} database is of a newer release" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_file_is_one_line() -> None:

@@ -83,6 +83,21 @@ def test_a_killed_simulator_leaves_what_a_power_cut_would(tmp_path: Path) -> Non
         assert process.wait(timeout=10) == 0
 
 
+def test_an_orderly_end_lets_tasks_run_to_theirs(tmp_path: Path) -> None:
+    process = _spawn(tmp_path, "--speed", "0.01", "--finish-seconds", "60")
+    try:
+        _client(tmp_path).nodes("pve1").qemu.post(
+            vmid=101, scsi0="shared:0,import-from=shared:import/debian-12.qcow2"
+        )
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+    with Simulator(Options(tmp_path, nodes=2, tls=True)) as again:
+        cluster = again.cluster()
+        assert [task.exitstatus for task in cluster.tasks.archive("pve1")] == ["OK"]
+        assert again.state()[cluster.name]["vms"][0]["lock"] in (None, "")
+
+
 def test_a_state_directory_has_one_shape(tmp_path: Path) -> None:
     with Simulator(Options(tmp_path, nodes=2)):
         pass

@@ -399,8 +399,9 @@ def test_power_with_wait_shows_the_steps(verb: str) -> None:
     ran = run(FakeConnection(compute), "server", verb, "a", "b", "--wait")
     assert ran.code == 0, ran.err
     assert [args for args, _ in compute.called(f"{verb}_server")] == [(uuid,), ("2",)]
-    assert [line.split()[2] for line in ran.err.splitlines()] == [
-        *(f"powering-{verb}", f"do_powering-{verb}")
+    words = [line.split() for line in ran.err.splitlines()]
+    assert [line[-1] if len(line) < 4 else line[2] for line in words] == [
+        *("a:", f"powering-{verb}", f"do_powering-{verb}", "b:")
     ]
 
 

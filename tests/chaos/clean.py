@@ -1,0 +1,134 @@
+"""Nothing is left that no record owns, and records, volumes, allocations and addresses agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.states import OPEN_STATES
+from db import schema
+from placement.client import PlacementClient
+
+SETTLE_SECONDS = 20
+
+
+def differences(
+    connection: sa.Connection, clusters: Mapping[str, Any], placement: PlacementClient
+) -> list[str]:
+    """Every difference between what is recorded and what is there; ``clusters`` by name."""
+    found: list[str] = []
+    alive = {
+        row.uuid: row
+        for row in connection.execute(
+            sa.select(schema.servers).where(schema.servers.c.deleted_at.is_(None))
+        )
+    }
+    found += _operations(connection)
+    found += _addresses(connection, alive)
+    found += _allocations(connection, alive, placement)
+    for name, state in clusters.items():
+        found += _cluster(connection, name, state, alive)
+    return found
+
+
+def _operations(connection: sa.Connection) -> list[str]:
+    columns = schema.operations.c
+    rows = connection.execute(sa.select(schema.operations).where(columns.state.in_(OPEN_STATES)))
+    return [f"operation {row.id} ({row.action}) is {row.state}: {row.message}" for row in rows]
+
+
+def _addresses(connection: sa.Connection, alive: Mapping[str, Any]) -> list[str]:
+    rows = list(connection.execute(sa.select(schema.ports)))
+    found = [
+        f"port {row.id} ({row.ip}) of server {row.server_uuid}, which is gone"
+        for row in rows
+        if row.server_uuid not in alive
+    ]
+    having = {row.server_uuid for row in rows}
+    found += [
+        f"server {uuid} runs without a port"
+        for uuid, row in alive.items()
+        if row.vm_state in ("active", "stopped") and uuid not in having
+    ]
+    return found
+
+
+def _allocations(
+    connection: sa.Connection, alive: Mapping[str, Any], placement: PlacementClient
+) -> list[str]:
+    found, having = [], set()
+    hosts = {row.uuid: row.host for row in connection.execute(sa.select(schema.hosts))}
+    for uuid, host in hosts.items():
+        for consumer, amounts in placement.provider_allocations(uuid).items():
+            having.add(consumer)
+            server = alive.get(consumer)
+            if server is None or server.host != host:
+                found.append(f"allocation of {consumer} on {host}: {amounts}")
+    found += [
+        f"server {uuid} on {row.host} has no allocation"
+        for uuid, row in alive.items()
+        if row.vm_state in ("active", "stopped") and uuid not in having
+    ]
+    return found
+
+
+def _cluster(
+    connection: sa.Connection, name: str, state: Mapping[str, Any], alive: Mapping[str, Any]
+) -> list[str]:
+    templates = {
+        row.vmid
+        for row in connection.execute(
+            sa.select(schema.templates.c.vmid).where(schema.templates.c.cluster == name)
+        )
+    }
+    owned = {row.vmid: row for row in alive.values() if row.cluster == name and row.vmid}
+    found = _vmids(connection, name, templates, alive)
+    for vm in state["vms"]:
+        server = owned.get(vm["vmid"])
+        what = f"VM {vm['vmid']} on {vm['node']}"
+        if server is None and vm["vmid"] not in templates:
+            found.append(f"{what} is nobody's")
+        elif vm["lock"]:
+            found.append(f"{what} is locked ({vm['lock']})")
+        elif server is not None and vm["node"] != server.node:
+            found.append(f"{what} is of server {server.uuid}, recorded on {server.node}")
+    there = {vm["vmid"] for vm in state["vms"]}
+    found += [
+        f"server {row.uuid} has no VM {vmid}"
+        for vmid, row in owned.items()
+        if row.vm_state in ("active", "stopped") and vmid not in there
+    ]
+    # A template that was not made, or not made to its end, leaves nothing either.
+    owners = (templates & there) | owned.keys()
+    found += _volumes(state, owners, {row.uuid for row in owned.values()})
+    found += [f"lock {one['name']} is held or waited for" for one in state["locks"]]
+    found += [f"task {task['upid']} runs" for task in state["tasks"]]
+    return found
+
+
+def _vmids(
+    connection: sa.Connection, name: str, templates: set[int], alive: Mapping[str, Any]
+) -> list[str]:
+    rows = connection.execute(
+        sa.select(schema.vmids).where(
+            schema.vmids.c.cluster == name, schema.vmids.c.state == "reserved"
+        )
+    )
+    return [
+        f"VMID {row.vmid} is reserved for {row.server_uuid}, which is gone"
+        for row in rows
+        if row.vmid not in templates
+        and (row.server_uuid not in alive or alive[row.server_uuid].vmid != row.vmid)
+    ]
+
+
+def _volumes(state: Mapping[str, Any], vmids: set[int], servers: set[str]) -> list[str]:
+    found = []
+    for volume in state["volumes"]:
+        if volume["content"] == "images" and volume["vmid"] not in vmids:
+            found.append(f"volume {volume['volid']} is nobody's")
+        if volume["content"] == "iso" and not any(uuid in volume["name"] for uuid in servers):
+            found.append(f"volume {volume['volid']} is nobody's")
+    return found

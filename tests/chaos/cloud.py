@@ -1,0 +1,229 @@
+"""What a test asks of a cloud that it breaks, and how it looks at it: in processes or in one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.context import RequestContext
+from common.errors import MicronovaError, Unavailable
+from common.states import OPEN_STATES
+from conductor.client import ConductorClient
+from conductor.messages import CreateServers, FlavorSnapshot, NetworkWish
+from db import schema
+from placement.client import PlacementClient
+from simulator.server import Simulator
+from tests.chaos import clean, operator_hand
+
+BOUND_SECONDS = 120
+"""No operation may take longer, whatever happens; many times what the slowest one takes."""
+
+LOOK_SECONDS = 0.03
+IMAGE = "cirros"
+FLAVOR = FlavorSnapshot("1", "m1.nano", 1, 128, 1)
+
+
+class Overdue(AssertionError):
+    """What must happen did not, within the bound."""
+
+
+class Cloud:
+    """Requests go to the conductors as the API sends them; answers are read from the database."""
+
+    client: ConductorClient
+    engine: sa.Engine
+    simulator: Simulator
+    placement: PlacementClient
+
+    def __init__(self) -> None:
+        self.followed: list[str] = []
+        """Remedies that the operator has carried out."""
+
+    # --- asking
+
+    def context(self) -> RequestContext:
+        """A user of a project."""
+        return RequestContext(user_id="user", project_id="project", roles=["member"])
+
+    def create(
+        self, name: str, image: str = IMAGE, count: int = 1, host: str | None = None
+    ) -> None:
+        """Ask for servers; whether it was heard is another matter."""
+        request = CreateServers(
+            name,
+            FLAVOR,
+            ids.named("image", image),
+            min_count=count,
+            max_count=count,
+            networks=(NetworkWish(ids.named("network", "vmbr0")),),
+            force_host=host,
+        )
+        self._ask("create_servers", lambda: self.client.create_servers(self.context(), request))
+
+    def act(self, uuid: str, action: str) -> None:
+        """Ask for an action on a server."""
+        self._ask("act", lambda: self.client.act(self.context(), uuid, action))
+
+    def _ask(self, method: str, call: Callable[[], Any]) -> None:
+        with contextlib.suppress(Unavailable):
+            call()
+
+    # --- looking
+
+    def rows(self, query: Any) -> list[Any]:
+        """What the cloud database has."""
+        with self.engine.connect() as connection:
+            return list(connection.execute(query).all())
+
+    def server(self, uuid: str) -> Any:
+        """A server's row."""
+        found = self.rows(sa.select(schema.servers).where(schema.servers.c.uuid == uuid))
+        return found[0] if found else None
+
+    def named(self, name: str) -> Any:
+        """The row of the one server of that name, if there is one."""
+        found = self.rows(sa.select(schema.servers).where(schema.servers.c.name == name))
+        assert len(found) <= 1, f"one request made {len(found)} servers"
+        return found[0] if found else None
+
+    def alive(self) -> list[Any]:
+        """Servers that are not deleted."""
+        return self.rows(sa.select(schema.servers).where(schema.servers.c.deleted_at.is_(None)))
+
+    def open_operations(self) -> list[Any]:
+        """What is not at its end."""
+        columns = schema.operations.c
+        return self.rows(sa.select(schema.operations).where(columns.state.in_(OPEN_STATES)))
+
+    def faults(self, uuid: str) -> list[Any]:
+        """All faults of a server, the first one first."""
+        columns = schema.faults.c
+        query = sa.select(schema.faults).where(columns.server_uuid == uuid).order_by(columns.id)
+        return self.rows(query)
+
+    def built(self, name: str, image: str = IMAGE, host: str | None = None) -> Any:
+        """Have a server built; its row once the build has ended, well or not."""
+        self.create(name, image, host=host)
+        return self.until(lambda: (row := self.named(name)) and row.vm_state != "building" and row)
+
+    def differences(self) -> list[str]:
+        """See ``clean``."""
+        with self.engine.connect() as connection:
+            return clean.differences(connection, self.simulator.state(), self.placement)
+
+    # --- time
+
+    def until(self, check: Callable[[], Any], seconds: float = BOUND_SECONDS) -> Any:
+        """Return the first true answer. Meanwhile pauses end early: nobody waits for minutes."""
+        deadline = time.monotonic() + seconds
+        pause = threading.Event()
+        for turn in itertools.count():
+            answer = check()
+            if answer:
+                return answer
+            if time.monotonic() > deadline:
+                raise Overdue(f"not within {seconds} s: {answer!r}")
+            if turn % 5 == 4:
+                self.end_pauses()
+            pause.wait(LOOK_SECONDS)
+        return None
+
+    def end_pauses(self) -> None:
+        """Every back-off is over."""
+        columns = schema.operations.c
+        self._set(columns.not_before > clock.utcnow(), not_before=clock.utcnow())
+
+    def end_leases(self, *owners: str) -> None:
+        """What these worked on is nobody's any more."""
+        columns = schema.operations.c
+        self._set(columns.lease_owner.in_(owners), lease_expires_at=clock.after(-1))
+
+    def _set(self, which: Any, **values: Any) -> None:
+        """Change open operations, but none that a transaction has in hand: it may be held."""
+        columns = schema.operations.c
+        query = sa.select(columns.id).where(columns.state.in_(OPEN_STATES), which)
+        with self.engine.begin() as connection:
+            found = list(connection.scalars(query.with_for_update(skip_locked=True)))
+            if found:
+                connection.execute(
+                    schema.operations.update().where(columns.id.in_(found)).values(**values)
+                )
+
+    # --- the end
+
+    def clear_away(self) -> str:
+        """Delete every server; return what is left then, nothing in the best case."""
+        self.delete_all()
+        return self.left()
+
+    def delete_all(self) -> None:
+        """Delete every server, and wait until nothing is under way any more."""
+        for row in self.alive():
+            self.helped(lambda uuid=row.uuid: self.gone(uuid))  # type: ignore[misc]
+        self.helped(lambda: not self.open_operations())
+
+    def left(self) -> str:
+        """Every difference that does not go away by itself."""
+        found: list[str] = []
+
+        def nothing() -> bool:
+            self.follow_remedies()
+            found[:] = self.differences()
+            return not found
+
+        try:
+            self.until(nothing, clean.SETTLE_SECONDS)
+        except Overdue:
+            return "; ".join(found)
+        return ""
+
+    def audited(self) -> dict[str, Any]:
+        """The report of an audit that ran now: of the conductor itself, with its own eyes."""
+        audit_id = self.client.begin_audit(self.context())
+        audits = schema.audits
+
+        def ended() -> Any:
+            (row,) = self.rows(sa.select(audits).where(audits.c.id == audit_id))
+            return row if row.state in ("done", "failed") else None
+
+        row = self.until(ended)
+        assert row.state == "done", row
+        report: dict[str, Any] = row.report
+        return report
+
+    def delete(self, uuid: str) -> None:
+        """Have a server deleted, however often that must be asked, and wait until it is."""
+        self.until(lambda: self.gone(uuid))
+
+    def gone(self, uuid: str) -> bool:
+        """Whether a server is deleted; if nobody is at it, it is asked for again."""
+        row = self.server(uuid)
+        if row.deleted_at is not None:
+            return True
+        if row.task_state != "deleting":
+            with contextlib.suppress(MicronovaError):
+                self.client.act(self.context(), uuid, "delete")
+        return False
+
+    def helped(self, check: Callable[[], Any]) -> Any:
+        """Wait for something; the operator does what remedies say meanwhile."""
+
+        def checked() -> Any:
+            self.follow_remedies()
+            return check()
+
+        return self.until(checked)
+
+    def follow_remedies(self) -> None:
+        """Do what faults tell the operator to do, where it is still to be done."""
+        remedy = schema.faults.c.remedy
+        for row in self.rows(sa.select(remedy).where(remedy.is_not(None)).distinct()):
+            if operator_hand.follow(self.simulator.cluster(), row.remedy):
+                self.followed.append(row.remedy)

@@ -1,0 +1,233 @@
+"""Runs cases on a stage, and sums up what became of them."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import MicronovaError
+from db import schema
+from tests.chaos.cases import Case
+from tests.chaos.cloud import Overdue
+from tests.chaos.director import Step
+from tests.chaos.stage import Plan, Stage, image_name, stage
+
+IDLE_SECONDS = 2.5
+"""What happens in this time without a cause is no step of anything."""
+
+#: those whose builds are the first of their image
+FIRST = "first build"
+BUILD, DESTROY = "build", "destroy"
+SCENARIOS = (FIRST, BUILD, DESTROY)
+
+_ENDS = {"active", "error", "deleted"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What became of one case."""
+
+    case: Case
+    met: bool
+    """Whether the step was taken at all in this run."""
+    state: str
+    """What the server was when it was over."""
+    operator: int = 0
+    """How often only root could go on, and was told how."""
+    problem: str = ""
+
+
+class Theatre:
+    """Gives a stage, and a new one after a case that left a mess."""
+
+    def __init__(self, folder: Path, images: int) -> None:
+        self._folder, self._images = folder, images
+        self._numbers = itertools.count(1)
+        self._image = itertools.count(1)
+        self._stack = contextlib.ExitStack()
+        self._stage: Stage | None = None
+
+    def __enter__(self) -> Theatre:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: object, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    @property
+    def stage(self) -> Stage:
+        """The stage, made when needed."""
+        if self._stage is None:
+            folder = self._folder / f"stage-{next(self._numbers)}"
+            self._image = itertools.count(1)
+            self._stage = self._stack.enter_context(stage(folder, Plan(images=self._images)))
+            learn_idle(self._stage)
+            for host in [row.host for row in self._stage.rows(sa.select(schema.hosts.c.host))]:
+                self._warm(self._stage, host)
+        return self._stage
+
+    @staticmethod
+    def _warm(stage: Stage, host: str) -> None:
+        """Have the template of the first image on a host, so that builds only clone it."""
+        name = f"warm-{host}"
+        stage.create(name, image_name(0), host=host)
+        stage.until(lambda: (row := stage.named(name)) and row.vm_state == "active")
+        stage.delete(stage.named(name).uuid)
+
+    def _play(self, scenario: str) -> Play:
+        """A run on the stage, or on a new one when its images are used up."""
+        image = next(self._image) if scenario == FIRST else 0
+        if image >= self._images:
+            self.clear()
+            return self._play(scenario)
+        return Play(self.stage, scenario, next(self._numbers), image)
+
+    def clear(self) -> None:
+        """Have it made anew."""
+        self._stage = None
+        self._stack.close()
+
+    def record(self, scenario: str) -> list[Step]:
+        """The steps of a run in which nothing fails."""
+        play = self._play(scenario)
+        play.prepare()
+        steps = self.stage.director.record()
+        play.act()
+        state = play.settled()
+        self.stage.director.disarm()
+        assert state == ("deleted" if scenario == DESTROY else "active"), state
+        assert self.stage.clear_away() == ""
+        return list(steps)
+
+    def run(self, case: Case) -> Result:
+        """Run a case to its end, and look what is left."""
+        play = self._play(case.scenario)
+        order = case.order(self.stage)
+        state, before = "?", len(self.stage.followed)
+        try:
+            play.prepare()
+            self.stage.director.arm(order)
+            play.act()
+            state = play.settled()
+            self.stage.settle()
+            problem = self.stage.clear_away()
+        except Overdue as overdue:
+            problem = f"overdue: {overdue}"
+        operator = len(self.stage.followed) - before
+        if problem:
+            self._keep_logs(case)
+            self.clear()
+        return Result(case, order.met.is_set(), state, operator, problem)
+
+    def _keep_logs(self, case: Case) -> None:
+        target = self._folder / f"case-{case.hash[:8]}"
+        target.mkdir(exist_ok=True)
+        for path in (self.stage.folder / "log").iterdir():
+            (target / path.name).write_bytes(path.read_bytes())
+
+
+class Play:
+    """One run of a scenario."""
+
+    def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
+        self.stage, self.scenario = stage, scenario
+        self.name = f"server-{number}"
+        self.image = image_name(image)
+
+    def prepare(self) -> None:
+        """What must be there before the run."""
+        if self.scenario == DESTROY:
+            self.stage.create(self.name, self.image)
+            self.stage.until(lambda: self.state() == "active")
+
+    def act(self) -> None:
+        """What the run is about."""
+        if self.scenario == DESTROY:
+            self.stage.act(self.row().uuid, "delete")
+        else:
+            self.stage.create(self.name, self.image)
+
+    def row(self) -> Any:
+        """The server's row, if it was made."""
+        return self.stage.named(self.name)
+
+    def state(self) -> str:
+        """Its vm_state; empty while it wasn't made."""
+        row = self.row()
+        return str(row.vm_state) if row is not None else ""
+
+    def settled(self) -> str:
+        """What it ends as, within the bound; "none" if the request was lost altogether."""
+        if not self.state() and not self._heard():
+            return "none"
+
+        def ended() -> str:
+            state, row = self.state(), self.row()
+            if self.scenario == DESTROY and row.task_state != "deleting" and state == "active":
+                # The request for the delete was lost, as its sender knows.
+                self.stage.settle()
+                return "" if self.row().task_state == "deleting" else "active"
+            busy = self.scenario == DESTROY and row.task_state == "deleting"
+            return state if state in _ENDS and not busy else ""
+
+        return str(self.stage.until(ended))
+
+    def _heard(self) -> bool:
+        """Whether the request has come through, late as it may be."""
+        self.stage.settle()
+
+        def answers() -> bool:
+            with contextlib.suppress(MicronovaError):
+                self.stage.client.ping(self.stage.context())
+                return True
+            return False
+
+        self.stage.until(answers)
+        return bool(self.state())
+
+
+def learn_idle(stage: Stage) -> None:
+    """Let the director see what happens when nothing is asked."""
+    stage.director.learn_idle(True)
+    threading.Event().wait(IDLE_SECONDS)
+    stage.director.learn_idle(False)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Cases, survived, leaks: by kind of step and by what became of it."""
+    rows: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(
+        collections.Counter
+    )
+    for result in results:
+        for key in ((result.case.step.kind, result.case.action), ("all", "")):
+            count = rows[key]
+            count["cases"] += 1
+            count["survived"] += not result.problem
+            count["leaks or overdue"] += bool(result.problem)
+            count["not met"] += not result.met
+            count["active"] += result.state == "active"
+            count["error"] += result.state == "error"
+            count["operator"] += bool(result.operator)
+    heads = ("cases", "survived", "leaks or overdue", "not met", "active", "error", "operator")
+    lines = [f"{'step':<13}{'what became of it':<22}" + "".join(f"{one:>18}" for one in heads)]
+    for (kind, action), count in sorted(rows.items(), key=lambda item: item[0][0] == "all"):
+        cells = "".join(f"{count[head]:>18}" for head in heads)
+        lines.append(f"{kind:<13}{action:<22}{cells}")
+    return "\n".join(lines)
+
+
+def problems(results: Sequence[Result]) -> Iterator[str]:
+    """One line for each case that did not end well."""
+    for result in results:
+        if result.problem:
+            yield f"{result.case} [{result.case.hash[:8]}]: {result.problem}"

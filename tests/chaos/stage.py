@@ -1,0 +1,305 @@
+"""A cloud to break: conductors, scheduler and agent as processes that may be killed.
+
+PostgreSQL, and RabbitMQ behind a wire that can be cut, are real; the simulator and placement run
+in the tests' process. There is no Keystone and no API: requests go to the conductors as the API
+sends them. Services are forked by a nursery, so a dead one is replaced in a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import queue
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from keystoneauth1 import adapter, session, token_endpoint
+
+from cli.embedded.settings import Sections, render
+from cli.services import configuration
+from common import rpc
+from common.errors import MicronovaError
+from conductor.client import ConductorClient
+from db import engine, schema
+from identity.private_file import write_private
+from placement.client import PlacementClient
+from placement.db import migrate
+from simulator.model import GIB, MIB, Volume
+from simulator.server import Options
+from tests.chaos.cloud import Cloud
+from tests.chaos.director import GO, MESSAGE, Director
+from tests.chaos.doors import WatchedSimulator, watched_placement
+from tests.chaos.nursery import Nursery
+from tests.chaos.wire import Wire
+from tests.fixtures.auth import SERVICE
+from tests.functional import backends
+
+START_SECONDS = 90
+NODES = 2
+SPEED = 400.0
+
+_RABBIT = {
+    "kombu_reconnect_delay": "0.1",
+    "rabbit_retry_interval": "1",
+    "rabbit_retry_backoff": "0",
+    "rabbit_interval_max": "1",
+    "heartbeat_timeout_threshold": "0",
+}
+
+
+@dataclasses.dataclass
+class Plan:
+    """What a stage has."""
+
+    conductors: int = 2
+    schedulers: int = 1
+    driver: str = "proxmox"
+    options: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    images: int = 0
+    """Further images, so that builds can be the first of theirs."""
+    speed: float = SPEED
+    nodes: int = NODES
+
+
+class Stage(Cloud):
+    """The running cloud: what can be asked of one, and ``kill`` and ``cut`` to break it."""
+
+    def __init__(self, folder: Path, plan: Plan, stack: contextlib.ExitStack) -> None:
+        super().__init__()
+        backends.require(backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD)
+        self.folder, self.plan = folder, plan
+        (folder / "log").mkdir(parents=True)
+        self.director = Director(folder / "director")
+        stack.callback(self.director.close)
+        postgres = stack.enter_context(backends.postgres())
+        broker = urlsplit(stack.enter_context(backends.rabbitmq()))
+        self.wire = Wire(broker.port or 0)
+        stack.callback(self.wire.close)
+        login = f"{broker.username}:{broker.password}"
+        self._bus = f"rabbit://{login}@127.0.0.1:{self.wire.port}/"
+        self.database_url = _databases(postgres)
+        self.placement_url = stack.enter_context(
+            watched_placement(postgres.url("placement"), self.director)
+        )
+        options = Options(
+            folder / "simulator", nodes=plan.nodes, speed=plan.speed, tls=True, node_endpoints=True
+        )
+        self.simulator = WatchedSimulator(options, self.director)
+        self.simulator.start()
+        stack.callback(self.simulator.stop)
+        self._put_images()
+        self.engine = sa.create_engine(self.database_url)
+        stack.callback(self.engine.dispose)
+        self._nursery = Nursery(folder / "log" / "nursery.log")
+        stack.callback(self._nursery.close)
+        self._pids: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._busy = threading.Semaphore(0)
+        self.hands = threading.Thread(target=self._stagehands, name="stagehands", daemon=True)
+        self.hands.start()
+        self.services = self._configure()
+        for name in self.services:
+            self._start(name)
+        conf = configuration.load([str(folder / "stage.conf")])
+        self.client = ConductorClient(rpc.transport(conf))
+        login_session = session.Session(auth=token_endpoint.Token(self.placement_url, SERVICE))
+        self.placement = PlacementClient(adapter.Adapter(login_session, service_type="placement"))
+        self.until(self._hosts_are_known, START_SECONDS)
+
+    def _ask(self, method: str, call: Callable[[], Any]) -> None:
+        verdict, ticket = self.director.before("client", MESSAGE, method)
+        if verdict == GO:
+            super()._ask(method, call)
+        self.director.after("client", ticket)
+
+    # --- breaking
+
+    def kill(self, *names: str) -> None:
+        """SIGKILL, then as a service manager does: start it again. Their leases are over."""
+        for name in names:
+            with self._lock:
+                pid = self._pids.pop(name, None)
+            if pid is None:
+                continue
+            self._nursery.end(pid)
+            self.later(lambda name=name: self._revive(name))  # type: ignore[misc]
+
+    def _revive(self, name: str) -> None:
+        self.end_leases(name, f"compute:{name}")
+        self._start(name)
+
+    def cut(self, seconds: float = 1.0) -> None:
+        """No message passes for so long."""
+        self.wire.cut()
+
+        def mend() -> None:
+            threading.Event().wait(seconds)
+            self.wire.mend()
+
+        self.later(mend)
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Have the stagehands do something, one thing after the other."""
+        self._work.put(work)
+
+    def settle(self) -> None:
+        """Return when all is well again: nothing is ordered, the wire is whole, processes run."""
+        self.director.disarm()
+        self.simulator.clear_faults()
+        done = threading.Event()
+        self.later(done.set)
+        assert done.wait(START_SECONDS)
+        self.wire.mend()
+        for name in self.services:
+            if name not in self._pids:
+                self._start(name)
+
+    def of_role(self, role: str) -> list[str]:
+        """Names of the processes of a service."""
+        return [name for name in self.services if name.startswith(f"{role}-")]
+
+    def pause(self, name: str, paused: bool = True) -> None:
+        """Have a process stand still, or go on."""
+        os.kill(self._pids[name], signal.SIGSTOP if paused else signal.SIGCONT)
+
+    def log(self, name: str) -> str:
+        """What a process has logged."""
+        path = self.folder / "log" / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # --- inner
+
+    def _stagehands(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    def _start(self, name: str) -> None:
+        ready = self.director.ready(name)
+        ready.clear()
+        kind = name.partition("-")[0]
+        files = [str(self.folder / "stage.conf"), str(self.folder / f"{name}.conf")]
+        log = str(self.folder / "log" / f"{name}.log")
+        pid = self._nursery.start(name, kind, files, log, str(self.director.path))
+        with self._lock:
+            self._pids[name] = pid
+        assert ready.wait(START_SECONDS), f"{name} does not start: {self.log(name)[-3000:]}"
+
+    def _configure(self) -> list[str]:
+        names = [f"conductor-{number + 1}" for number in range(self.plan.conductors)]
+        names += [f"scheduler-{number + 1}" for number in range(self.plan.schedulers)]
+        names.append("compute-1")
+        write_private(self.folder / "stage.conf", render(self._sections()))
+        for name in names:
+            kind = name.partition("-")[0]
+            own = {"worker": name} if kind == "compute" else {"name": name}
+            write_private(self.folder / f"{name}.conf", render({kind: own}))
+        return names
+
+    def _sections(self) -> Sections:
+        simulator = self.folder / "simulator"
+        token = self.simulator.token
+        write_private(simulator / "agent-token", f"{token['tokenid']}={token['secret']}\n")
+        endpoint = self.simulator.endpoints[0]
+        made: Sections = {
+            "DEFAULT": {"transport_url": self._bus, "debug": "false"},
+            "oslo_messaging_rabbit": dict(_RABBIT),
+            "rpc": {"rpc_timeout_seconds": "4"},
+            "database": {"connection": self.database_url},
+            "placement": {
+                "auth_type": "admin_token",
+                "endpoint": self.placement_url,
+                "token": SERVICE,
+            },
+            "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
+            "networks": {"subnets": "vmbr0=10.20.0.0/16"},
+            "conductor": {
+                "lease_seconds": "5",
+                "scan_seconds": "0.1",
+                "host_down_seconds": "10",
+                "build_timeout_seconds": "60",
+                "action_timeout_seconds": "60",
+            },
+            "compute": {
+                "driver": self.plan.driver,
+                "heartbeat_seconds": "1",
+                "observe_seconds": "1",
+                "content_seconds": "1",
+                "shutdown_seconds": "1",
+                "stop_seconds": "5",
+            },
+            "proxmox": {"clusters": endpoint["cluster"]},
+            f"proxmox:{endpoint['cluster']}": {
+                "endpoints": endpoint["url"],
+                "token_file": str(simulator / "agent-token"),
+                "ca_file": str(simulator / "ca.pem"),
+                "vm_storage": "local",
+                "iso_storage": "local",
+            },
+        }
+        for section, values in self.plan.options.items():
+            made.setdefault(section, {}).update(values)
+        return made
+
+    def _put_images(self) -> None:
+        cluster = self.simulator.cluster()
+        with cluster.turn():
+            for number in range(self.plan.images):
+                cluster.add_volume(
+                    Volume(
+                        *cluster.place("shared", "pve1"),
+                        f"import/{image_name(number)}.qcow2",
+                        "import",
+                        "qcow2",
+                        16 * MIB,
+                        16 * MIB,
+                        virtual_size=GIB // 8,
+                    )
+                )
+
+    def _hosts_are_known(self) -> bool:
+        """Agents have told conductors, schedulers and placement of all that there is."""
+        images = self.rows(sa.select(sa.func.count()).select_from(schema.images))[0][0]
+        hosts = self.rows(sa.select(schema.hosts.c.uuid))
+        if not hosts or images < self.plan.images:
+            return False
+        try:
+            told = [self.placement.provider_usages(row.uuid) for row in hosts]
+        except MicronovaError:
+            return False
+        return all(told)
+
+
+def image_name(number: int) -> str:
+    """The name of a further image."""
+    return f"chaos-{number:04d}"
+
+
+def _databases(postgres: backends.Postgres) -> str:
+    """Make both databases, up to date; return the URL of the cloud's."""
+    word = secrets.token_hex(12)
+    postgres.execute(
+        f"CREATE ROLE micronova LOGIN PASSWORD '{word}'",
+        "CREATE DATABASE micronova OWNER micronova",
+        "CREATE DATABASE placement",
+    )
+    url = postgres.url("micronova", "micronova", word)
+    made = engine.writer(url)
+    schema.metadata.create_all(made)
+    made.dispose()
+    migrate.upgrade(postgres.url("placement"))
+    return url
+
+
+@contextlib.contextmanager
+def stage(folder: Path, plan: Plan | None = None) -> Iterator[Stage]:
+    """Run a stage until the block ends; some fifteen seconds to start."""
+    with contextlib.ExitStack() as stack:
+        yield Stage(folder, plan or Plan(), stack)

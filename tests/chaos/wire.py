@@ -1,0 +1,76 @@
+"""A wire that can be cut: a TCP proxy between the services and their broker."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+
+class Wire:
+    """Listens on a port of its own and passes everything on to another one."""
+
+    def __init__(self, to_port: int) -> None:
+        self._to = ("127.0.0.1", to_port)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = int(self._listener.getsockname()[1])
+        self._ends: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._whole = threading.Event()
+        self._whole.set()
+        threading.Thread(target=self._accept, name="wire", daemon=True).start()
+
+    def cut(self) -> None:
+        """Break every connection, and refuse new ones until it is mended."""
+        self._whole.clear()
+        with self._lock:
+            ends, self._ends = list(self._ends), set()
+        for end in ends:
+            _break(end)
+
+    def mend(self) -> None:
+        """Let connections through again."""
+        self._whole.set()
+
+    def close(self) -> None:
+        """Carry nothing any more."""
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = self._far() if self._whole.is_set() else None
+            if far is None:
+                near.close()
+                continue
+            with self._lock:
+                self._ends |= {near, far}
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+
+    def _far(self) -> socket.socket | None:
+        try:
+            far = socket.create_connection(self._to, 10)
+        except OSError:
+            return None
+        far.settimeout(None)
+        return far
+
+    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                other.sendall(data)
+        for end in (one, other):
+            with self._lock:
+                self._ends.discard(end)
+            _break(end)
+
+
+def _break(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()

@@ -118,6 +118,8 @@ class Templates:
             _require_same_file(vm, config, source)
             if config.get("template"):
                 return False
+        if config is None:
+            _free_remains(vm)
         ours = config is None and self._create(vm, image, template, source)
         try:
             vm.converge(
@@ -189,6 +191,18 @@ class Templates:
                 removal.remove(vm, all_volumes_ours=False)
         except (HypervisorError, TakenError) as error:
             vm.work.tell(template_left=f"{vm}: {error}")
+
+
+def _free_remains(vm: Vm) -> None:
+    """Free what an earlier create of ours left whose worker was killed.
+
+    Root has removed its shell, of which `qm destroy` knows no disks. What another process makes
+    just now is not of a task that has ended.
+    """
+    remains = volumes.made_by_us(vm, volumes.of_vm(vm))
+    if remains and vm.locate() is None:
+        for volume in remains:
+            volumes.free(vm, volume)
 
 
 def _key(image: Image, source: str) -> str:

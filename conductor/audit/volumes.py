@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compute.messages import ClusterInventory, SeenVolume
-from conductor.audit.facts import Facts, Finding, Place
+from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 
 
 def volumes(facts: Facts) -> Iterator[Finding]:
@@ -39,8 +39,8 @@ def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> 
         return _finding("config_drive_without_server", cluster, volume, text, False, None)
     what = "is deleted" if server.deleted_at is not None else "has no VM of this id"
     text = f"A config drive of server {uuid}, which {what}."
-    asked = server.deleted_at is None or uuid in facts.deleted_on_request
-    proven = asked and uuid in facts.journal.get((cluster, volume.vmid), ())
+    place = (cluster, volume.vmid)
+    proven = _may_go(facts, server, place) and uuid in facts.journal.get(place, ())
     return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
 
 
@@ -51,10 +51,17 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
     server = facts.servers.get(owner or "")
     there = facts.reservations.get((cluster, volume.vmid))
     taken = there is not None and there.server_uuid not in (None, owner)
-    proven = server is not None and server.place != (cluster, volume.vmid) and not taken
+    proven = server is not None and _may_go(facts, server, (cluster, volume.vmid)) and not taken
     who = f"server {owner} had the VMID" if owner else f"{len(had)} servers had the VMID"
     text = f"No VM has the id {volume.vmid}; {who}."
     return _finding("volume_without_vm", cluster, volume, text, proven, owner)
+
+
+def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:
+    """Whether the server has nothing there by the record, and nobody let it go."""
+    if server.deleted_at is not None:
+        return server.uuid in facts.deleted_on_request
+    return server.place != place
 
 
 def _finding(

@@ -49,6 +49,8 @@ DEADLINES: Mapping[str, float] = {
 }
 OTHER_DEADLINE = 600.0
 LIST_LIMIT = 1000
+#: the last clones whose logs are read to find one
+CLONES = 200
 
 #: a waiter looks this often whether its own time is over
 _CHECK_SECONDS = 0.5
@@ -232,6 +234,19 @@ class Tasks:
             for upid, end in found
             if upid is not None and upid.who == who and end is not None
         ]
+
+    def clone_spans(self, node: str, vmid: int, who: str) -> list[tuple[int, int]]:
+        """The same of one's clones to a VMID: filed under their source, their logs name it."""
+        path = f"nodes/{node}/tasks"
+        listed = self._client.get(path, source="all", typefilter="qmclone", limit=CLONES)
+        found = []
+        for one in listed:
+            upid, end = parse(one["upid"]), one.get("endtime")
+            if upid is not None and upid.who == who and end is not None:
+                head = self.log_head(upid)
+                if any(line.rstrip().endswith(f"with ID {vmid}") for line in head):
+                    found.append((upid.start, int(end)))
+        return found
 
     def recent(self, node: str, kind: str) -> list[Upid]:
         """The last tasks of a kind on a node, running or ended, the newest first."""

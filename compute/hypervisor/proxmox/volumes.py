@@ -72,20 +72,23 @@ def _may_hold_disks(vm: Vm, storage: str) -> bool:
 
 
 def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
-    """Those that came to be while a create task of our token worked on this VMID."""
+    """Those that came to be while a create or clone task of our token worked on this VMID."""
     listed = list(volumes)
     if not listed:
         return []
-    me = vm.shared.settings.token.id
-    spans = vm.shared.tasks.spans(vm.node, vm.vmid, "qmcreate", me)
-    return [
-        volume
-        for volume in listed
-        if volume.created is not None
-        and any(
-            start - SLACK_SECONDS <= volume.created <= end + SLACK_SECONDS for start, end in spans
-        )
-    ]
+    me, tasks = vm.shared.settings.token.id, vm.shared.tasks
+    spans = tasks.spans(vm.node, vm.vmid, "qmcreate", me)
+    ours = [one for one in listed if _within(one, spans)]
+    if len(ours) < len(listed):
+        spans = tasks.clone_spans(vm.node, vm.vmid, me)
+        ours += [one for one in listed if one not in ours and _within(one, spans)]
+    return ours
+
+
+def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
+    return volume.created is not None and any(
+        start - SLACK_SECONDS <= volume.created <= end + SLACK_SECONDS for start, end in spans
+    )
 
 
 def free(vm: Vm, volume: Volume) -> None:

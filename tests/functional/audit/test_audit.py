@@ -138,6 +138,22 @@ def test_a_stray_volume_is_told_and_not_touched(
     pve.call("DELETE", "nodes/pve1/storage/local/content/local:150005/vm-150005-disk-0.qcow2")
 
 
+def test_what_a_delete_by_hand_left_goes_with_the_server(
+    cloud: EmbeddedCloud, audits: Audits, pve: Proxmox
+) -> None:
+    server = a_server(cloud, "by-hand")
+    vmid, path = server["vmid"], f"nodes/{server['node']}/qemu/{server['vmid']}"
+    pve.call("POST", f"{path}/status/stop")
+    # The disk can't be removed: only a warning, and the configuration goes all the same.
+    cloud.control("POST", "faults", leak="L7", vmid=vmid)
+    pve.call("DELETE", path)
+    assert pve.vm(vmid) is None
+    assert len(pve.volumes(vmid)) == 2
+    # The journal and the clone's own task prove the disk ours.
+    delete(cloud, server["uuid"])
+    assert pve.volumes(vmid) == []
+
+
 def test_allocations_follow_the_record(cloud: EmbeddedCloud, audits: Audits) -> None:
     late, lost, wrong = (a_server(cloud, name) for name in ("late", "lost", "wrong"))
     placement = cloud.connection("micronova-admin").placement

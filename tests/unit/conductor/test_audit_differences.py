@@ -256,6 +256,7 @@ def test_a_volume_without_a_vm() -> None:
             volumes=stray,
             servers=with_servers(a_deleted()),
             journal=journal(100_002, GONE),
+            deleted_on_request=frozenset({GONE}),
         )
     )["volume_without_vm"]
     assert had.proven

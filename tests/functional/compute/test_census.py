@@ -1,0 +1,149 @@
+"""The census that the audit asks for: what it shows of VMs, marks, locks and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from common.context import internal
+from common.errors import Unavailable
+from compute.hypervisor.proxmox.client import Client
+from compute.messages import ClusterInventory, SeenVm
+from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, template_vmid
+from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
+
+
+def census(worker: Worker, *known: int) -> ClusterInventory:
+    return worker.client.inventory(internal(), worker.service.worker, "c1", known)
+
+
+def vms(inventory: ClusterInventory) -> dict[int, SeenVm]:
+    return {vm.vmid: vm for vm in inventory.vms}
+
+
+@pytest.fixture
+def client(worker: Worker) -> Client:
+    """What a person would do, with the token of the agent."""
+    shared: Any = worker.hypervisors[0]
+    made: Client = shared.shared.client
+    return made
+
+
+def make(client: Client, vmid: int, **config: Any) -> None:
+    """A VM, seen made."""
+    client.post("nodes/pve1/qemu", vmid=vmid, memory=128, scsi0="local:1", **config)
+
+    def made() -> bool:
+        listed = client.get("cluster/resources", type="vm")
+        return any(one["vmid"] == vmid and "lock" not in one for one in listed)
+
+    eventually(made, 20)
+
+
+def test_what_the_record_explains_is_not_read(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    vmid = build.placed.vmid
+    assert worker.run(build).ok
+    simulator.control("DELETE", "calls")
+    simulator.control("POST", "clock", {"statistics": True})
+    inventory = census(worker, vmid, template_vmid())
+    assert inventory.unseen == ()
+    seen = vms(inventory)[vmid]
+    assert (seen.read, seen.status, seen.vcpus, seen.memory_mib) == (False, "running", 2, 512)
+    assert vms(inventory)[template_vmid()].template
+    assert cluster.calls("GET", "/config") == []
+    stranger = vms(census(worker, template_vmid()))[vmid]
+    assert (stranger.server_uuid, stranger.proven) == (build.server_uuid, True)
+    [drive] = [one for one in inventory.volumes if one.server_uuid]
+    assert (drive.vmid, drive.server_uuid, drive.shared) == (vmid, build.server_uuid, False)
+    disks = {one.vmid for one in inventory.volumes if not one.server_uuid}
+    assert disks == {vmid, template_vmid()}
+    assert worker.run(a_destroy(build)).gone
+
+
+def test_a_template_says_whose_it_is(worker: Worker, cluster: Cluster) -> None:
+    build = a_build()
+    assert worker.run(build).ok
+    template = vms(census(worker))[template_vmid()]
+    assert build.image is not None
+    assert (template.image_id, template.proven) == (build.image.id, True)
+
+
+def test_marks_that_do_not_agree_prove_nothing(
+    worker: Worker, cluster: Cluster, client: Client
+) -> None:
+    server = ids.new_uuid()
+    named = {"description": f"micronova: server={server}"}
+    make(client, 100_801, tags="micronova", **named)
+    make(client, 100_802, tags="micronova")
+    make(client, 901, tags="micronova")
+    make(client, 902, tags="a;micronova", smbios1=f"uuid={server}", **named)
+    make(client, 903, **named)
+    seen = vms(census(worker))
+    assert (seen[100_801].server_uuid, seen[100_801].proven) == (server, False)
+    assert (seen[100_802].server_uuid, seen[100_802].proven) == (None, False)
+    # Outside of the band the tag only says where to look, and alone it says nothing.
+    assert 901 not in seen
+    assert seen[902].proven
+    assert 903 not in seen
+    # What the record names is looked for wherever it is.
+    assert vms(census(worker, 903))[903].read
+
+
+def test_locks_and_who_left_them(
+    worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
+) -> None:
+    simulator.fault(leak="L4", vmid=100_803)
+    client.post("nodes/pve1/qemu", vmid=100_803, memory=128, scsi0="local:1")
+
+    def left() -> SeenVm | None:
+        shell = vms(census(worker)).get(100_803)
+        return shell if shell is not None and not shell.lock_live else None
+
+    shell = eventually(left, 20)
+    assert shell.lock == "create"
+    assert shell.server_uuid is None
+    assert shell.maker.split(":")[5:7] == ["qmcreate", "100803"]
+    assert [one.vmid for one in census(worker).volumes if one.vmid == 100_803]
+
+
+def test_a_lock_that_a_task_holds_is_explained(
+    worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
+) -> None:
+    simulator.control("POST", "clock", {"speed": 0.05})
+    try:
+        client.post("nodes/pve1/qemu", vmid=100_804, memory=128, scsi0="local:1")
+        assert vms(census(worker))[100_804].lock_live
+    finally:
+        simulator.control("POST", "clock", {"speed": 50})
+
+
+def test_what_cannot_be_seen_is_told(
+    worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
+) -> None:
+    make(client, 100_805)
+    fault = simulator.fault(action="node-down", node="pve1")
+    try:
+        inventory = census(worker)
+    finally:
+        simulator.control("DELETE", "faults", {"id": fault["id"]})
+    assert "Node pve1 is offline." in inventory.unseen
+    assert inventory.unseen_nodes == ("pve1",)
+    assert not vms(inventory)[100_805].read
+    order = {"action": "fail", "method": "GET", "path": "/storage/local/content", "times": 9}
+    fault = simulator.fault(**order)
+    try:
+        inventory = census(worker)
+    finally:
+        simulator.control("DELETE", "faults", {"id": fault["id"]})
+    assert any("Storage local on pve1" in text for text in inventory.unseen)
+
+
+def test_a_cluster_that_is_not_carried(worker: Worker) -> None:
+    with pytest.raises(Unavailable, match="carries no agent of cluster c9"):
+        worker.client.inventory(internal(), worker.service.worker, "c9", [])

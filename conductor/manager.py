@@ -16,6 +16,7 @@ from conductor.accept import Accept, scope
 from conductor.aggregates import Herald
 from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
+from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
 from conductor.reports import Reports
@@ -275,7 +276,10 @@ class AuditDoors:
             raise Conflict("Nothing proves that it is this cloud's: it is never touched.")
         if found.evidence.get("status") not in (None, "stopped") and not force:
             raise Conflict("The VM is not stopped; only force removes it.")
-        answer = self._healer.heal(found)
+        try:
+            answer = self._healer.heal(found)
+        except RefusedError as error:
+            raise Conflict(error.message) from error
         self._cloud.store.run(
             lambda c: findings.tried(c, finding_id, answer.text, answer.operation_id)
         )

@@ -186,9 +186,14 @@ class Auditor:
         if not self._options.audit_heals:
             return []
         tries: list[int | None] = []
-        for finding in kept:
-            if finding.heal is None or not (asked or _may_try(finding)):
+        reaped: set[tuple[str | None, str | None, int | None]] = set()
+        # A reap last: while it is open nothing else of its server is healed.
+        for finding in sorted(kept, key=lambda one: one.heal == Verb.DESTROY):
+            what = (finding.server_uuid, finding.cluster, finding.vmid)
+            if finding.heal is None or not (asked or _may_try(finding)) or what in reaped:
                 continue
+            if finding.heal == Verb.DESTROY:
+                reaped.add(what)  # one removes all that is there
             operation_id = None
             try:
                 answer = self._healer.heal(finding)

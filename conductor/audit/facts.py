@@ -107,6 +107,8 @@ class Facts:
     """One look at everything. What could not be looked at is missing, and named."""
 
     now: datetime.datetime
+    cloud: str = ""
+    """Which cloud we are, by the marks."""
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
     """Those that are not deleted, by UUID, and every other one that something names."""
     busy: frozenset[str] = frozenset()
@@ -116,9 +118,10 @@ class Facts:
     """Servers whose delete is in the ledger, and that nobody released or forgot."""
     journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
     """Which servers ever had a VMID, for those that something was found at."""
+    template_places: frozenset[Place] = frozenset()
+    """Places that were a template's, of those that something was found at."""
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
-    images: frozenset[str] = frozenset()
     ports: tuple[PortFacts, ...] = ()
     hosts: Mapping[str, HostFact] = field(default_factory=dict)
     inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class Gatherer:
         """One look. What doesn't answer is named in ``unseen``; only our own database must."""
         unseen: list[str] = []
         with self._cloud.store.read() as connection:
-            before = _record(connection)
+            before = dataclasses.replace(_record(connection), cloud=self._cloud.id)
             workers = self._workers(connection, unseen)
         allocations = self._allocations(before.hosts.values(), unseen)
         inventories = self._inventories(workers, before, unseen)
@@ -156,7 +156,6 @@ def _record(connection: sa.Connection) -> Facts:
         templates=tuple(
             TemplateFacts(*row) for row in _rows(connection, schema.templates, TemplateFacts)
         ),
-        images=frozenset(connection.execute(sa.select(schema.images.c.id)).scalars()),
         ports=tuple(PortFacts(*row) for row in _rows(connection, schema.ports, PortFacts)),
         hosts={row.host: HostFact(*row) for row in _rows(connection, schema.hosts, HostFact)},
     )
@@ -186,7 +185,8 @@ def _servers(rows: Iterable[Any]) -> dict[str, ServerFacts]:
 
 def _after(connection: sa.Connection, facts: Facts) -> Facts:
     """The facts with what was found held against the record as it is now."""
-    journal = _journal(connection, _strange(facts))
+    had = _journal(connection, _strange(facts))
+    journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
     named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
     unknown = sorted(named - facts.servers.keys())
     columns = schema.servers.c
@@ -202,6 +202,7 @@ def _after(connection: sa.Connection, facts: Facts) -> Facts:
         servers={**facts.servers, **others},
         busy=facts.busy | busy | came,
         journal=journal,
+        template_places=frozenset(place for place, who in had.items() if None in who),
         deleted_on_request=_deleted_on_request(connection, others),
     )
 
@@ -237,17 +238,18 @@ def _named(facts: Facts) -> set[str]:
     return {uuid for uuid in named if uuid is not None}
 
 
-def _journal(connection: sa.Connection, places: set[Place]) -> dict[Place, frozenset[str]]:
+def _journal(connection: sa.Connection, places: set[Place]) -> dict[Place, set[str | None]]:
+    """Who ever had these VMIDs; None: a template."""
     table = schema.vmid_journal.c
-    found: dict[Place, set[str]] = {}
+    found: dict[Place, set[str | None]] = {}
     for cluster in sorted({cluster for cluster, _ in places}):
         for part in _parts(sorted(vmid for name, vmid in places if name == cluster)):
             query = sa.select(table.vmid, table.server_uuid).where(
-                table.cluster == cluster, table.vmid.in_(part), table.server_uuid.is_not(None)
+                table.cluster == cluster, table.vmid.in_(part)
             )
             for row in connection.execute(query):
                 found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
-    return {place: frozenset(uuids) for place, uuids in found.items()}
+    return found
 
 
 def _deleted_on_request(

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common import context
-from common.errors import Conflict, GenerationConflict, ServerNotFound
+from common import clock, context
+from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
-from common.messages import Category, Failure
+from common.messages import Category, Failure, Placed, RetireTemplate
 from common.states import Happening, VmState
 from conductor import lifecycle, resources
+from conductor.audit import proof
 from conductor.audit.kinds import Verb
+from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
 from conductor.runner import Runner
 from conductor.store import operations as ledger
@@ -25,16 +27,10 @@ from conductor.store import servers, vmids
 from conductor.store.findings import Kept
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
+from conductor.templates import NO_OPERATION
 from db import schema
 
 LOG = logger(__name__)
-
-
-class RefusedError(Conflict):
-    """It isn't any more what the audit saw, or the proof doesn't hold."""
-
-    code = "micronova.heal_refused"
-    sentence = "The difference can't be healed."
 
 
 @dataclass(frozen=True)
@@ -55,6 +51,7 @@ class Healer:
             Verb.DESTROY: self._destroy,
             Verb.RELEASE: self._release,
             Verb.ALLOCATE: self._allocate,
+            Verb.RETIRE: self._retire,
             Verb.DELETE_PORTS: self._delete_ports,
             Verb.FREE_VMID: self._free_vmid,
             Verb.RESERVE_VMID: self._reserve_vmid,
@@ -79,13 +76,13 @@ class Healer:
         return Answer(f"Operation {operation.id} removes it.", operation.id)
 
     def _begin_reap(self, connection: sa.Connection, finding: Kept) -> Operation:
-        server = _idle(connection, finding, lock=True)
+        server = proof.idle(connection, finding, lock=True)
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
-        if _has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
+        if proof.has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
             raise RefusedError("The record says that the VM is the server's.")
-        if not _journalled(connection, cluster, vmid, server.uuid):
+        if not proof.journalled(connection, cluster, vmid, server.uuid):
             raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
-        host, node = _host(connection, cluster, finding.node)
+        host, node = proof.host(connection, cluster, finding.node)
         options = self._cloud.conf.conductor
         new = NewOperation(
             server_uuid=server.uuid,
@@ -101,6 +98,33 @@ class Healer:
             raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
         return operation
 
+    def _retire(self, finding: Kept) -> Answer:
+        """Ask an agent: a template belongs to no server, and its removal to no operation."""
+        cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
+        with self._cloud.store.read() as connection:
+            if proof.is_template(connection, cluster, vmid) or proof.is_reserved(
+                connection, cluster, vmid
+            ):
+                raise RefusedError(f"VMID {vmid} is somebody's by now.")
+            host, node = proof.host(connection, cluster, finding.node)
+            worker = self._cloud.worker_of(connection, host)
+        if worker is None:
+            raise RefusedError(f"The agent of host {host} does not answer.")
+        self._cloud.compute.retire_template(
+            context.internal(),
+            worker,
+            RetireTemplate(
+                NO_OPERATION,
+                0,
+                f"{cluster}/{vmid}",
+                Placed(host, cluster, node, vmid),
+                clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+                image_id=str(finding.evidence["description_names"]),
+                cloud=self._cloud.id,
+            ),
+        )
+        return Answer(f"The agent of {host} was asked to remove it.")
+
     # --- placement
 
     def _release(self, finding: Kept) -> Answer:
@@ -108,8 +132,8 @@ class Healer:
         if not there.by_provider:
             return Answer("It has none any more.")
         with self._cloud.store.read() as connection:
-            server = _idle(connection, finding)
-        if _has_vm(server):
+            server = proof.idle(connection, finding)
+        if proof.has_vm(server):
             raise RefusedError("The server has a VM by now.")
         self._put(server, {}, there.generation)
         return Answer("Its allocations are given back.")
@@ -117,15 +141,15 @@ class Healer:
     def _allocate(self, finding: Kept) -> Answer:
         there = self._cloud.placement.allocations_of(finding.subject)
         with self._cloud.store.read() as connection:
-            server = _idle(connection, finding)
-            provider = _provider(connection, server)
-        if not _has_vm(server):
+            server = proof.idle(connection, finding)
+            provider = proof.provider(connection, server)
+        if not proof.has_vm(server):
             raise RefusedError("The server has no VM any more.")
         amounts = resources.wanted(server.vcpus, server.memory_mib, server.disk_gib)
         self._put(server, {provider: amounts}, there.generation)
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)
-        if not _has_vm(now):
+        if not proof.has_vm(now):
             # It was deleted meanwhile, perhaps before this came to be.
             self._cloud.placement.release(server.uuid)
         return Answer(f"Its allocation is what the record says, on {server.host}.")
@@ -148,10 +172,10 @@ class Healer:
     def _delete_ports(self, finding: Kept) -> Answer:
         def work(connection: sa.Connection) -> None:
             try:
-                server = _idle(connection, finding, lock=True)
+                server = proof.idle(connection, finding, lock=True)
             except ServerNotFound:
                 server = None
-            if server is not None and _has_vm(server):
+            if server is not None and proof.has_vm(server):
                 raise RefusedError("The server has a VM by now.")
             columns = schema.ports.c
             mine = (columns.id == finding.subject) & (columns.server_uuid == finding.server_uuid)
@@ -169,9 +193,11 @@ class Healer:
             row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
             if row is None or row.state != vmids.RESERVED:
                 raise RefusedError("It is reserved no more.")
-            if row.server_uuid != finding.server_uuid or _is_template(connection, cluster, vmid):
+            if row.server_uuid != finding.server_uuid or proof.is_template(
+                connection, cluster, vmid
+            ):
                 raise RefusedError("It is somebody else's by now.")
-            if row.server_uuid is not None and _claims(connection, finding, cluster, vmid):
+            if row.server_uuid is not None and proof.has_it(connection, finding, cluster, vmid):
                 raise RefusedError("Its server has it.")
             vmids.free(connection, cluster, vmid)
 
@@ -180,8 +206,8 @@ class Healer:
 
     def _reserve_vmid(self, finding: Kept) -> Answer:
         def work(connection: sa.Connection) -> None:
-            server = _idle(connection, finding, lock=True)
-            if not _has_vm(server):
+            server = proof.idle(connection, finding, lock=True)
+            if not proof.has_vm(server):
                 raise RefusedError("The server has no VM any more.")
             cluster, vmid = str(server.cluster), int(server.vmid or 0)
             if not vmids.hold(connection, cluster, vmid, server.uuid, server.operation_id):
@@ -194,7 +220,7 @@ class Healer:
         text = "Nobody worked on it any more; the audit found it."
 
         def work(connection: sa.Connection) -> None:
-            server = _idle(connection, finding, lock=True)
+            server = proof.idle(connection, finding, lock=True)
             transient = server.task_state is not None or server.vm_state == VmState.BUILDING
             if server.operation_id is None or server.deleted_at is not None or not transient:
                 raise RefusedError("It is in no transient state any more.")
@@ -212,57 +238,3 @@ class Healer:
 
         self._cloud.store.run(work)
         return Answer("The server is in ERROR.")
-
-
-def _idle(connection: sa.Connection, finding: Kept, *, lock: bool = False) -> Server:
-    """The finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
-    uuid = str(finding.server_uuid or finding.subject)
-    server = servers.get(connection, uuid, lock=lock)
-    if ledger.open_of(connection, server.uuid):
-        raise RefusedError("An operation works on the server.")
-    return server
-
-
-def _has_vm(server: Server) -> bool:
-    return server.deleted_at is None and server.vmid is not None
-
-
-def _journalled(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
-    columns = schema.vmid_journal.c
-    query = sa.select(columns.id).where(
-        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
-    )
-    return connection.execute(query).first() is not None
-
-
-def _host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:
-    """The host, and its node, from which something in the cluster is reached."""
-    columns = schema.hosts.c
-    query = sa.select(columns.host, columns.node).where(columns.cluster == cluster)
-    rows = connection.execute(query.order_by(columns.node != node, columns.host)).all()
-    if not rows:
-        raise RefusedError(f"No host of cluster {cluster} is known.")
-    return rows[0].host, rows[0].node
-
-
-def _provider(connection: sa.Connection, server: Server) -> str:
-    columns = schema.hosts.c
-    found = connection.execute(sa.select(columns.uuid).where(columns.host == server.host)).scalar()
-    if found is None:
-        raise RefusedError(f"Host {server.host} is not known.")
-    return str(found)
-
-
-def _is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    columns = schema.templates.c
-    query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
-    return connection.execute(query).first() is not None
-
-
-def _claims(connection: sa.Connection, finding: Kept, cluster: str, vmid: int) -> bool:
-    """Whether the server that reserved a VMID has it, or is worked on."""
-    try:
-        server = _idle(connection, finding, lock=True)
-    except ServerNotFound:
-        return False
-    return _has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid)

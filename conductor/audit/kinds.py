@@ -18,6 +18,7 @@ class Verb(enum.StrEnum):
     DESTROY = "destroy"  #: an operation of its own: a Destroy command with its ownership fence
     RELEASE = "release"  #: take the allocations from the consumer, by its generation
     ALLOCATE = "allocate"  #: make the allocations what the record says, by the generation
+    RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing hangs on it
     DELETE_PORTS = "delete_ports"  #: give ports and addresses back
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
@@ -97,10 +98,11 @@ KINDS: Mapping[str, Kind] = {
             "as root on {node}: qm unlock {vmid}",
         ),
         Kind(
-            "template_without_image",
+            "template_without_record",
             Severity.LEAK,
-            Verb.REPORT,
-            "none: it is kept while anything may be cloned from it",
+            Verb.RETIRE,
+            "its mark names this cloud, the journal gave the VMID to a template, and no build "
+            "is open that might use it",
             "If nothing is cloned from it, as root on {node}: qm destroy {vmid} --purge",
         ),
         Kind("server_without_vm", Severity.DAMAGE, Verb.REPORT, "the cluster lists no such VM"),

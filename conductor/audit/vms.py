@@ -39,11 +39,11 @@ def _vm(
     facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None, template: str | None
 ) -> Finding | None:
     if not vm.read:
-        return _unread(facts, cluster, vm, template)
+        return _unread(cluster, vm)
     if vm.lock in _HALF_MADE and not vm.server_uuid and not vm.image_id:
         return _half_made(facts, cluster, vm)
     if vm.image_id is not None:
-        return _template(facts, cluster, vm, vm.image_id, recorded=template)
+        return _template(facts, cluster, vm, recorded=template)
     if owner is not None:
         return _owned(cluster, vm, owner)
     if vm.server_uuid is None or not vm.proven:
@@ -51,13 +51,11 @@ def _vm(
     return _unrecorded(facts, cluster, vm)
 
 
-def _unread(facts: Facts, cluster: str, vm: SeenVm, template: str | None) -> Finding | None:
+def _unread(cluster: str, vm: SeenVm) -> Finding | None:
     """It is as the record has it by all that a list shows, or its node is told as unseen."""
-    if vm.kind != "qemu":
-        return _finding("vm_foreign", cluster, vm, f"A container has the VMID: {vm.name}.")
-    if template is not None:
-        return _template(facts, cluster, vm, template, recorded=template)
-    return None
+    if vm.kind == "qemu":
+        return None
+    return _finding("vm_foreign", cluster, vm, f"A container has the VMID: {vm.name}.")
 
 
 def _owned(cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
@@ -100,14 +98,23 @@ def _half_made(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     return _finding("vm_half_made", cluster, vm, text, server=journal[-1] if journal else None)
 
 
-def _template(
-    facts: Facts, cluster: str, vm: SeenVm, image_id: str, *, recorded: str | None
-) -> Finding | None:
-    if recorded == image_id and image_id in facts.images:
+def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -> Finding | None:
+    """One that a record names is the keeper's, who removes it when nobody needs it."""
+    if recorded == vm.image_id:
         return None
-    why = "its image is gone" if recorded == image_id else "no record of a template names it"
-    text = f"A template of image {image_id}: {why}."
-    return _finding("template_without_image", cluster, vm, text, proven=recorded == image_id)
+    if vm.cloud not in (None, facts.cloud):
+        text = f"It is a template of cloud {vm.cloud}."
+        return _finding("vm_foreign", cluster, vm, text)
+    building = any(one.action == "create" for one in facts.operations)
+    ours = vm.cloud == facts.cloud and (cluster, vm.vmid) in facts.template_places
+    text = f"A template of image {vm.image_id} that no record names."
+    return _finding(
+        "template_without_record",
+        cluster,
+        vm,
+        text,
+        proven=ours and recorded is None and not building,
+    )
 
 
 def _says(vm: SeenVm) -> str:

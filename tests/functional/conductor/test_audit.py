@@ -18,6 +18,7 @@ from conductor.audit.auditor import LEASE, LEASE_SECONDS
 from conductor.store import findings as store
 from db import schema
 from tests.functional.conductor.harness import World
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.waiting import eventually
 
 BOOM = Failure(Category.CREATION_FAILED, "boom", host="pve1")
@@ -182,6 +183,52 @@ def test_a_claim_that_was_on_the_wire_is_released(
     assert audit(world)["healed"] == 1
     assert world.placement.claims == {}
     assert findings(world)["allocation_without_server"].healed_by == "release"
+
+
+def test_every_verb_on_postgresql(tmp_path: Path, postgres_url: str) -> None:  # noqa: F811
+    world = World(tmp_path, url=postgres_url)
+    world.conductor.runner.start()
+    try:
+        cluster = Cluster(world)
+        cluster.show()
+        uuid = active(world, cluster)
+        kept = active(world, cluster)
+        vmid = gone(world, cluster, uuid)
+        cluster.add(vmid, uuid)
+        world.placement.claims[uuid] = "pve1"
+        del world.placement.claims[kept]
+        now = clock.utcnow()
+        port = {"id": "old", "network_id": "n", "server_uuid": uuid, "project_id": "p"}
+        leak = {"cluster": "sim1", "vmid": 100_009, "state": "reserved", "server_uuid": uuid}
+
+        def plant(connection: sa.Connection) -> None:
+            values = {"position": 0, "mac": "fa:16:3e:00:00:00", "created_at": now}
+            connection.execute(schema.ports.insert().values(**port, **values))
+            vmids = schema.vmids
+            connection.execute(vmids.delete().where(vmids.c.server_uuid == kept))
+            connection.execute(vmids.insert().values(since=now, **leak))
+            stuck = schema.servers.update().where(schema.servers.c.uuid == kept)
+            connection.execute(stuck.values(task_state="powering-off"))
+
+        world.conductor.store.run(plant)
+        report = audit(world)
+        assert report["clean"], world.rows(schema.findings)
+        assert {kind: row.healed_by for kind, row in findings(world).items()} == {
+            "vm_of_deleted_server": "destroy",
+            "allocation_without_server": "release",
+            "server_without_allocation": "allocate",
+            "port_without_server": "delete_ports",
+            "vmid_without_owner": "free_vmid",
+            "vmid_not_reserved": "reserve_vmid",
+            "server_abandoned": "fail",
+        }
+        assert world.row(kept).vm_state == "error"
+        world.conductor.auditor.turn()
+        assert [row.state for row in world.rows(schema.audits)] == ["done"]
+    finally:
+        world.close()
+        world.conductor.store._writer.dispose()
+        world.conductor.store._reader.dispose()
 
 
 # --- what is believed

@@ -229,20 +229,29 @@ def test_a_vmid_that_an_open_operation_reserved_is_left_alone() -> None:
 
 
 def test_templates() -> None:
-    template = a_vm(100_009, None, image_id="image", template=True, proven=True)
-    row = TemplateFacts("c1", 100_009, "image")
-    reservations = {PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)}
-    known: dict[str, Any] = {"templates": (row,), "reservations": reservations}
-    good = facts(a_vm(), template, images=frozenset({"image"}), **known)
-    assert differences(good) == []
+    template = a_vm(100_009, None, image_id="image", cloud="us", template=True, proven=True)
+    known: dict[str, Any] = {
+        "cloud": "us",
+        "templates": (TemplateFacts("c1", 100_009, "image"),),
+        "reservations": {PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)},
+    }
+    assert differences(facts(a_vm(), template, **known)) == []
     unread = dataclasses.replace(template, read=False, image_id=None)
-    assert differences(facts(a_vm(), unread, images=frozenset({"image"}), **known)) == []
-    for vm in (template, unread):
-        one = found(facts(a_vm(), vm, **known))["template_without_image"]
-        assert "its image is gone" in one.cause
-    one = found(facts(a_vm(), template, images=frozenset({"image"})))["template_without_image"]
-    assert "no record" in one.cause
-    assert not one.proven
+    assert differences(facts(a_vm(), unread, **known)) == []
+
+
+def test_a_template_that_no_record_names() -> None:
+    kind = "template_without_record"
+    template = a_vm(100_009, None, image_id="image", cloud="us", template=True, proven=True)
+    given = facts(a_vm(), template, cloud="us", template_places=frozenset({("c1", 100_009)}))
+    assert found(given)[kind].proven
+    assert not found(dataclasses.replace(given, template_places=frozenset()))[kind].proven
+    build = OpenOperation(7, OTHER, "create", "running", 1, NOW, None, None)
+    assert not found(dataclasses.replace(given, operations=(build,)))[kind].proven
+    unmarked = dataclasses.replace(template, cloud=None)
+    assert not found(facts(a_vm(), unmarked, cloud="us"))[kind].proven
+    theirs = dataclasses.replace(template, cloud="them")
+    assert "vm_foreign" in found(facts(a_vm(), theirs, cloud="us"))
 
 
 # --- volumes

@@ -1,0 +1,88 @@
+"""What a heal looks at once more, in the transaction that changes it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common.errors import Conflict, ServerNotFound
+from conductor.store import operations as ledger
+from conductor.store import servers, vmids
+from conductor.store.findings import Kept
+from conductor.store.servers import Server
+from db import schema
+
+
+class RefusedError(Conflict):
+    """It isn't any more what the audit saw, or the proof doesn't hold."""
+
+    sentence = "The difference can't be healed."
+
+
+def idle(connection: sa.Connection, finding: Kept, *, lock: bool = False) -> Server:
+    """The finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
+    uuid = str(finding.server_uuid or finding.subject)
+    server = servers.get(connection, uuid, lock=lock)
+    if ledger.open_of(connection, server.uuid):
+        raise RefusedError("An operation works on the server.")
+    return server
+
+
+def has_vm(server: Server) -> bool:
+    """Whether the record says that the server has a VM."""
+    return server.deleted_at is None and server.vmid is not None
+
+
+def journalled(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
+    """Whether the journal ever gave the VMID to the server."""
+    columns = schema.vmid_journal.c
+    query = sa.select(columns.id).where(
+        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
+    )
+    return connection.execute(query).first() is not None
+
+
+def host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:
+    """The host, and its node, from which something in the cluster is reached.
+
+    Raises RefusedError when the cluster has none that is known.
+    """
+    columns = schema.hosts.c
+    query = sa.select(columns.host, columns.node).where(columns.cluster == cluster)
+    rows = connection.execute(query.order_by(columns.node != node, columns.host)).all()
+    if not rows:
+        raise RefusedError(f"No host of cluster {cluster} is known.")
+    return rows[0].host, rows[0].node
+
+
+def provider(connection: sa.Connection, server: Server) -> str:
+    """The resource provider of the server's host. Raises RefusedError when it isn't known."""
+    columns = schema.hosts.c
+    found = connection.execute(sa.select(columns.uuid).where(columns.host == server.host)).scalar()
+    if found is None:
+        raise RefusedError(f"Host {server.host} is not known.")
+    return str(found)
+
+
+def is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """Whether the record has a template there."""
+    columns = schema.templates.c
+    query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
+    return connection.execute(query).first() is not None
+
+
+def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """Whether anybody has the VMID reserved."""
+    columns = schema.vmids.c
+    query = sa.select(columns.vmid).where(
+        columns.cluster == cluster, columns.vmid == vmid, columns.state == vmids.RESERVED
+    )
+    return connection.execute(query).first() is not None
+
+
+def has_it(connection: sa.Connection, finding: Kept, cluster: str, vmid: int) -> bool:
+    """Whether the server that reserved a VMID has it, or is worked on."""
+    try:
+        server = idle(connection, finding, lock=True)
+    except ServerNotFound:
+        return False
+    return has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid)

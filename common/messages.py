@@ -149,6 +149,14 @@ class Build(Command):
 
 
 @dataclass(frozen=True)
+class CacheImage(Build):
+    """Have the image of a build where it can be cloned, ahead of any build; nothing else is made.
+
+    It belongs to no operation and no server, as ``RetireTemplate``; its VMID is the template's.
+    """
+
+
+@dataclass(frozen=True)
 class RetireTemplate(Command):
     """Make an image's cached template absent, if it is ours and nothing hangs on it.
 

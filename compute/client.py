@@ -11,6 +11,7 @@ from common.messages import (
     ANNOUNCE_TOPIC,
     COMPUTE_TOPIC,
     Build,
+    CacheImage,
     Command,
     Destroy,
     Inspection,
@@ -50,6 +51,10 @@ class ComputeClient:
     def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
         """Bring the VM to a power state."""
         self._send(ctxt, "power", worker, command)
+
+    def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
+        """Make an image ready ahead of any build; what fails is only told."""
+        self._send(ctxt, "cache_image", worker, command)
 
     def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
         """Make a cached template absent that nobody needs."""

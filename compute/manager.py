@@ -15,6 +15,7 @@ from common.errors import Unavailable
 from common.log import logger
 from common.messages import (
     Build,
+    CacheImage,
     Category,
     Command,
     Destroy,
@@ -26,7 +27,7 @@ from common.messages import (
     Report,
     RetireTemplate,
 )
-from compute import build, destroy, mark, power, retire
+from compute import build, cache, destroy, mark, power, retire
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Abandoned, Hypervisor, HypervisorError
 from compute.job import Job
@@ -84,6 +85,10 @@ class Manager:
     def power(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Power."""
         self._take(ctxt, wire.load(Power, command))
+
+    def cache_image(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
+        """Take a CacheImage."""
+        self._take(ctxt, wire.load(CacheImage, command))
 
     def retire_template(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a RetireTemplate."""
@@ -198,6 +203,8 @@ class Manager:
         if isinstance(command, Mark):
             return mark.mark(job, hypervisor.custody(job), command)
         machine = hypervisor.machine(job)
+        if isinstance(command, CacheImage):
+            return cache.cache(job, machine, command)
         if isinstance(command, Build):
             return build.build(job, machine, command)
         if isinstance(command, Destroy):

@@ -18,6 +18,7 @@ from common.context import RequestContext
 from common.errors import MicronovaError, NotFound
 from common.log import logger
 from conductor.cloud import Cloud
+from conductor.precache import Precache
 from conductor.store import aggregates as store
 from db.reads import aggregates as reads
 
@@ -37,6 +38,7 @@ class AggregateDoors:
     def __init__(self, cloud: Cloud, herald: Herald) -> None:
         self._cloud = cloud
         self._herald = herald
+        self._precache = Precache(cloud)
 
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
         """See ``ConductorClient.create_aggregate``."""
@@ -67,6 +69,10 @@ class AggregateDoors:
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """See ``ConductorClient.remove_aggregate_host``."""
         self._change(ctxt, lambda c: store.remove_host(c, number, host))
+
+    def cache_images(self, ctxt: RequestContext, number: int, image_ids: list[str]) -> None:
+        """See ``ConductorClient.cache_images``."""
+        self._precache.cache(ctxt, number, image_ids)
 
     def tell_aggregates(self, ctxt: RequestContext) -> None:
         """A scheduler doesn't know the aggregates."""

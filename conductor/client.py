@@ -6,7 +6,7 @@ Every method is one RPC call and returns when the change is committed. Errors ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -276,6 +276,13 @@ class ConductorClient:
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
         """Raises NotFound, HostNotFound; Conflict where servers would change their zone."""
         self._rpc.call(ctxt, "remove_aggregate_host", number=number, host=host)
+
+    def cache_images(self, ctxt: RequestContext, number: int, image_ids: Sequence[str]) -> None:
+        """Begin to make images ready on all hosts of an aggregate that are up.
+
+        Raises NotFound; Invalid, with nothing begun, for an image that a host can't have ready.
+        """
+        self._rpc.call(ctxt, "cache_images", number=number, image_ids=list(image_ids))
 
     # --- the audit
 

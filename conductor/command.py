@@ -39,9 +39,9 @@ def nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:
     )
 
 
-def image(connection: sa.Connection, server: Server, facts: HostFacts) -> Image | None:
-    """The server's image where the host's cluster has it, or None."""
-    row = registry.image_location(connection, str(server.image_id), facts.cluster)
+def image(connection: sa.Connection, image_id: str | None, facts: HostFacts) -> Image | None:
+    """An image where the host's cluster has it, or None."""
+    row = registry.image_location(connection, str(image_id), facts.cluster)
     if row is None:
         return None
     return Image(

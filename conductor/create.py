@@ -162,7 +162,7 @@ class Create:
     def _map_disk(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.host))
-            image = command.image(connection, server, facts)
+            image = command.image(connection, server.image_id, facts)
         if image is None:
             text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
             self._unwinding.fail(

@@ -90,15 +90,16 @@ class TemplateKeeper:
         )
 
     def told(self, report: Report) -> None:
-        """How a removal went. An agent may speak only of its own cluster."""
+        """How a removal went, or a making ahead. An agent may speak only of its own cluster."""
         cluster, _, vmid = report.server_uuid.rpartition("/")
         if report.outcome is None or not vmid.isdigit():
             return
         if not report.outcome.gone:
             failure = report.outcome.failure
-            LOG.warning(
-                "Template %s of cluster %s stays: %s", vmid, cluster, failure and failure.message
-            )
+            if failure is None:
+                LOG.info("Template %s of cluster %s is ready.", vmid, cluster)
+            else:
+                LOG.warning("Template %s of cluster %s: %s", vmid, cluster, failure.message)
             return
 
         def work(connection: sa.Connection) -> bool:

@@ -48,6 +48,9 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   availability_zone`), where Nova has one default for all hosts.
 - **Flavors ask for aggregates** by extra specs `aggregate_instance_extra_specs:…` only; those
   without a scope ask nothing of aggregates.
+- **`POST /os-aggregates/{id}/images`** makes the template that builds clone, on hosts that are up.
+  Where a host can't have one (it doesn't clone, or doesn't reach the image) it answers 400 and
+  begins nothing, where Nova answers 202.
 - **Strict server groups** are held when the host is committed, for forced hosts too.
 - **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
 - **Regular expressions** in filters are the database's. A repeat within a repeat is refused.

@@ -101,7 +101,7 @@ HISTORY: Mapping[int, str] = {
     78: "-",
     79: "-",
     80: "-",
-    81: "-",
+    81: "Images are made ready on the hosts of an aggregate.",
     82: "-",
     83: "Users get more filters for servers.",
     84: "Events of actions show details (to administrators).",

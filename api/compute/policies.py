@@ -164,6 +164,7 @@ _ROWS = (
     ("os-quota-sets:delete", ADMIN, "Reset quotas.", "DELETE", "/os-quota-sets/{project_id}"),
 )
 
+CACHE_IMAGES = "compute:aggregates:images"
 REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
 EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
@@ -185,6 +186,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         rule(PREFIX + name, check, text, (method, path))
         for name, check, text, method, path in _ROWS
     ),
+    rule(CACHE_IMAGES, ADMIN, "Make images ready.", ("POST", f"{_AGGREGATE}/images")),
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),

@@ -150,6 +150,7 @@ ROUTES = (
         {"POST": ()},
         {"add_host": "add_host", "remove_host": "remove_host", "set_metadata": "set_metadata"},
     ),
+    Row("/os-aggregates/{aggregate_id}/images", Aggregates, {"POST": "images"}),
     Row("/os-availability-zone", AvailabilityZones, {"GET": "index"}),
     Row("/os-availability-zone/detail", AvailabilityZones, {"GET": "detail"}),
     Row("/limits", Limits, {"GET": "index"}),

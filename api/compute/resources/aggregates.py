@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import Any
 
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.policies import named
+from api.compute.policies import CACHE_IMAGES, named
 from api.compute.schemas import aggregates as schemas
 from api.compute.views import aggregates as views
 from common.aggregates import ZONE
@@ -78,6 +79,18 @@ class Aggregates:
         found, asked = _find(call, aggregate_id), call.body["set_metadata"]["metadata"]
         call.conductor.set_aggregate_metadata(call.ctxt, found.id, asked)
         return _shown(call, aggregate_id)
+
+    @operation(CACHE_IMAGES, since="2.81", body=schemas.CACHE_IMAGES, status=202)
+    def images(self, call: Call, aggregate_id: str) -> None:
+        """Make images ready on its hosts; 400 where a host can't have one ready."""
+        number = _number(aggregate_id)
+        wanted = [str(uuid.UUID(item["id"])) for item in call.body["cache"]]
+        if len(set(wanted)) < len(wanted):
+            raise Invalid("Duplicate images in request")
+        found = call.read(aggregates.find, number)
+        if found is None:
+            raise NotFound(f"Aggregate {aggregate_id} could not be found.")
+        call.conductor.cache_images(call.ctxt, found.id, wanted)
 
 
 def _shown(call: Call, aggregate_id: str) -> dict[str, Any]:

@@ -267,3 +267,28 @@ def test_placement_is_to_be_told_of_changed_hosts_only(
     aggregates.describe(1, rack="1")
     aggregates.remove(1, "pve2")
     assert marked() == ["pve2"]
+
+
+def test_images_to_be_made_ready(api: ComputeApi, aggregates: Aggregates) -> None:
+    aggregates.create("a")
+    new = Aggregates(api, "2.81")
+    first, second = ids.new_uuid(), ids.new_uuid()
+    body = {"cache": [{"id": first}, {"id": second.replace("-", "")}]}
+    answer = new.ask("POST", "/1/images", body)
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert api.conductor.asked[-1] == ("cache_images", (1, [first, second]))
+    assert aggregates.ask("POST", "/1/images", body).status_code == 404
+    assert new.ask("POST", "/9/images", body).status_code == 404
+    assert new.ask("POST", "/x/images", body).status_code == 400
+    for wrong in (
+        {"cache": []},
+        {"cache": [{"id": "x"}]},
+        {"cache": [first]},
+        {"cache": [{"id": first, "name": "x"}]},
+        {},
+    ):
+        assert new.ask("POST", "/1/images", wrong).status_code == 400, wrong
+    twice = new.ask("POST", "/1/images", {"cache": [{"id": first}, {"id": first}]})
+    assert message(twice, 400) == "Duplicate images in request"
+    asked = api.request("POST", "/os-aggregates/1/images", body, version="2.81")
+    assert asked.status_code == 403

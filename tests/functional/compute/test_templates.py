@@ -15,7 +15,9 @@ from common.context import internal
 from common.failures import Verdict
 from common.messages import (
     Build,
+    CacheImage,
     Category,
+    Image,
     Outcome,
     Placed,
     RetireTemplate,
@@ -259,3 +261,34 @@ def test_one_template_on_a_shared_storage_serves_every_node(
         assert vm["node"] == build.placed.node
         assert f"base-{template_vmid()}-disk-0" in vm["config"]["scsi0"]
         assert worker.run(a_destroy(build)).gone
+
+
+def cached(worker: Worker, **more: Any) -> Outcome:
+    """Have the image made ready on pve1; how it ended."""
+    build = a_build(**more)
+    place = Placed("pve1", "c1", "pve1", template_vmid())
+    values = {name: getattr(build, name) for name in ("image", "template", "storage", "cloud")}
+    command = CacheImage(0, 0, f"c1/{template_vmid()}", place, clock.after(60), **values)
+    before = len(worker.conductor.outcomes(command))
+    worker.client.cache_image(internal(), worker.service.worker, command)
+    told = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
+    outcome: Outcome = told[0]
+    return outcome
+
+
+def test_an_image_is_made_ready_ahead_of_any_build(worker: Worker, cluster: Cluster) -> None:
+    for _ in range(2):
+        outcome = cached(worker)
+        assert (outcome.ok, outcome.failure) == (True, None)
+    assert cluster.vm(template_vmid())["config"]["template"] == "1"
+    build = a_build()
+    assert worker.run(build).ok
+    assert worker.conductor.steps(build)["compute_ensure_image"].detail["made"] is False
+
+
+def test_an_image_that_is_not_there_is_not_made_ready(worker: Worker, cluster: Cluster) -> None:
+    image = Image(ids.new_uuid(), "none", "nowhere:import/none.qcow2", 1)
+    outcome = cached(worker, image=image)
+    assert not outcome.ok
+    assert outcome.failure is not None
+    assert cluster.vm(template_vmid()) is None

@@ -106,7 +106,7 @@ class Compute:
         if self.answering is not None:
             self.answering(command)
 
-    build = destroy = power = mark = retire_template = _keep
+    build = destroy = power = mark = retire_template = cache_image = _keep
 
     def inspect(
         self,

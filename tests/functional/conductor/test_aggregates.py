@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from common import ids
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
+from common.messages import CacheImage, Category, Failure, Outcome, Report
 from conductor.aggregates import AggregateDoors, Herald
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import aggregates, registry
@@ -216,6 +218,61 @@ def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
     assert site.world.rows(schema.aggregate_hosts) == []
     site.herald.mirror()
     assert site.placement.there == {"uuid-pve2": []}
+
+
+def test_images_are_made_ready_where_they_are_not(site: Site) -> None:
+    number = site.create("a")
+    for host in ("pve1", "pve2"):
+        site.add(number, host)
+    site.doors.cache_images(RequestContext(), number, [IMAGE])
+    first, second = (command for _, command in site.world.compute.sent)
+    assert isinstance(first, CacheImage)
+    assert isinstance(second, CacheImage)
+    assert [command.placed.host for command in (first, second)] == ["pve1", "pve2"]
+    assert first.template is not None
+    assert first.image is not None
+    assert (first.placed.vmid, first.image.id) == (first.template.vmid, IMAGE)
+    # What came of it is told, and belongs to no operation.
+    for outcome in (Outcome(True), Outcome(False, failure=Failure(Category.LOCK, "locked"))):
+        report = Report(0, 0, first.server_uuid, "pve1", outcome=outcome)
+        site.world.conductor.reports.take([report])
+    assert len(site.world.rows(schema.templates)) == 2
+    site.doors.cache_images(RequestContext(), number, [IMAGE])
+    assert len(site.world.rows(schema.templates)) == 2
+
+
+def test_images_that_can_t_be_made_ready_are_told(site: Site) -> None:
+    number = site.create("a")
+    site.add(number, "pve1")
+    site.doors.cache_images(RequestContext(), number, [])
+    unknown = ids.new_uuid()
+    reason = f"Images can't be cached: image {unknown} is on no storage of host pve1."
+    with pytest.raises(Invalid) as refused:
+        site.doors.cache_images(RequestContext(), number, [IMAGE, unknown])
+    assert refused.value.message == reason
+    with pytest.raises(NotFound):
+        site.doors.cache_images(RequestContext(), 99, [IMAGE])
+
+    def without(what: str, value: object) -> None:
+        def work(connection: sa.Connection) -> None:
+            facts = connection.execute(
+                sa.select(schema.hosts.c.facts).where(schema.hosts.c.host == "pve1")
+            ).scalar_one()
+            connection.execute(schema.hosts.update().values(facts={**facts, what: value}))
+
+        site.store.run(work)
+
+    without("capabilities", {})
+    with pytest.raises(Invalid, match="host pve1 can't clone"):
+        site.doors.cache_images(RequestContext(), number, [IMAGE])
+    without("cached_images", [IMAGE])
+    site.doors.cache_images(RequestContext(), number, [IMAGE])
+    without("cached_images", [])
+    without("capabilities", {"linked_clone": True})
+    site.world.silence()
+    site.doors.cache_images(RequestContext(), number, [IMAGE])
+    assert site.world.compute.sent == []
+    assert site.world.rows(schema.templates) == []
 
 
 def racing(count: int, work: Callable[[int], Any]) -> list[MicronovaError]:

@@ -87,6 +87,7 @@ COMMANDS: Mapping[str, str] = {
     "subnet list": "cli.network:ListSubnets",
     "token issue": "cli.identity:IssueToken",
     "up": "cli.embedded.command:Up",
+    "vmid list": "cli.vmid:ListVmids",
 }
 
 

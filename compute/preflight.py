@@ -5,8 +5,9 @@ What is missing is told in one line with the exact command that mends it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from oslo_config import cfg
 
@@ -83,6 +84,7 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
             return _nothing(cluster), [_lacks(cluster, lacking)]
         snapshot = surveyor.survey()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
+        overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
             Finding(cluster.name, _sentence(cluster, error), _remedy(cluster, error))
@@ -92,6 +94,8 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
         client.close()
     found = [_lacks(cluster, lacking)] if lacking else []
     found += _problems(cluster, snapshot)
+    if overlap is not None:
+        found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
     return Checked(cluster.name, snapshot.version, nodes), found
 
@@ -147,6 +151,35 @@ def _problems(cluster: Cluster, snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(cluster.name, "None of its nodes is online.")
     for node in online:
         yield from _storages(cluster, node)
+
+
+#: so many ids at least must be left to people before theirs meet the band
+LEFT_TO_PEOPLE = 100
+_FIRST_ID, _LAST_ID = 100, 1_000_000
+
+
+def next_ids(cluster: Cluster, options: Mapping[str, Any], taken: Iterable[int]) -> Finding | None:
+    """Whether the ids that Proxmox VE proposes to people come from the band, or soon will."""
+    bounds = options.get("next-id") or {}
+    if isinstance(bounds, str):
+        bounds = dict(part.split("=", 1) for part in bounds.split(",") if "=" in part)
+    first = int(bounds.get("lower") or _FIRST_ID)
+    last = int(bounds.get("upper") or _LAST_ID)
+    if last <= cluster.vmid_low or first > cluster.vmid_high:
+        return None
+    before = range(first, cluster.vmid_low)
+    left = len(before) - sum(vmid in before for vmid in taken)
+    if left >= LEFT_TO_PEOPLE:
+        return None
+    return Finding(
+        cluster.name,
+        f"Proxmox VE proposes VMIDs from {first} on to people, of which {left} are left before "
+        f"the band {cluster.vmid_low} to {cluster.vmid_high} that only this cloud uses.",
+        (
+            "pvesh set /cluster/options --next-id "
+            f"lower={_FIRST_ID},upper={max(_FIRST_ID + 1, cluster.vmid_low)}",
+        ),
+    )
 
 
 _CONTENTS: Mapping[str, str] = {"images": "root disks", "iso": "config drives", "import": "images"}

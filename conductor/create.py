@@ -229,4 +229,6 @@ class Create:
 
 def _timed_out(operation: Operation, server: Server) -> Failure:
     text = f"The build did not end in time; it was {server.task_state} last."
+    if operation.message:
+        text += f" It waited: {operation.message}"
     return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.host)

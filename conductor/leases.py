@@ -150,8 +150,17 @@ def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> No
     )
 
 
-def pause(connection: sa.Connection, operation_id: int, owner: str, seconds: float) -> None:
-    """Nobody's until that time, unless another conductor has taken it over meanwhile."""
+def pause(
+    connection: sa.Connection,
+    operation_id: int,
+    owner: str,
+    seconds: float,
+    why: str | None = None,
+) -> None:
+    """Nobody's until that time, unless another conductor has taken it over meanwhile.
+
+    ``why`` is kept until the operation goes on or ends.
+    """
     columns = operations.c
     ours = columns.lease_owner.is_(None) | (columns.lease_owner == owner)
     connection.execute(
@@ -166,6 +175,7 @@ def pause(connection: sa.Connection, operation_id: int, owner: str, seconds: flo
             lease_expires_at=None,
             not_before=clock.after(seconds),
             updated_at=clock.utcnow(),
+            **({"message": why} if why else {}),
         )
     )
 

@@ -130,7 +130,7 @@ class Runner:
             self._step_back(operation)
         except Unavailable as error:
             LOG.warning("Operation %s pauses: %s", operation.id, error.message)
-            self._pause(operation)
+            self._pause(operation, error.message)
         except Exception:
             # Its lease runs out, and it is looked at again; its deadline ends it.
             LOG.exception("Operation %s stumbled.", operation.id)
@@ -155,11 +155,10 @@ class Runner:
                 "Operation %s could not step back; again when its lease ends.", operation.id
             )
 
-    def _pause(self, operation: Operation) -> None:
+    def _pause(self, operation: Operation, why: str | None = None) -> None:
+        seconds = UNAVAILABLE_PAUSE_SECONDS
         try:
-            self._store.run(
-                lambda c: leases.pause(c, operation.id, self._name, UNAVAILABLE_PAUSE_SECONDS)
-            )
+            self._store.run(lambda c: leases.pause(c, operation.id, self._name, seconds, why))
         except Exception:
             LOG.exception("Operation %s could not pause; its lease runs out.", operation.id)
 

@@ -178,6 +178,7 @@ EXPLAIN_ALL = "micronova:explanations:show:operator"
 AUDIT_BEGIN = "micronova:audit:begin"
 AUDIT_READ = "micronova:audit:read"
 AUDIT_HEAL = "micronova:audit:heal"
+VMID_READ = "micronova:vmid:read"
 
 PREFIX = "os_compute_api:"
 
@@ -206,6 +207,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(AUDIT_BEGIN, ADMIN, "Have an audit run.", ("POST", "/audits")),
     rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
     rule(AUDIT_HEAL, ADMIN, "Heal.", ("POST", "/audit/findings/{finding_id}/action")),
+    rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs.", ("GET", "/vmids")),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common import ids
+from common import clock, ids
 from common.errors import Conflict, Invalid
 from db import schema
 from tests.fixtures import auth
@@ -229,3 +229,27 @@ def test_quotas(make: MakeApi) -> None:
     assert low.status_code == 400
     assert api.request("DELETE", path, token=auth.ADMIN).status_code == 202
     assert api.get(path).json["quota_set"]["cores"] == 20
+
+
+def test_vmids_that_are_not_free_say_why_and_since_when(make: MakeApi) -> None:
+    row = {"cluster": "c1", "since": clock.after(-90)}
+    template = {"node": "pve1", "storage": "local", "image_id": "i1", "created_at": clock.utcnow()}
+    api = make(
+        (schema.vmids, {**row, "vmid": 100_000, "state": "reserved", "server_uuid": uuid_of(1)}),
+        (schema.vmids, {**row, "vmid": 100_001, "state": "reserved"}),
+        (schema.vmids, {**row, "vmid": 100_002, "state": "quarantined", "reason": "a volume"}),
+        (schema.templates, {**template, "cluster": "c1", "vmid": 100_001}),
+    )
+    assert api.get("/vmids").status_code == 403
+    listed = api.get("/vmids", token=auth.ADMIN).json["vmids"]
+    assert [(one["vmid"], one["state"]) for one in listed] == [
+        (100_002, "quarantined"),
+        (100_000, "reserved"),
+        (100_001, "reserved"),
+    ]
+    assert listed[0]["reason"] == "a volume"
+    assert 90 <= listed[0]["age_seconds"] < 90 + 3600
+    assert (listed[1]["server"], listed[2]["image"]) == (uuid_of(1), "i1")
+    found = api.get("/vmids?state=quarantined&cluster=c1", token=auth.ADMIN).json["vmids"]
+    assert [one["vmid"] for one in found] == [100_002]
+    assert api.get("/vmids?cluster=other", token=auth.ADMIN).json["vmids"] == []

@@ -9,12 +9,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import proxmoxer
 import pytest
 import requests
 
 from common.errors import ConfigurationError
 from compute import preflight
-from compute.hypervisor.proxmox import privileges
+from compute.hypervisor.proxmox import privileges, settings
 from compute.hypervisor.proxmox.settings import Token
 from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
@@ -170,3 +171,44 @@ def test_a_storage_that_takes_no_disks(simulator: RunningSimulator, tmp_path: Pa
 def test_a_cluster_without_quorum(simulator: RunningSimulator, tmp_path: Path) -> None:
     simulator.fault(action="node-down", node="pve2")
     assert "has no quorum" in failure(tmp_path, proxmox_text(simulator))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found"),
+    [
+        ("lower=100,upper=100000", False),
+        ("lower=200000", False),
+        ("lower=99950,upper=150000", True),
+        ("lower=150000", True),
+    ],
+)
+def test_ids_for_people_that_meet_the_band(
+    simulator: RunningSimulator, tmp_path: Path, bounds: str, found: bool
+) -> None:
+    cluster = settings.clusters(configuration(tmp_path, proxmox_text(simulator)))[0]
+    host, port = cluster.endpoints[0]
+    api = proxmoxer.ProxmoxAPI(
+        host,
+        port=port,
+        user="root@pam",
+        password=(simulator.state_dir / "root-password").read_text(),
+        verify_ssl=str(simulator.ca_file),
+    )
+    api.cluster.options.put(**{"next-id": bounds})
+    listed = preflight.findings(configuration(tmp_path, proxmox_text(simulator)))
+    assert bool(listed) is found, listed
+    if found:
+        assert "the band 100000 to 199999" in listed[0].problem
+        assert listed[0].remedy == ("pvesh set /cluster/options --next-id lower=100,upper=100000",)
+
+
+def test_bounds_as_a_map_and_ids_that_are_used_up(
+    simulator: RunningSimulator, tmp_path: Path
+) -> None:
+    cluster = settings.clusters(configuration(tmp_path, proxmox_text(simulator)))[0]
+    options = {"next-id": {"lower": "99000", "upper": "200000"}}
+    assert preflight.next_ids(cluster, options, ()) is None
+    found = preflight.next_ids(cluster, options, range(99_000, 99_950))
+    assert found is not None
+    assert "50 are left" in found.problem
+    assert preflight.next_ids(cluster, {}, ()) is None

@@ -159,7 +159,7 @@ def pause(
 ) -> None:
     """Nobody's until that time, unless another conductor has taken it over meanwhile.
 
-    ``why`` is kept until the operation goes on or ends.
+    ``why`` is kept, unless it is known already how the operation failed.
     """
     columns = operations.c
     ours = columns.lease_owner.is_(None) | (columns.lease_owner == owner)
@@ -175,7 +175,7 @@ def pause(
             lease_expires_at=None,
             not_before=clock.after(seconds),
             updated_at=clock.utcnow(),
-            **({"message": why} if why else {}),
+            **({"message": sa.func.coalesce(columns.message, why)} if why else {}),
         )
     )
 

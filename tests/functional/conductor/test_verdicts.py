@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,23 @@ def test_a_vmid_in_doubt_is_quarantined_with_the_reason_and_another_is_taken(
     assert (row.state, row.reason, row.server_uuid) == ("quarantined", text, None)
     world.answer(second, ok=True, power_state=1)
     world.until(uuid, "active")
+
+
+def test_a_build_that_waited_for_a_vmid_says_so_in_the_end(world: World) -> None:
+    world.conductor.store.run(
+        lambda c: c.execute(schema.vmid_bands.update().values(low=100_000, high=99_999))
+    )
+    (uuid,) = world.create()
+    deadline, tick = clock.after(10), threading.Event()
+    while operation(world).message is None:
+        assert clock.utcnow() < deadline
+        tick.wait(0.01)
+    assert "VMIDs of cluster sim1 is used up" in operation(world).message
+    world.conductor.store.run(
+        lambda c: c.execute(schema.operations.update().values(deadline=clock.after(-1)))
+    )
+    world.make_due()
+    world.until(uuid, "error")
+    (fault,) = world.rows(schema.faults)
+    assert fault.category == "task_timeout"
+    assert "used up" in fault.message

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from common.aggregates import ZONE, AggregateFacts, AllAggregates
+from common.aggregates import AllAggregates
 from common.messages import Heartbeat, HostFacts
+from scheduler import memberships
+from scheduler.memberships import Memberships
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Host:
     traits: frozenset[str] = frozenset()
     failures: float = 0.0
     """Builds that failed here of late, decaying."""
-    aggregates: tuple[AggregateFacts, ...] = ()
-    """Those that it is in."""
+    memberships: Memberships = memberships.NONE
+    """The aggregates that it is in."""
 
     @property
     def name(self) -> str:
@@ -34,10 +36,7 @@ class Host:
     @property
     def zone(self) -> str:
         """Its availability zone: an aggregate's, else what the host says of itself."""
-        for aggregate in self.aggregates:
-            if ZONE in aggregate.metadata:
-                return aggregate.metadata[ZONE]
-        return self.facts.availability_zone
+        return self.memberships.zone or self.facts.availability_zone
 
     def free(self, resource_class: str) -> int:
         """What is left of a resource class, in its unit."""
@@ -75,7 +74,7 @@ class HostTable:
         self._facts: dict[str, HostFacts] = {}
         self._seen: dict[str, datetime.datetime] = {}
         self._failures: dict[str, _Failures] = {}
-        self._aggregates: dict[str, tuple[AggregateFacts, ...]] = {}
+        self._memberships: dict[str, Memberships] = {}
         self._version = -1
 
     @property
@@ -85,13 +84,12 @@ class HostTable:
 
     def update_aggregates(self, told: AllAggregates) -> None:
         """Take over what the conductor tells; messages may overtake each other."""
-        by_host: dict[str, tuple[AggregateFacts, ...]] = {}
-        for aggregate in told.aggregates:
-            for host in aggregate.hosts:
-                by_host[host] = (*by_host.get(host, ()), aggregate)
+        if told.version == self._version:
+            return
+        found = memberships.by_host(told.aggregates)
         with self._lock:
-            if told.version >= self._version:
-                self._version, self._aggregates = told.version, by_host
+            if told.version > self._version:
+                self._version, self._memberships = told.version, found
 
     def update(self, heartbeat: Heartbeat, now: datetime.datetime) -> None:
         """Take over what a worker tells of its hosts."""
@@ -114,7 +112,7 @@ class HostTable:
                     facts,
                     self._silent(facts.host, now),
                     failures=self._decayed(facts.host, now),
-                    aggregates=self._aggregates.get(facts.host, ()),
+                    memberships=self._memberships.get(facts.host, memberships.NONE),
                 )
                 for uuid, facts in self._facts.items()
             }

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from common.messages import Requested
 from scheduler.filters.specs import compiled
 from scheduler.hosts import Host
 
 SCOPE = "aggregate_instance_extra_specs:"
-TENANT = "filter_tenant_id"
-#: image properties that Nova knows; others are the owner's own words
-_IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
 
 
 def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None:
@@ -24,7 +19,7 @@ def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None
         if not key.startswith(SCOPE):
             continue
         name = key.removeprefix(SCOPE)
-        there = _values(host).get(name, frozenset())
+        there = host.memberships.metadata.get(name, frozenset())
         if not any(map(compiled(wanted), there)):
             shown = ", ".join(sorted(there)) or "nothing"
             return f"its aggregates say {shown} of {name}, the flavor asks {wanted}"
@@ -33,11 +28,9 @@ def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None
 
 def aggregate_image_properties_isolation(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose aggregates name other values of an image's property."""
-    if not host.aggregates:
-        return None
-    for name, there in _values(host).items():
+    for name, there in host.memberships.image_properties.items():
         wanted = request.image_properties.get(name)
-        if wanted and _IMAGE_PROPERTY.fullmatch(name) and wanted not in there:
+        if wanted and wanted not in there:
             shown = ", ".join(sorted(there))
             return f"its aggregates take images with {name} {shown}, this one has {wanted}"
     return None
@@ -45,22 +38,7 @@ def aggregate_image_properties_isolation(host: Host, request: Requested) -> str 
 
 def aggregate_multitenancy_isolation(host: Host, request: Requested) -> str | None:
     """Refuse hosts that aggregates keep for other projects (`filter_tenant_id…`)."""
-    if not host.aggregates:
-        return None
-    projects: set[str] = set()
-    for name, values in _values(host).items():
-        if name.startswith(TENANT):
-            projects |= values
+    projects = host.memberships.projects
     if not projects or request.project_id in projects:
         return None
     return "kept for other projects by an aggregate"
-
-
-def _values(host: Host) -> dict[str, frozenset[str]]:
-    """Metadata of all aggregates of a host; a value may hold several, with commas."""
-    found: dict[str, frozenset[str]] = {}
-    for aggregate in host.aggregates:
-        for name, text in aggregate.metadata.items():
-            parts = frozenset(part.strip() for part in text.split(","))
-            found[name] = found.get(name, frozenset()) | parts
-    return found

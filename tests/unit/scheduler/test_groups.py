@@ -23,6 +23,7 @@ from scheduler.filters.placement import availability_zone
 from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
 from scheduler.hosts import Host, HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
+from scheduler.memberships import Memberships, by_host
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 from scheduler.whatif import place
@@ -35,7 +36,7 @@ def in_aggregates(*metadata: dict[str, str], host: Host | None = None) -> Host:
     found = tuple(
         AggregateFacts(f"uuid-{n}", f"a{n}", one, ("pve1",)) for n, one in enumerate(metadata)
     )
-    return dataclasses.replace(host or a_host(), aggregates=found)
+    return dataclasses.replace(host or a_host(), memberships=Memberships(found))
 
 
 def a_group(policy: str, max_per_host: int = 1, **members: int) -> GroupFacts:
@@ -204,3 +205,11 @@ def test_a_group_without_a_host() -> None:
     group = a_group("affinity", pve1=2, pve2=1)
     assert group.without("pve1").members == {"pve2": 1}
     assert group.with_members({"pve2": 1, "pve3": 1}).members == {"pve1": 2, "pve2": 2, "pve3": 1}
+
+
+def test_hosts_of_the_same_aggregates_share_what_is_worked_out() -> None:
+    one = AggregateFacts("u1", "a", {}, ("pve1", "pve2", "pve3"))
+    two = AggregateFacts("u2", "b", {}, ("pve3",))
+    found = by_host((one, two))
+    assert found["pve1"] is found["pve2"]
+    assert found["pve3"].aggregates == (one, two)

@@ -1,0 +1,69 @@
+"""What the aggregates of a host say together; worked out once for all hosts of the same ones."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from common.aggregates import ZONE, AggregateFacts
+
+#: metadata that begins so keeps the hosts for projects
+TENANT = "filter_tenant_id"
+#: image properties that Nova knows; others are the owner's own words
+_IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
+
+
+@dataclass(frozen=True)
+class Memberships:
+    """The aggregates that hosts are in."""
+
+    aggregates: tuple[AggregateFacts, ...] = ()
+
+    @functools.cached_property
+    def zone(self) -> str | None:
+        """The availability zone that they make, if any."""
+        found = (one.metadata[ZONE] for one in self.aggregates if ZONE in one.metadata)
+        return next(found, None)
+
+    @functools.cached_property
+    def metadata(self) -> Mapping[str, frozenset[str]]:
+        """The metadata of all of them; a value may hold several, with commas."""
+        found: dict[str, frozenset[str]] = {}
+        for aggregate in self.aggregates:
+            for name, text in aggregate.metadata.items():
+                parts = frozenset(part.strip() for part in text.split(","))
+                found[name] = found.get(name, frozenset()) | parts
+        return found
+
+    @functools.cached_property
+    def projects(self) -> frozenset[str]:
+        """The projects that they keep their hosts for; none: for all."""
+        kept = (v for name, v in self.metadata.items() if name.startswith(TENANT))
+        return frozenset().union(*kept)
+
+    @functools.cached_property
+    def image_properties(self) -> Mapping[str, frozenset[str]]:
+        """What their images' properties must be among, where an image has them."""
+        return {
+            name: values
+            for name, values in self.metadata.items()
+            if _IMAGE_PROPERTY.fullmatch(name)
+        }
+
+
+NONE = Memberships()
+
+
+def by_host(aggregates: Iterable[AggregateFacts]) -> dict[str, Memberships]:
+    """The memberships of every host that is in an aggregate; hosts of the same ones share them."""
+    of_host: dict[str, list[AggregateFacts]] = {}
+    for aggregate in aggregates:
+        for host in aggregate.hosts:
+            of_host.setdefault(host, []).append(aggregate)
+    shared: dict[tuple[str, ...], Memberships] = {}
+    return {
+        host: shared.setdefault(tuple(one.uuid for one in mine), Memberships(tuple(mine)))
+        for host, mine in of_host.items()
+    }

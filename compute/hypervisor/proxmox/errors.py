@@ -186,6 +186,11 @@ class ApiError(HypervisorError):
         return bool(_EXISTS.search(self.text) or _BEING_CREATED.search(self.text))
 
     @property
+    def unheard_of(self) -> bool:
+        """Whether an answer of 500 says nothing that is known: it may have been served."""
+        return self.status == 500 and not self.no_config and _found(self.text) is None
+
+    @property
     def locked(self) -> bool:
         """Whether it says that a VM's configuration carries a lock."""
         return _LOCKED.search(self.text) is not None

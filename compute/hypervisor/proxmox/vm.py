@@ -252,7 +252,7 @@ class Vm:
                     self.work.pause(LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3))  # noqa: S311
                 elif error.category is Category.UNKNOWN_OUTCOME:
                     self._settle(done)
-                elif done():
+                elif (error.unheard_of and self._settle(done)) or done():
                     return None
                 else:
                     raise
@@ -260,15 +260,20 @@ class Vm:
             return None
         raise problem or ApiError(Category.UNKNOWN_OUTCOME, f"{self}: nothing was seen done.")
 
-    def _settle(self, done: Callable[[], bool]) -> None:
-        """After a lost answer: find the task it may have started and wait for its end."""
+    def _settle(self, done: Callable[[], bool]) -> bool:
+        """After a lost answer: find the task it may have started and wait for its end.
+
+        Whether it was seen done.
+        """
         for seconds in SETTLE_SECONDS:
             self.work.pause(seconds)
             try:
                 live = self._live("clone")
                 for upid in live:
                     self._wait_out(upid)
-                if live or done():
-                    return
+                seen = done()
+                if live or seen:
+                    return seen
             except ApiError as error:
                 self.work.tell(probe=error.message)
+        return False

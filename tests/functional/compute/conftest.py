@@ -69,6 +69,9 @@ class FakeConductor:
             self.heartbeats.append(wire.load(Heartbeat, heartbeat))
             self.changed.notify_all()
 
+    def sightings(self, ctxt: Any, **told: Any) -> None:
+        """What was seen of VMs: heard, and of no use here."""
+
     def wait_for(self, found: Any) -> Any:
         with self.changed:
             assert self.changed.wait_for(found, timeout=WAIT_SECONDS), "nothing came in time"

@@ -131,10 +131,16 @@ def test_a_refused_request_unwinds_the_build(
         ("POST", "/template$"),
     ],
 )
+@pytest.mark.parametrize("how", [{}, {"how": "drop"}, {"status": 599}, {"status": 500}])
 def test_a_lost_answer_is_probed_and_nothing_made_twice(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator, method: str, path: str
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    method: str,
+    path: str,
+    how: dict[str, Any],
 ) -> None:
-    simulator.fault(action="lose-answer", method=method, path=path)
+    simulator.fault(action="lose-answer", method=method, path=path, **how)
     build = a_build()
     outcome = worker.run(build)
     assert outcome.ok, outcome

@@ -42,6 +42,15 @@ CALLS = {
         "PUT /nodes/N/qemu/V/resize",
         "POST /nodes/N/qemu/V/status/start",
     ],
+    "template": [
+        "POST /nodes/N/qemu",
+        "POST /nodes/N/qemu/T/template",
+        "POST /nodes/N/storage/S/upload",
+        "POST /nodes/N/qemu/T/clone",
+        "POST /nodes/N/qemu/V/config",
+        "PUT /nodes/N/qemu/V/resize",
+        "POST /nodes/N/qemu/V/status/start",
+    ],
     "import": [
         "POST /nodes/N/storage/S/upload",
         "POST /nodes/N/qemu",
@@ -63,6 +72,7 @@ BOUND = {"POST /nodes/N/qemu/V/config", "PUT /nodes/N/qemu/V/resize"}
 ON_THE_VM = [
     (operation, position)
     for operation, calls in CALLS.items()
+    if operation != "template"  # the rest of it is a build
     for position, call in enumerate(calls)
     if "/qemu/V" in call
 ]
@@ -114,6 +124,9 @@ class Stage:
         if operation == "build":
             assert self.worker.run(a_build()).ok, "the template is there from here on"
         if operation in ("build", "import"):
+            return build, build
+        if operation == "template":
+            build = a_build()
             return build, build
         assert self.worker.run(build).ok
         if operation == "start":
@@ -218,3 +231,22 @@ def require_untouched(stage: Stage, outcome: Any, seen: list[Any], vmid: int, ca
     on_vm = [call for call in stage.client.writes[calls:] if f"/qemu/{vmid}" in call]
     bound = [plain(call, vmid) for call in on_vm if plain(call, vmid) in BOUND]
     assert len(on_vm) == len(bound), "a call went out that nothing binds to what was seen"
+
+
+def test_a_stranger_in_the_place_of_a_template_to_be_is_left_alone(stage: Stage) -> None:
+    build, command = stage.ready("template")
+    vmid = build.template.vmid
+    stage.client.writes.clear()
+    seen: list[Any] = []
+
+    def before(method: str, path: str) -> None:
+        if not seen and len(stage.client.writes) == 1:
+            vm = stage.cluster.vm(vmid)
+            if vm is not None and not vm["lock"]:
+                seen.append(stage.take_over(vmid))
+
+    stage.client.before = before
+    outcome = stage.worker.run(command)
+    stage.client.before = None
+    require_untouched(stage, outcome, seen, vmid, 1)
+    assert stage.cluster.is_empty(build.placed.vmid)

@@ -161,6 +161,7 @@ class Auditor:
         tried = self._heal([one for one in kept if (one.kind, one.subject) in now], asked=asked)
         if tried:
             self._await(tried)
+            self._cloud.store.run(store.answers)
             facts = self._gatherer.look()
             now &= {one.key for one in differences(facts)} | _not_looked_at(facts, kept)
         gone = [

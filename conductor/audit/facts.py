@@ -84,6 +84,15 @@ class PortFacts:
 
 
 @dataclass(frozen=True)
+class GroupPlace:
+    """What a server of a strict group takes on its host."""
+
+    server_uuid: str
+    group_uuid: str
+    host: str
+
+
+@dataclass(frozen=True)
 class TemplateFacts:
     """The record of an image's template."""
 
@@ -123,6 +132,7 @@ class Facts:
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     ports: tuple[PortFacts, ...] = ()
+    group_places: tuple[GroupPlace, ...] = ()
     hosts: Mapping[str, HostFact] = field(default_factory=dict)
     inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None

@@ -19,6 +19,7 @@ from common.states import OPEN_STATES, Happening
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
+    GroupPlace,
     HostFact,
     OpenOperation,
     Place,
@@ -157,6 +158,9 @@ def _record(connection: sa.Connection) -> Facts:
             TemplateFacts(*row) for row in _rows(connection, schema.templates, TemplateFacts)
         ),
         ports=tuple(PortFacts(*row) for row in _rows(connection, schema.ports, PortFacts)),
+        group_places=tuple(
+            GroupPlace(*row) for row in _rows(connection, schema.server_group_places, GroupPlace)
+        ),
         hosts={row.host: HostFact(*row) for row in _rows(connection, schema.hosts, HostFact)},
     )
 
@@ -234,6 +238,7 @@ def _named(facts: Facts) -> set[str]:
         named |= {one.server_uuid for one in inventory.vms}
         named |= {one.server_uuid for one in inventory.volumes}
     named |= {one.server_uuid for one in facts.ports}
+    named |= {one.server_uuid for one in facts.group_places}
     named |= {one.server_uuid for one in facts.reservations.values()}
     return {uuid for uuid in named if uuid is not None}
 

@@ -23,7 +23,7 @@ from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
 from conductor.runner import Runner
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
+from conductor.store import server_groups, servers, vmids
 from conductor.store.findings import Kept
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
@@ -53,6 +53,7 @@ class Healer:
             Verb.ALLOCATE: self._allocate,
             Verb.RETIRE: self._retire,
             Verb.DELETE_PORTS: self._delete_ports,
+            Verb.FREE_PLACE: self._free_place,
             Verb.FREE_VMID: self._free_vmid,
             Verb.RESERVE_VMID: self._reserve_vmid,
             Verb.FAIL: self._fail,
@@ -183,6 +184,16 @@ class Healer:
 
         self._cloud.store.run(work)
         return Answer("The port and its address are given back.")
+
+    def _free_place(self, finding: Kept) -> Answer:
+        def work(connection: sa.Connection) -> None:
+            server = proof.idle(connection, finding, lock=True)
+            if proof.has_vm(server):
+                raise RefusedError("The server has a VM by now.")
+            server_groups.give_back(connection, server)
+
+        self._cloud.store.run(work)
+        return Answer("The place in its group is given back.")
 
     def _free_vmid(self, finding: Kept) -> Answer:
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)

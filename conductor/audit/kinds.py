@@ -20,6 +20,7 @@ class Verb(enum.StrEnum):
     ALLOCATE = "allocate"  #: make the allocations what the record says, by the generation
     RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing hangs on it
     DELETE_PORTS = "delete_ports"  #: give ports and addresses back
+    FREE_PLACE = "free_place"  #: give a server group's place on a host back
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
     FAIL = "fail"  #: a server that nobody works on leaves its transient state for ERROR
@@ -159,6 +160,12 @@ KINDS: Mapping[str, Kind] = {
             "the server of the port is deleted, or has no VM",
         ),
         Kind("address_without_port", Severity.DAMAGE, Verb.REPORT, "the server shows the address"),
+        Kind(
+            "group_place_without_server",
+            Severity.LEAK,
+            Verb.FREE_PLACE,
+            "the server that holds the place is deleted, or has no VM",
+        ),
         Kind(
             "vmid_without_owner",
             Severity.LEAK,

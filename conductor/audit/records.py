@@ -20,6 +20,7 @@ def records(facts: Facts) -> Iterator[Finding]:
     yield from _servers(facts)
     yield from _allocations(facts)
     yield from _ports(facts)
+    yield from _group_places(facts)
     yield from _vmids(facts)
     yield from _operations(facts)
 
@@ -148,6 +149,17 @@ def _ports(facts: Facts) -> Iterator[Finding]:
         if missing:
             text = f"It shows {', '.join(sorted(missing))}, which no port of it holds."
             yield _of(server, "address_without_port", text)
+
+
+def _group_places(facts: Facts) -> Iterator[Finding]:
+    for place in facts.group_places:
+        server = facts.servers.get(place.server_uuid)
+        if place.server_uuid in facts.busy or (server is not None and server.place is not None):
+            continue
+        text = f"Its server {_gone(server)}; it holds a place of its group on {place.host}."
+        evidence = {"group": place.group_uuid, "host": place.host}
+        uuid = place.server_uuid
+        yield Finding("group_place_without_server", uuid, text, True, uuid, evidence=evidence)
 
 
 def _vmids(facts: Facts) -> Iterator[Finding]:

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import NotFound
-from db.schema import audits, findings, leases
+from common.states import OperationState
+from db.schema import audits, findings, leases, operations
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 
@@ -203,3 +204,16 @@ def tried(
             operation_id=operation_id,
         )
     )
+
+
+def answers(connection: sa.Connection) -> None:
+    """Let open findings whose last operation failed say how."""
+    failed = operations.c.state == OperationState.FAILED
+    rows = connection.execute(
+        sa.select(findings.c.id, operations.c.message)
+        .join(operations, operations.c.id == findings.c.operation_id)
+        .where(findings.c.healed_at.is_(None), failed)
+    ).all()
+    for row in rows:
+        mine = findings.c.id == row.id
+        connection.execute(findings.update().where(mine).values(answer=row.message))

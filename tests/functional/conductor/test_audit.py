@@ -204,6 +204,10 @@ def test_every_verb_on_postgresql(tmp_path: Path, postgres_url: str) -> None:  #
         def plant(connection: sa.Connection) -> None:
             values = {"position": 0, "mac": "fa:16:3e:00:00:00", "created_at": now}
             connection.execute(schema.ports.insert().values(**port, **values))
+            place = {"server_uuid": uuid, "group_uuid": "group", "host": "pve1", "slot": 0}
+            connection.execute(schema.server_group_places.insert().values(**place))
+            grouped = schema.servers.update().where(schema.servers.c.uuid == uuid)
+            connection.execute(grouped.values(server_group_uuid="group"))
             vmids = schema.vmids
             connection.execute(vmids.delete().where(vmids.c.server_uuid == kept))
             connection.execute(vmids.insert().values(since=now, **leak))
@@ -218,6 +222,7 @@ def test_every_verb_on_postgresql(tmp_path: Path, postgres_url: str) -> None:  #
             "allocation_without_server": "release",
             "server_without_allocation": "allocate",
             "port_without_server": "delete_ports",
+            "group_place_without_server": "free_place",
             "vmid_without_owner": "free_vmid",
             "vmid_not_reserved": "reserve_vmid",
             "server_abandoned": "fail",
@@ -331,6 +336,7 @@ def test_a_reap_that_fails_is_told_and_tried_again(world: World, cluster: Cluste
     assert audit(world)["open"] == {"vm_of_deleted_server": 1}
     assert world.rows(schema.operations)[-1].state == "failed"
     assert world.rows(schema.faults)[-1].message == "VM is locked (backup)"
+    assert findings(world)["vm_of_deleted_server"].answer == "VM is locked (backup)"
     [row] = [one for one in world.rows(schema.vmids) if one.vmid == vmid]
     assert row.state == "quarantined"
     # The periodic audit waits before it tries again; who asks for one asks for a try.

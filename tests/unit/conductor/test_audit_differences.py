@@ -13,6 +13,7 @@ from conductor.audit.differences import differences
 from conductor.audit.facts import (
     Facts,
     Finding,
+    GroupPlace,
     HostFact,
     OpenOperation,
     PortFacts,
@@ -421,6 +422,13 @@ def test_a_port_whose_server_has_no_vm(server: ServerFacts | None, says: str) ->
     assert says in one.cause
     assert (one.subject, one.server_uuid) == ("old", OTHER)
     assert differences(dataclasses.replace(given, busy=frozenset({OTHER}))) == []
+
+
+def test_a_place_in_a_group_whose_server_has_no_vm() -> None:
+    places = tuple(GroupPlace(uuid, "group", "pve1") for uuid in (WEB, GONE))
+    given = facts(servers=with_servers(a_deleted()), group_places=places)
+    assert found(given)["group_place_without_server"].subject == GONE
+    assert differences(dataclasses.replace(given, busy=frozenset({GONE}))) == []
 
 
 def test_an_address_that_no_port_holds() -> None:

@@ -125,6 +125,8 @@ class Facts:
     operations: tuple[OpenOperation, ...] = ()
     deleted_on_request: frozenset[str] = frozenset()
     """Servers whose delete is in the ledger, and that nobody released or forgot."""
+    released: frozenset[str] = frozenset()
+    """Servers whose VM was let go: it stays, with its config drive, and is nobody's of ours."""
     journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
     """Which servers ever had a VMID, for those that something was found at."""
     template_places: frozenset[Place] = frozenset()

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, context
 from common.errors import MicronovaError, NotFound
-from common.states import OPEN_STATES, Happening
+from common.states import OPEN_STATES, Happening, OperationState
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
@@ -208,6 +208,7 @@ def _after(connection: sa.Connection, facts: Facts) -> Facts:
         journal=journal,
         template_places=frozenset(place for place, who in had.items() if None in who),
         deleted_on_request=_deleted_on_request(connection, others),
+        released=_released(connection, others),
     )
 
 
@@ -271,6 +272,19 @@ def _deleted_on_request(
             found.setdefault(row.server_uuid, set()).add(row.action)
     # Whose VM an operator let go is nobody's to remove, whatever else was asked before.
     return frozenset(uuid for uuid, actions in found.items() if actions == {"delete"})
+
+
+def _released(connection: sa.Connection, servers: Mapping[str, ServerFacts]) -> frozenset[str]:
+    columns = schema.operations.c
+    found: set[str] = set()
+    for part in _parts(sorted(uuid for uuid, one in servers.items() if one.deleted_at)):
+        query = sa.select(columns.server_uuid).where(
+            columns.server_uuid.in_(part),
+            columns.action == "release",
+            columns.state == OperationState.DONE,
+        )
+        found |= set(connection.execute(query).scalars())
+    return frozenset(found)
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 
+_NOBODY: frozenset[str] = frozenset()
 _HALF_MADE = frozenset({"create", "clone"})
 
 
@@ -47,8 +48,16 @@ def _vm(
     if owner is not None:
         return _owned(cluster, vm, owner)
     if vm.server_uuid is None or not vm.proven:
-        return _finding("vm_foreign", cluster, vm, f"It is not ours: {_says(vm)}.")
+        return _foreign(facts, cluster, vm)
     return _unrecorded(facts, cluster, vm)
+
+
+def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
+    """Somebody else's; one that was released says no more of itself, and is known."""
+    had = facts.journal.get((cluster, vm.vmid), _NOBODY)
+    if vm.server_uuid is None and had & facts.released:
+        return None
+    return _finding("vm_foreign", cluster, vm, f"It is not ours: {_says(vm)}.")
 
 
 def _unread(cluster: str, vm: SeenVm) -> Finding | None:

@@ -18,7 +18,8 @@ def volumes(facts: Facts) -> Iterator[Finding]:
             if _in_flux(facts, place, volume):
                 continue
             if volume.server_uuid is not None:
-                if recorded.get(place) != volume.server_uuid:
+                let_go = volume.server_uuid in facts.released and volume.vmid in present
+                if recorded.get(place) != volume.server_uuid and not let_go:
                     yield _config_drive(facts, cluster, volume, volume.server_uuid)
             elif volume.vmid not in present:
                 yield _disk(facts, inventory, volume)

@@ -186,6 +186,18 @@ def test_adopt_and_release(people: People) -> None:
     assert people.allocations(uuid) == []
 
 
+def test_a_built_server_is_released_as_well(people: People) -> None:
+    server = a_server(people.cloud, "built")
+    people.command("server", "release", "--all-projects", server["uuid"], "--wait")
+    config = people.proxmox.vm(server["vmid"])["config"]
+    assert "description" not in config
+    assert "tags" not in config
+    assert config["smbios1"] == f"uuid={server['uuid']}"
+    assert config["ide2"].partition(",")[0] in people.proxmox.volumes(server["vmid"])
+    people.audits.assert_clean()
+    people.proxmox.call("POST", f"{path_of(server)}/status/stop")
+
+
 def test_what_cant_be_adopted_says_why(people: People) -> None:
     people.proxmox.make_vm(5001, "pve2")
     people.proxmox.call("POST", "nodes/pve2/qemu/5001/template")

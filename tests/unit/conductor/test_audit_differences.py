@@ -497,3 +497,18 @@ def test_every_remedy_can_be_filled_in() -> None:
         if kind.remedy:
             assert kind.remedy.format(**words)
         assert kind.proof
+
+
+def test_a_vm_that_was_released_stays_with_its_config_drive() -> None:
+    vm, drive = a_vm(100_002, None), a_drive(100_002, GONE)
+    released: dict[str, Any] = {
+        "servers": with_servers(a_deleted()),
+        "journal": journal(100_002, GONE),
+    }
+    assert found(facts(a_vm(), vm, volumes=(drive,), **released)).keys() == {
+        "vm_foreign",
+        "config_drive_without_server",
+    }
+    let_go = released | {"released": frozenset({GONE})}
+    assert found(facts(a_vm(), vm, volumes=(drive,), **let_go)) == {}
+    assert "config_drive_without_server" in found(facts(a_vm(), volumes=(drive,), **let_go))

@@ -138,11 +138,13 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
     """Bring everything to its end, and tell what came of it."""
     cloud.settle()
     alive = len(cloud.alive())
-    problem = ""
+    problem = audit = ""
     try:
         cloud.helped(lambda: not _under_way(cloud))
         before = cloud.differences()
+        audit = cloud.audit_problem()
         problem = cloud.clear_away()
+        audit = audit or cloud.audit_problem()
     except Overdue as overdue:
         before, problem = [], f"overdue: {overdue}"
     states = cloud.rows(
@@ -163,7 +165,8 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
         "remedies_followed": len(cloud.followed),
         "differences_with_servers_alive": before,
         "left": problem,
-        "clean": not problem and not before,
+        "audit": audit or "clean",
+        "clean": not problem and not before and not audit,
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from common.aggregates import AllAggregates
@@ -56,6 +57,8 @@ class Host:
         return {"VCPU": facts.vcpus, "MEMORY_MB": facts.memory_mib, "DISK_GB": facts.disk_gib}
 
 
+#: how long after a scheduler's start its not knowing of any host says nothing
+FIRST_NEWS_SECONDS = 15.0
 #: builds that failed on a host count half after this time
 FAILURE_HALF_LIFE_SECONDS = 600.0
 
@@ -69,7 +72,8 @@ class _Failures:
 class HostTable:
     """Facts by resource provider, kept up to date by the agents' fanout; safe across threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer, self._made_at = timer, timer()
         self._lock = threading.Lock()
         self._facts: dict[str, HostFacts] = {}
         self._seen: dict[str, datetime.datetime] = {}
@@ -81,6 +85,11 @@ class HostTable:
     def knows_aggregates(self) -> bool:
         """Whether anybody told of the aggregates yet."""
         return self._version >= 0
+
+    @property
+    def knows_hosts(self) -> bool:
+        """Whether an agent told of its hosts yet; after a while there are none."""
+        return bool(self._facts) or self._timer() - self._made_at > FIRST_NEWS_SECONDS
 
     def update_aggregates(self, told: AllAggregates) -> None:
         """Take over what the conductor tells; messages may overtake each other."""

@@ -65,10 +65,13 @@ class SchedulerManager:
         self._table.note_failure(host, clock.utcnow())
 
     def _check_ready(self, ctxt: RequestContext) -> None:
-        """Zones, and hosts that are kept for somebody, must not be overlooked."""
+        """A scheduler that has just started must not say that there is no host; zones, and hosts
+        that are kept for somebody, must not be overlooked."""
         if not self._table.knows_aggregates:
             self._ask(ctxt)
             raise Unavailable("The scheduler has just started and doesn't know the aggregates.")
+        if not self._table.knows_hosts:
+            raise Unavailable("The scheduler has just started and knows of no host yet.")
 
 
 class HostFactsManager:

@@ -129,11 +129,25 @@ class Cloud:
             if answer:
                 return answer
             if time.monotonic() > deadline:
-                raise Overdue(f"not within {seconds} s: {answer!r}")
+                raise Overdue(f"not within {seconds} s: {answer!r}; {self.tell()}")
             if turn % 5 == 4:
                 self.end_pauses()
             pause.wait(LOOK_SECONDS)
         return None
+
+    def tell(self) -> str:
+        """What is under way, for a failure's text."""
+        lines = [
+            f"operation {row.id} ({row.action}) {row.state}, attempt {row.attempt}, "
+            f"lease {row.lease_owner} until {row.lease_expires_at}, not before {row.not_before}"
+            for row in self.open_operations()
+        ]
+        lines += [
+            f"server {row.uuid} {row.vm_state}/{row.task_state} on {row.host}, "
+            f"VM {row.vmid}, operation {row.operation_id}"
+            for row in self.alive()
+        ]
+        return "\n".join(["", *lines])
 
     def end_pauses(self) -> None:
         """Every back-off is over."""
@@ -197,6 +211,22 @@ class Cloud:
         assert row.state == "done", row
         report: dict[str, Any] = row.report
         return report
+
+    def audit_problem(self) -> str:
+        """What an audit says is wrong, or had to heal in this cloud's whole life; or nothing."""
+
+        def calm() -> Any:
+            report = self.audited()
+            return report if not report["in_flux"] and report["complete"] else None
+
+        report = self.until(calm)
+        told = schema.findings.c
+        found = self.rows(sa.select(schema.findings).where(told.healed_at.is_(None)))
+        healed = self.rows(sa.select(schema.findings).where(told.healed_by.is_not(None)))
+        assert report["clean"] == (not found), report
+        lines = [f"{row.kind} {row.subject}: {row.cause}" for row in found]
+        lines += [f"{row.kind} {row.subject} was healed: {row.cause}" for row in healed]
+        return "; ".join(lines)
 
     def delete(self, uuid: str) -> None:
         """Have a server deleted, however often that must be asked, and wait until it is."""

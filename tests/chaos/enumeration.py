@@ -55,6 +55,8 @@ class Theatre:
         self._image = itertools.count(1)
         self._stack = contextlib.ExitStack()
         self._stage: Stage | None = None
+        self.audited: list[str] = []
+        """What audits found that the cases did not."""
 
     def __enter__(self) -> Theatre:
         return self
@@ -88,6 +90,7 @@ class Theatre:
         """A run on the stage, or on a new one when its images are used up."""
         image = next(self._image) if scenario == FIRST else 0
         if image >= self._images:
+            self.audit()
             self.clear()
             return self._play(scenario)
         return Play(self.stage, scenario, next(self._numbers), image)
@@ -96,6 +99,13 @@ class Theatre:
         """Have it made anew."""
         self._stage = None
         self._stack.close()
+
+    def audit(self) -> None:
+        """Have the stage audited, as its last assertion; all its cases have been clean."""
+        if self._stage is not None:
+            problem = self._stage.audit_problem()
+            if problem:
+                self.audited.append(problem)
 
     def record(self, scenario: str) -> list[Step]:
         """The steps of a run in which nothing fails."""

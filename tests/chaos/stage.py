@@ -226,6 +226,7 @@ class Stage(Cloud):
                 "host_down_seconds": "10",
                 "build_timeout_seconds": "60",
                 "action_timeout_seconds": "60",
+                "audit_settle_seconds": "0.5",
             },
             "compute": {
                 "driver": self.plan.driver,

@@ -36,5 +36,7 @@ def test_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 results.append(result)
                 if result.problem:
                     print(f"FAILED {case}: {result.problem}", flush=True)
+            theatre.audit()
             print(table(results))
     assert list(problems(results)) == []
+    assert theatre.audited == []

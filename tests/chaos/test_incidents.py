@@ -20,6 +20,7 @@ def cloud(tmp_path: Path) -> Iterator[World]:
     with world(tmp_path) as running:
         yield running
         assert running.clear_away() == ""
+        assert running.audit_problem() == ""
 
 
 def writes(cloud: World, suffix: str, since: int = 0) -> list[Any]:

@@ -24,6 +24,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One cloud for all: none may leave anything for the next one."""
     with world(tmp_path_factory.mktemp("leaks")) as running:
         yield running
+        assert running.audit_problem() == ""
 
 
 def fresh_templates(cloud: World) -> None:

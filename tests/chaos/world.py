@@ -105,7 +105,12 @@ class World(Cloud):
             "placement": {"endpoint_override": _PLACEMENT},
             "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
             "networks": {"subnets": "vmbr0=10.20.0.0/16"},
-            "conductor": {"name": "world", "lease_seconds": "5", "scan_seconds": "0.1"},
+            "conductor": {
+                "name": "world",
+                "lease_seconds": "5",
+                "scan_seconds": "0.1",
+                "audit_settle_seconds": "0.2",
+            },
             "scheduler": {"name": "world"},
             "compute": {
                 "worker": "world",

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.failures import Verdict
 from common.messages import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox import ownership
@@ -171,6 +172,8 @@ class Vm:
             left=(f"{self}: locked ({lock})",),
             # Only what was never finished may go; a whole VM needs its lock off and no more.
             remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
+            # No waiting ends it.
+            verdict=Verdict.QUARANTINE,
         )
 
     def _live(self, lock: str) -> list[Upid]:

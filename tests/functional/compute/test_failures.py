@@ -11,6 +11,7 @@ import proxmoxer
 import pytest
 
 from common import clock
+from common.failures import Verdict
 from common.messages import Build, Category, Placed, PowerAction
 from tests.functional.compute.conftest import (
     Cluster,
@@ -403,3 +404,20 @@ def test_a_read_whose_answer_is_lost_is_read_again(
     destroyed = worker.run(a_destroy(build))
     assert destroyed.gone, destroyed
     assert cluster.is_empty(build.placed.vmid)
+
+
+def test_a_lock_that_no_task_explains_is_not_waited_for(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build(template=None)
+    assert worker.run(build).ok
+    vmid = build.placed.vmid
+    simulator.fault(action="config-lock", vmid=vmid, lock="backup")
+    outcome = worker.run(a_power(build, PowerAction.REBOOT_HARD))
+    failure = outcome.failure
+    assert failure is not None
+    assert (failure.category, failure.verdict) == (Category.LOCK, Verdict.QUARANTINE)
+    assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
+    assert cluster.vm(vmid)["config"]["lock"] == "backup"
+    simulator.control("DELETE", "faults")
+    assert worker.run(a_power(build, PowerAction.REBOOT_HARD)).ok

@@ -175,3 +175,24 @@ def test_a_build_that_waited_for_a_vmid_says_so_in_the_end(world: World) -> None
     (fault,) = world.rows(schema.faults)
     assert fault.category == "task_timeout"
     assert "used up" in fault.message
+
+
+@pytest.mark.parametrize("verdict", [None, Verdict.QUARANTINE])
+def test_only_a_lock_that_somebody_holds_is_waited_for(
+    world: World, verdict: Verdict | None
+) -> None:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    world.act(uuid, "stop")
+    stop = world.compute.wait_for(2)
+    failure = dataclasses.replace(LOCKED, verdict=verdict, remedy="as root on pve1: qm unlock 1")
+    world.answer(stop, ok=False, failure=failure)
+    world.until_faults(1)
+    if verdict is None:
+        assert world.row(uuid).task_state == "powering-off"
+        assert world.rows(schema.operations)[1].not_before is not None
+    else:
+        world.until(uuid, "active")
+        assert world.rows(schema.faults)[0].remedy == failure.remedy
+        assert world.rows(schema.operations)[1].state == "failed"

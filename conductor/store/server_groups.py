@@ -71,9 +71,7 @@ def delete(connection: sa.Connection, uuid: str, project_id: str | None) -> None
     """Its servers stay, in no group. Raises NotFound, also for another project's."""
     locked(connection, uuid, project_id)
     connection.execute(
-        servers.update()
-        .where(servers.c.server_group_uuid == uuid)
-        .values(server_group_uuid=None, updated_at=servers.c.updated_at)
+        servers.update().where(servers.c.server_group_uuid == uuid).values(server_group_uuid=None)
     )
     connection.execute(server_group_places.delete().where(_PLACES.group_uuid == uuid))
     connection.execute(server_group_anchors.delete().where(_ANCHORS.group_uuid == uuid))

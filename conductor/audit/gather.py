@@ -14,7 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, context
-from common.errors import MicronovaError, NotFound
+from common.errors import MicronovaError, NotFound, Unavailable
+from common.log import logger
 from common.states import OPEN_STATES, Happening, OperationState
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
@@ -31,6 +32,8 @@ from conductor.audit.facts import (
 from conductor.cloud import Cloud
 from conductor.store import registry
 from db import schema
+
+LOG = logger(__name__)
 
 #: clusters, and providers, that are asked at the same time
 READERS = 8
@@ -135,6 +138,10 @@ def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
                 yield item, future.result()
             except MicronovaError as error:
                 yield item, error
+            except Exception as error:
+                # An agent of an older release, or one that broke: the rest is looked at.
+                LOG.exception("Asking about %s broke.", item)
+                yield item, Unavailable(f"{type(error).__name__}; see the log.")
 
 
 # --- the record

@@ -14,7 +14,10 @@ from common import clock
 from common.errors import Conflict, NotFound
 from common.messages import Category, Command, Destroy, Failure
 from compute.messages import ClusterInventory, SeenVm, SeenVolume
-from conductor.audit.auditor import LEASE, LEASE_SECONDS
+from conductor.audit.auditor import LEASE, LEASE_SECONDS, Auditor
+from conductor.audit.facts import Facts
+from conductor.audit.gather import Gatherer
+from conductor.audit.heal import Healer
 from conductor.store import findings as store
 from db import schema
 from tests.functional.conductor.harness import World
@@ -480,14 +483,28 @@ def test_the_auditor_runs_what_is_asked_and_what_is_due(world: World, cluster: C
         auditor.stop()
 
 
+class Broken(Gatherer):
+    """Can't look."""
+
+    def look(self) -> Facts:
+        raise KeyError("x")
+
+
 def test_an_audit_that_breaks_says_so(world: World, cluster: Cluster) -> None:
-    world.compute.seen = None  # type: ignore[assignment]
-    world.conductor.audits.begin_audit(world.ctxt)
-    with pytest.raises(AttributeError):
-        world.conductor.auditor.turn()
+    cloud = world.conductor.cloud
+    auditor = Auditor(cloud, Broken(cloud), Healer(cloud, world.conductor.runner))
+    auditor.ask("req-1")
+    with pytest.raises(KeyError):
+        auditor.turn()
     [row] = world.rows(schema.audits)
-    assert (row.state, row.report) == ("failed", {"error": "AttributeError"})
+    assert (row.state, row.report) == ("failed", {"error": "KeyError"})
     assert world.rows(schema.leases) == []
+
+
+def test_an_agent_that_breaks_is_not_looked_at(world: World, cluster: Cluster) -> None:
+    world.compute.seen = None  # type: ignore[assignment]
+    report = audit(world)
+    assert report["unseen"] == ["Cluster sim1 can't be looked at: AttributeError; see the log."]
 
 
 def test_what_is_old_is_forgotten(world: World, cluster: Cluster) -> None:

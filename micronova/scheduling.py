@@ -17,8 +17,9 @@ from scheduler.filters.server_groups import (
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
-from scheduler.weighers.capacity import cpu, ram
+from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.history import build_failure, image_cached
+from scheduler.weighers.load import load
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 
 __all__ = [
@@ -29,11 +30,13 @@ __all__ = [
     "build_failure",
     "capabilities",
     "cpu",
+    "disk",
     "disk_way",
     "forced_host",
     "image_cached",
     "image_properties",
     "image_reach",
+    "load",
     "network_reach",
     "node_healthy",
     "ram",
@@ -45,6 +48,7 @@ __all__ = [
     "service_up",
     "soft_affinity",
     "soft_anti_affinity",
+    "storage",
     "storage_room",
     "traits",
 ]

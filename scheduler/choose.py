@@ -66,6 +66,7 @@ class Standing:
         self._weighers = {name: pair for name, pair in weighers.items() if pair[1]}
         self._hosts: dict[str, Host] = {}
         self._raw: dict[str, tuple[float, ...]] = {}
+        self._own: dict[str, tuple[float, ...]] = {}
         self._refused: dict[str, dict[str, str]] = {name: {} for name in filters}
         for host in hosts:
             self.put(host)
@@ -79,6 +80,7 @@ class Standing:
         """Take a host in, or take over what it is now."""
         if host.name in self._hosts:
             self._raw.pop(host.name, None)
+            self._own.pop(host.name, None)
             for reasons in self._refused.values():
                 reasons.pop(host.name, None)
         self._hosts[host.name] = host
@@ -90,6 +92,11 @@ class Standing:
         self._raw[host.name] = tuple(
             weigh(host, self._request) for weigh, _ in self._weighers.values()
         )
+        own = host.memberships.multipliers
+        if own:
+            self._own[host.name] = tuple(
+                own.get(name, multiplier) for name, (_, multiplier) in self._weighers.items()
+            )
 
     def choice(self, request: Requested, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
@@ -98,10 +105,7 @@ class Standing:
 
     def _ranked(self, request: Requested, keep: int | None) -> list[Weighed]:
         names = list(self._raw)
-        columns = [
-            _normalised([raw[index] for raw in self._raw.values()], multiplier)
-            for index, (_, multiplier) in enumerate(self._weighers.values())
-        ]
+        columns = [self._column(index) for index in range(len(self._weighers))]
         uneven = [column for column in columns if column is not None]
         totals = [sum(scores) for scores in zip(*uneven, strict=True)] or [0.0] * len(names)
         best = sorted(
@@ -120,14 +124,28 @@ class Standing:
             for index in best[:keep]
         ]
 
+    def _column(self, index: int) -> list[float] | None:
+        """What one weigher gives to each host that passed; None: nothing to any."""
+        column = _normalised([raw[index] for raw in self._raw.values()])
+        if column is None:
+            return None
+        multiplier = list(self._weighers.values())[index][1]
+        if not self._own:
+            return [value * multiplier for value in column]
+        none = (multiplier,) * (index + 1)
+        return [
+            value * self._own.get(name, none)[index]
+            for name, value in zip(self._raw, column, strict=True)
+        ]
 
-def _normalised(raw: Sequence[float], multiplier: float) -> list[float] | None:
-    """The raw scores as 0 to 1 times the multiplier; None where all are the same: they are 0."""
+
+def _normalised(raw: Sequence[float]) -> list[float] | None:
+    """The raw scores as 0 to 1; None where all are the same: they are 0."""
     low, high = min(raw, default=0.0), max(raw, default=0.0)
     if high == low:
         return None
-    factor = multiplier / (high - low)
-    return [(value - low) * factor for value in raw]
+    span = high - low
+    return [(value - low) / span for value in raw]
 
 
 def _at_least(totals: Sequence[float], keep: int | None) -> Iterable[int]:

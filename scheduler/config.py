@@ -37,6 +37,10 @@ OPTIONS = [
         default={
             "ram": "1.0",
             "cpu": "1.0",
+            "disk": "0.5",
+            "storage": "0.5",
+            # Only between hosts that have promised as much.
+            "load": "0.01",
             "build_failure": "10.0",
             "image_cached": "0.5",
             # More than all that speaks of room together, or they would mean nothing.
@@ -45,7 +49,8 @@ OPTIONS = [
         },
         help="Weighers with their multipliers; entry points of the group "
         "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
-        "spreading into packing.",
+        "spreading into packing. The metadata <weigher>_weight_multiplier of an aggregate "
+        "replaces it for the hosts of the aggregate.",
     ),
     cfg.IntOpt(
         "alternates",

@@ -11,6 +11,8 @@ from common.aggregates import ZONE, AggregateFacts
 
 #: metadata that begins so keeps the hosts for projects
 TENANT = "filter_tenant_id"
+#: metadata that ends so is the multiplier of a weigher
+MULTIPLIER = "_weight_multiplier"
 #: image properties that Nova knows; others are the owner's own words
 _IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
 
@@ -51,6 +53,24 @@ class Memberships:
             for name, values in self.metadata.items()
             if _IMAGE_PROPERTY.fullmatch(name)
         }
+
+    @functools.cached_property
+    def multipliers(self) -> Mapping[str, float]:
+        """Weigher → its multiplier for these hosts; of several the least, as in Nova."""
+        found: dict[str, float] = {}
+        for name, values in self.metadata.items():
+            if name.endswith(MULTIPLIER):
+                numbers = [number for number in map(_number, values) if number is not None]
+                if numbers:
+                    found[name.removesuffix(MULTIPLIER)] = min(numbers)
+        return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 NONE = Memberships()

@@ -12,6 +12,7 @@ from scheduler.filters import aggregates, image, placement, resources, server_gr
 from scheduler.filters import storage as storages
 from scheduler.filters import traits as named
 from scheduler.weighers import capacity, history
+from scheduler.weighers import load as observed
 from scheduler.weighers import server_groups as soft
 
 
@@ -42,9 +43,12 @@ FILTERS = _by_name(
 )
 WEIGHERS = _by_name(
     capacity.cpu,
+    capacity.disk,
     capacity.ram,
+    capacity.storage,
     history.build_failure,
     history.image_cached,
+    observed.load,
     soft.soft_affinity,
     soft.soft_anti_affinity,
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.aggregates import AggregateFacts
 from common.messages import HostFacts, Requested, StorageFacts
 from scheduler.choose import choose
 from scheduler.explain import sentence
@@ -17,8 +19,10 @@ from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.hosts import Host
-from scheduler.weighers.capacity import cpu, ram
+from scheduler.memberships import Memberships
+from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.history import build_failure, image_cached
+from scheduler.weighers.load import load
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -188,6 +192,32 @@ def test_failures_weigh_against_and_a_cached_image_for() -> None:
     weighers = {"build_failure": (build_failure, 10.0), "image_cached": (image_cached, 1.0)}
     choice = choose(hosts, a_request(), {}, weighers)
     assert [item.host.name for item in choice.ranked] == ["c", "b", "a"]
+
+
+def test_disk_storage_and_load() -> None:
+    request = a_request()
+    assert disk(a_host(), request) == 0.9
+    assert (storage(a_host(), request), storage(a_host(vm_storage="gone"), request)) == (0.5, 0)
+    assert load(a_host(cpu_load=0.25), request) == -0.25
+
+
+def test_an_aggregate_has_multipliers_of_its_own() -> None:
+    def aggregate(**metadata: str) -> AggregateFacts:
+        return AggregateFacts("u", "n", metadata)
+
+    def winner(*aggregates: AggregateFacts) -> str:
+        roomy = dataclasses.replace(
+            a_host("roomy", free_mib=8000), memberships=Memberships(aggregates)
+        )
+        hosts = [roomy, a_host("middling", free_mib=6000), a_host("full", free_mib=2048)]
+        return choose(hosts, a_request(), {}, {"ram": (ram, 1.0)}).ranked[0].host.name
+
+    assert winner() == winner(aggregate(colour="red")) == "roomy"
+    assert winner(aggregate(ram_weight_multiplier="0.5")) == "middling"
+    assert winner(aggregate(ram_weight_multiplier="2"), aggregate(colour="red")) == "roomy"
+    two = (aggregate(ram_weight_multiplier="2"), aggregate(ram_weight_multiplier="-1"))
+    assert winner(*two) == "middling"
+    assert winner(aggregate(ram_weight_multiplier="much")) == "roomy"
 
 
 def test_the_first_filter_that_refuses_gives_the_reason() -> None:

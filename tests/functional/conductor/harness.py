@@ -352,7 +352,8 @@ class World:
 
     def rows(self, table: sa.Table) -> list[Any]:
         with self.conductor.store.read() as connection:
-            return list(connection.execute(sa.select(table)).all())
+            query = sa.select(table).order_by(*table.primary_key.columns)
+            return list(connection.execute(query).all())
 
     def until(self, uuid: str, vm_state: str, task_state: str | None = None) -> Any:
         """Wait until the server is in that state; the runner's events drive it."""

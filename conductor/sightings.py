@@ -23,6 +23,9 @@ LOG = logger(__name__)
 
 #: searches that one message may begin; the rest when it is told again
 SEARCHES = 50
+#: servers whose power follows in one transaction: a node that comes back must not keep all other
+#: writers waiting
+SYNCED_AT_ONCE = 20
 
 
 class Followed:
@@ -48,19 +51,22 @@ class Followed:
         settle = self._cloud.conf.conductor.settle_seconds
         found = list(compare.differences(told, known, hosts, settle))
         powers = [one for one in found if one.power_state is not None]
-        if powers:
-            self._cloud.store.run(lambda c: self._sync_powers(c, powers))
+        for start in range(0, len(powers), SYNCED_AT_ONCE):
+            self._sync_powers(powers[start : start + SYNCED_AT_ONCE])
         searches = [one for one in found if one.power_state is None][:SEARCHES]
         for difference in searches:
             self._search(difference)
 
     # --- power
 
-    def _sync_powers(self, connection: sa.Connection, found: list[Difference]) -> None:
-        for difference in found:
-            server = _still(connection, difference)
-            if server is not None:
-                self._sync_power(connection, server, int(difference.power_state or 0))
+    def _sync_powers(self, found: list[Difference]) -> None:
+        def work(connection: sa.Connection) -> None:
+            for difference in found:
+                server = _still(connection, difference)
+                if server is not None:
+                    self._sync_power(connection, server, int(difference.power_state or 0))
+
+        self._cloud.store.run(work)
 
     def _sync_power(self, connection: sa.Connection, server: Server, power_state: int) -> None:
         """The record follows; where that is more than its power_state, the ledger tells of it."""

@@ -52,6 +52,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   Where a host can't have one (it doesn't clone, or doesn't reach the image) it answers 400 and
   begins nothing, where Nova answers 202.
 - **Strict server groups** are held when the host is committed, for forced hosts too.
+- **A stopped server that somebody starts** behind the cloud becomes ACTIVE, where Nova stops it
+  again; other differences of power are treated as Nova does.
 - **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
 - **Regular expressions** in filters are the database's. A repeat within a repeat is refused.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional.audit.leaks import CLUSTER, Proxmox, a_server, delete, micronova
+from tests.functional.audit.leaks import CLUSTER, Proxmox, a_server, delete, marks, micronova
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
 
@@ -139,6 +139,10 @@ def test_servers_follow_what_somebody_does(people: People) -> None:
     (fault,) = people.story(removed["uuid"], "follow")["faults"]
     assert (fault["category"], "Nothing is made anew" in fault["message"]) == ("vanished", True)
     assert people.proxmox.vm(removed["vmid"]) is None
+    # Somebody restores it, with its marks.
+    people.let_settle(removed["uuid"])
+    people.proxmox.make_vm(removed["vmid"], target, **marks(removed["uuid"]))
+    people.until(removed["uuid"], host=target, status="SHUTOFF")
     for server in (switched, moved, removed):
         delete(people.cloud, server["uuid"])
         assert people.proxmox.vm(server["vmid"]) is None

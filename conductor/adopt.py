@@ -87,7 +87,7 @@ class Adopt:
 
     def _claimed(self, operation: Operation, server: Server) -> bool:
         """Whether the host has room by what is promised. Raises Unavailable."""
-        amounts = resources.wanted(server.vcpus, server.memory_mib, server.disk_gib)
+        amounts = resources.wanted(server)
         provider = str(operation.plan.uuid)
         placement = self._cloud.placement
         if placement.claim(server.uuid, provider, amounts, server.project_id, server.user_id):

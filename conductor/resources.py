@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol
+
 from common.errors import GenerationConflict
+from common.requirements import requirements
 from conductor.store.servers import Server
 from placement.client import PlacementClient
 
@@ -10,10 +14,31 @@ from placement.client import PlacementClient
 _TRIES = 5
 
 
-def wanted(vcpus: int, memory_mib: int, disk_gib: int) -> dict[str, int]:
-    """The amounts of each resource class; zero amounts are left out, as the scheduler does."""
-    amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mib, "DISK_GB": disk_gib}
-    return {name: amount for name, amount in amounts.items() if amount}
+class Sized(Protocol):
+    """A server's record, as far as it says what the server takes."""
+
+    @property
+    def vcpus(self) -> int: ...
+    @property
+    def memory_mib(self) -> int: ...
+    @property
+    def disk_gib(self) -> int: ...
+    @property
+    def flavor(self) -> Mapping[str, Any]: ...
+    @property
+    def image_properties(self) -> Mapping[str, str]: ...
+
+
+def wanted(server: Sized) -> dict[str, int]:
+    """The amounts of each resource class, as the scheduler claims them."""
+    needed = requirements(
+        server.vcpus,
+        server.memory_mib,
+        server.disk_gib,
+        server.flavor.get("extra_specs") or {},
+        server.image_properties,
+    )
+    return dict(needed.resources)
 
 
 def follow(placement: PlacementClient, server: Server, provider_uuid: str) -> bool:
@@ -28,7 +53,7 @@ def follow(placement: PlacementClient, server: Server, provider_uuid: str) -> bo
             return True
         amounts = dict(next(iter(there.by_provider.values()), {}))
         if len(there.by_provider) != 1 or not amounts:
-            amounts = wanted(server.vcpus, server.memory_mib, server.disk_gib)
+            amounts = wanted(server)
         try:
             return placement.replace(
                 server.uuid,

@@ -34,6 +34,8 @@ class ServerFacts:
     held: bool
     addresses: tuple[str, ...]
     deleted_at: datetime.datetime | None
+    flavor: Mapping[str, Any] = field(default_factory=dict)
+    image_properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> Place | None:
@@ -45,7 +47,7 @@ class ServerFacts:
     @property
     def amounts(self) -> dict[str, int]:
         """What it takes of its host in placement."""
-        return resources.wanted(self.vcpus, self.memory_mib, self.disk_gib)
+        return resources.wanted(self)
 
 
 @dataclass(frozen=True)

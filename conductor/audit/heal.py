@@ -146,7 +146,7 @@ class Healer:
             provider = proof.provider(connection, server)
         if not proof.has_vm(server):
             raise RefusedError("The server has no VM any more.")
-        amounts = resources.wanted(server.vcpus, server.memory_mib, server.disk_gib)
+        amounts = resources.wanted(server)
         self._put(server, {provider: amounts}, there.generation)
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)

@@ -379,6 +379,14 @@ def test_an_allocation_of_somebody_else() -> None:
     assert not one.proven
 
 
+def test_an_allocation_is_what_the_flavor_asks_beyond_its_sizes() -> None:
+    server = a_server(flavor={"extra_specs": {"resources:VCPU": "0", "resources:CUSTOM_X": "1"}})
+    taken = {"MEMORY_MB": 512, "DISK_GB": 10, "CUSTOM_X": 1}
+    held = {WEB: {"rp1": taken}}
+    assert differences(facts(servers=with_servers(server), allocations=held)) == []
+    assert "allocation_differs" in found(facts(allocations=held))
+
+
 def test_a_server_without_its_allocation() -> None:
     assert "server_without_allocation" in found(facts(allocations={}))
     assert differences(facts(allocations={}, hosts={})) == []

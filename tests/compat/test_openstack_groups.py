@@ -46,6 +46,7 @@ def test_an_aggregate_makes_a_zone(admin: Client, client: Client, site: Site, na
         assert aggregate in {row["Name"] for row in admin.ask("aggregate", "list", "--long")}
         assert aggregate in admin.ask("hypervisor", "show", host)["aggregates"]
         assert zone_of(admin, host) == zone
+        admin.do("aggregate", "cache", "image", aggregate, site.image)
         zones = admin.ask("availability", "zone", "list", "--compute")
         assert zone in {row["Zone Name"] for row in zones}
         server = client.ask(

@@ -71,7 +71,6 @@ class Theatre:
         """The stage, made when needed."""
         if self._stage is None:
             folder = self._folder / f"stage-{next(self._numbers)}"
-            self._image = itertools.count(1)
             self._stage = self._stack.enter_context(stage(folder, Plan(images=self._images)))
             learn_idle(self._stage)
             for host in [row.host for row in self._stage.rows(sa.select(schema.hosts.c.host))]:
@@ -98,6 +97,7 @@ class Theatre:
     def clear(self) -> None:
         """Have it made anew."""
         self._stage = None
+        self._image = itertools.count(1)
         self._stack.close()
 
     def audit(self) -> None:

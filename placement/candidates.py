@@ -19,8 +19,8 @@ from placement.matching import Candidate, Span, check_names
 from placement.request import Query
 from placement.snapshot import Snapshot
 
-#: slots that are looked at together
-_BLOCK = 4096
+#: slots that are looked at together: no more than the limit at first, then more and more
+_FEWEST, _MOST = 64, 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ def candidates(
     if most >= 0:
         limit = most if limit is None else min(most, limit)
     if snapshot.is_flat:
-        slots = list(itertools.islice(_flat(snapshot, query), None if sample else limit))
+        enough = None if sample else limit
+        slots = list(itertools.islice(_flat(snapshot, query, enough), enough))
         if sample is not None:
             slots = sample.sample(slots, min(len(slots), len(slots) if limit is None else limit))
         suffixes = [group.suffix for group in query.groups]
@@ -86,15 +87,16 @@ def candidates(
     return Candidates(requests, _told_about(snapshot, query, requests))
 
 
-def _flat(snapshot: Snapshot, query: Query) -> Iterator[int]:
-    """Yield the slots of the providers that alone serve the whole query."""
+def _flat(snapshot: Snapshot, query: Query, enough: int | None) -> Iterator[int]:
+    """Yield the slots of the providers that alone serve the whole query; `enough` will do."""
     suffixed = sum(bool(group.suffix) for group in query.groups)
     if query.isolate and suffixed > 1:
         return
     together = _together(query)
     length = len(snapshot.providers)
-    for start in range(0, length, _BLOCK):
-        span = Span(snapshot, start, min(start + _BLOCK, length))
+    start, block = 0, _MOST if enough is None else min(max(_FEWEST, enough), _MOST)
+    while start < length:
+        span = Span(snapshot, start, min(start + block, length))
         mask = span.accepted(query)
         for group in query.groups:
             mask &= span.serving(group)
@@ -102,6 +104,7 @@ def _flat(snapshot: Snapshot, query: Query) -> Iterator[int]:
             for name, amount in together.items():
                 mask &= span.takes(name, amount)
         yield from (np.flatnonzero(mask) + start).tolist()
+        start, block = start + block, min(4 * block, _MOST)
 
 
 def _together(query: Query) -> dict[str, int]:

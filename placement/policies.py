@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from oslo_config import cfg
@@ -103,6 +104,10 @@ def _deprecated(name: str) -> policy.DeprecatedRule | None:
     )
 
 
+#: all that rules may name of who asks: what `to_policy_values` gives, several times faster
+_ASKED_OF = attrgetter(*RequestContext(overwrite=False).to_policy_values())
+
+
 class Policy:
     """The one place where rules are asked."""
 
@@ -119,8 +124,7 @@ class Policy:
 
         What was decided counts for a second at most, so a changed policy file does too.
         """
-        values = context.to_policy_values()
-        key = (rule, project_id, *((n, str(value)) for n, value in values.items()))
+        key = (rule, project_id, str(_ASKED_OF(context)))
         second = int(time.monotonic())
         if second != self._second:
             self._known, self._second = {}, second

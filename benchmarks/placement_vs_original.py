@@ -90,20 +90,26 @@ def fill(url: str, uuids: Sequence[str]) -> None:
         connection.execute("ANALYZE")
 
 
+def cpu(service: Served, database: int) -> dict[str, float]:
+    """Return the seconds of CPU that the service and the database have had."""
+    return {"service": cpu_seconds(service.pid), "database": cpu_seconds(database)}
+
+
+def since(before: dict[str, float], service: Served, database: int) -> dict[str, float]:
+    """Return the seconds of CPU that they have had since."""
+    return {name: round(now - before[name], 2) for name, now in cpu(service, database).items()}
+
+
 def loaded(service: Served, uuids: Sequence[str], database: int) -> dict[str, Any]:
     """Load through the API; return the time, the failures, and the CPU of all who took part."""
-    start, before = time.perf_counter(), (cpu_seconds(service.pid), cpu_seconds(database))
+    start, before = time.perf_counter(), cpu(service, database)
     clients = in_processes(functools.partial(load, service.port, uuids))
     took = time.perf_counter() - start
-    after = (cpu_seconds(service.pid), cpu_seconds(database))
+    asking = round(sum(one["cpu_s"] for one in clients), 2)
     return {
         "load_s": round(took, 2),
         "load_failures": sum(one["failures"] for one in clients),
-        "load_cpu_s": {
-            "service": round(after[0] - before[0], 2),
-            "database": round(after[1] - before[1], 2),
-            "clients": round(sum(one["cpu_s"] for one in clients), 2),
-        },
+        "load_cpu_s": {**since(before, service, database), "clients": asking},
     }
 
 
@@ -129,7 +135,10 @@ def measured(
     if "claims" in options.only:
         for name, some in (("spread", uuids), ("one", uuids[:1])):
             work = functools.partial(claim, service.port, some, options.seconds)
-            figures[f"claims, {name}"] = rate(work, options.seconds)
+            before = cpu(service, database)
+            figures[f"claims, {name}"] = said = rate(work, options.seconds)
+            used = sum(since(before, service, database).values())
+            said["cpu_ms"] = round(used / max(said["statuses"].get("204", 0), 1) * 1000, 2)
     return figures
 
 
@@ -145,7 +154,9 @@ def ratios(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
         said[f"time over json, {name}"] = round(one["p50_ms"] / one["json_ms"], 1)
     for name in ("claims, spread", "claims, one"):
         if name in mine:
-            said[name] = round(mine[name]["per_second"] / max(theirs[name]["per_second"], 0.1), 1)
+            one, other = mine[name], theirs[name]
+            said[name] = round(one["per_second"] / max(other["per_second"], 0.1), 1)
+            said[f"{name}, CPU"] = round(other["cpu_ms"] / max(one["cpu_ms"], 0.01), 1)
     return said
 
 

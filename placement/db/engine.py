@@ -23,8 +23,13 @@ T = TypeVar("T")
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
 #: A plan is kept for as long as its connection. One that was made while a table was small would
-#: read the whole of it with every statement when ten thousand rows are there.
-_SETTINGS = ("enable_seqscan = off", "jit = off")
+#: read the whole of it with every statement when ten thousand rows are there: find by index only.
+_SETTINGS = (
+    "enable_seqscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "jit = off",
+)
 #: SQLSTATEs of a transaction that lost against another and may simply be run again
 _LOST = frozenset({"40001", "40P01"})
 #: the same, as MariaDB numbers them: deadlock, and a lock waited for too long

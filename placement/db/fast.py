@@ -36,7 +36,7 @@ _TAKE = Statement(
     f"""
 WITH wanted AS (
     SELECT * FROM json_to_recordset(CAST($1 AS json))
-        AS w (uuid varchar, name varchar, amount bigint)
+        AS w (uuid varchar, name varchar, amount bigint) LIMIT CAST($7 AS integer)
 ), locked AS MATERIALIZED (
     SELECT i.provider_id, i.resource_class, w.amount,
         w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0

@@ -24,7 +24,7 @@ class Statement:
     """
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
         self._name = b"placement_%d" % next(_numbers)
 
     def row(self, connection: Connection, *values: str | int | None) -> Sequence[str] | None:
@@ -39,7 +39,7 @@ class Statement:
         wire = pooled.driver_connection.pgconn
         prepared: set[bytes] = connection.info.setdefault(_PREPARED, set())
         if self._name not in prepared:
-            made = wire.prepare(self._name, self._text.encode())
+            made = wire.prepare(self._name, self.text.encode())
             if made.status != pq.ExecStatus.COMMAND_OK:
                 return None
             prepared.add(self._name)
@@ -52,7 +52,7 @@ class Statement:
             return None
         for tell in connection.dispatch.before_cursor_execute:
             # Whoever listens to statements hears of these too.
-            tell(connection, None, self._text, values, None, False)
+            tell(connection, None, self.text, values, None, False)
         answer = wire.exec_prepared(self._name, given)
         if answer.status != pq.ExecStatus.TUPLES_OK or answer.ntuples != 1:
             return None

@@ -94,7 +94,7 @@ class ComputeClient:
     ) -> Inspection:
         """Wait for a close look at one VM; ``failure`` says when that was not possible.
 
-        ``node`` is where it was last, ``server_uuid`` whose it should be. Raises Unavailable when
+        ``node`` is where it should be, ``server_uuid`` whose it should be. Raises Unavailable when
         the worker doesn't answer.
         """
         answer = self._workers.call(

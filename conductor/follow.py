@@ -85,20 +85,26 @@ class Follow:
         self._cloud.store.run(work)
 
     def _inspect(self, operation: Operation, server: Server) -> Inspection:
-        """Raises Unavailable when no worker of the cluster answers."""
-        node, silent = operation.plan.node or server.node, self._cloud.conf.conductor
+        """Where it was seen, and where it was; raises Unavailable when no worker answers."""
+        seen, was = operation.plan.node or server.node, server.node
+        found = self._inspect_on(operation, server, seen)
+        if found.exists or found.failure is not None or seen == was:
+            return found
+        return self._inspect_on(operation, server, was)
+
+    def _inspect_on(self, operation: Operation, server: Server, node: str | None) -> Inspection:
+        silent = self._cloud.conf.conductor.host_down_seconds
+        cluster = str(server.cluster)
         with self._cloud.store.read() as connection:
-            worker = store.worker_in(
-                connection, str(server.cluster), node, silent.host_down_seconds
-            )
+            worker = store.worker_in(connection, cluster, node, silent)
         if worker is None:
-            raise Unavailable(f"No agent of cluster {server.cluster} answers.")
+            raise Unavailable(f"No agent of cluster {cluster} answers.")
         return self._cloud.compute.inspect(
             operation.ctxt,
             worker,
-            str(server.cluster),
+            cluster,
             int(server.vmid or 0),
-            node=server.node,
+            node=node,
             server_uuid=server.uuid,
         )
 
@@ -107,7 +113,7 @@ class Follow:
     def _conclude(self, operation: Operation, server: Server, found: Inspection) -> None:
         if not found.exists:
             self._lost(operation, server, found, Saw.VANISHED)
-        elif not found.ours:
+        elif not found.ours or found.kind != "vm":
             self._lost(operation, server, found, Saw.FOREIGN)
         elif found.node == server.node and server.vm_state != VmState.ERROR:
             self._stays(operation, server, found)
@@ -272,6 +278,8 @@ def _fault(server: Server, found: Inspection, saw: Saw) -> Failure:
             f"{where} is gone: the whole cluster answers, its node {server.node} included, "
             "and nobody has it. Nothing is made anew; delete the server, or restore the VM."
         )
+    elif found.ours:
+        text = f"{where} is a {found.kind} now: it can't run any more. It was not touched."
     else:
         whose = f"that of server {found.marked_by}" if found.marked_by else "not ours"
         text = (

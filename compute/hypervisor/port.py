@@ -199,7 +199,7 @@ class Hypervisor(Protocol):
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.
 
-        ``node`` is where it was last, ``server_uuid`` whose it should be. Absent is only what
+        ``node`` is where it should be, ``server_uuid`` whose it should be. Absent is only what
         its node, alive, and the cluster's list don't have. Raises HypervisorError when that
         can't be told.
         """

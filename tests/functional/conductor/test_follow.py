@@ -246,6 +246,17 @@ def test_a_strangers_vm_at_our_vmid_is_told_and_not_touched(world: World) -> Non
     assert len(world.compute.sent) == 1
 
 
+def test_a_vm_that_became_a_template_is_told(world: World) -> None:
+    server = active(world)
+    is_on(world, server, "pve1", power=4, kind="template")
+    tell(world, gone=(server.vmid,))
+    world.until(server.uuid, "error")
+    world.until_operation("done", "failed")
+    assert "is a template now" in world.rows(schema.faults)[0].message
+    tell(world, gone=(server.vmid,))
+    assert len(world.rows(schema.operations)) == 2
+
+
 def test_a_node_without_agent_is_told(world: World) -> None:
     server = active(world)
     is_on(world, server, "pve9")

@@ -14,7 +14,6 @@ from common.context import RequestContext
 from common.errors import ConfigurationError
 from common.messages import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
-from scheduler import own
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
@@ -75,23 +74,21 @@ class SchedulerService:
 
 def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:
     """The configured filters, in order. Raises ConfigurationError for an unknown name."""
-    return {name: _load(FILTER_GROUP, name, own.FILTERS) for name in conf.scheduler.filters}
+    return {name: _load(FILTER_GROUP, name) for name in conf.scheduler.filters}
 
 
 def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
     """The configured weighers with their multipliers. Raises ConfigurationError."""
     return {
-        name: (_load(WEIGHER_GROUP, name, own.WEIGHERS), _number(name, text))
+        name: (_load(WEIGHER_GROUP, name), _number(name, text))
         for name, text in conf.scheduler.weighers.items()
     }
 
 
-def _load(group: str, name: str, ours: Mapping[str, Any]) -> Any:
+def _load(group: str, name: str) -> Any:
     try:
         return stevedore.DriverManager(group, name).driver
     except stevedore.exception.NoMatches as error:
-        if name in ours:
-            return ours[name]
         raise ConfigurationError(f"There is no {name} in the entry points {group}.") from error
 
 

@@ -31,7 +31,8 @@ def taken(folder: Path) -> Iterator[Path]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigurationError(
-            f"The state directory {folder} can't be written: {reason}."
+            f"The state directory {folder} can't be written: {reason}. "
+            "Choose another with --state-dir."
         ) from error
     try:
         try:

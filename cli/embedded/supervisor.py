@@ -28,6 +28,7 @@ from cli.embedded.progress import Progress
 from cli.embedded.settings import Sections, Settings, write_configuration
 from common.errors import ConfigurationError
 from identity.clouds import service_credentials, write_client_files
+from identity.errors import PortBusy
 from identity.keystone import Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
@@ -157,7 +158,12 @@ class Supervisor:
         keystone = Keystone(
             settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
         )
-        keystone.listen()
+        try:
+            keystone.listen()
+        except PortBusy as error:
+            raise ConfigurationError(
+                f"{error.message} It is the one after --port: choose another."
+            ) from error
         self._sockets.callback(keystone.stop)
         self.auth_url = keystone.auth_url
         return keystone

@@ -166,10 +166,21 @@ def test_a_busy_port(tmp_path: Path) -> None:
     )
 
 
+def test_a_busy_port_for_identity(tmp_path: Path) -> None:
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
+        line = refused(tmp_path, port=port - 1, driver="null")
+    assert line.startswith(f"Port {port} on 127.0.0.1, where Keystone should listen, is in use")
+    assert line.endswith("It is the one after --port: choose another.")
+
+
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     line = refused(tmp_path / "file" / "state", driver="null")
-    assert line == f"The state directory {tmp_path}/file/state can't be written: Not a directory."
+    assert line == (
+        f"The state directory {tmp_path}/file/state can't be written: Not a directory. "
+        "Choose another with --state-dir."
+    )
 
 
 @dataclasses.dataclass(frozen=True)

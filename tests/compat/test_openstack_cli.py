@@ -92,6 +92,40 @@ def test_what_there_is(client: Client, site: Site) -> None:
     assert {row["State"] for row in services} == {"up"}
 
 
+@pytest.mark.parametrize("user", ["micronova", "micronova-demo", "micronova-reader"])
+def test_quotas_and_limits(site: Site, user: str) -> None:
+    """The client asks the Network API for quotas whatever its extensions are."""
+    client = Client(site, user)
+    for option in ((), ("--default",), ("--usage",)):
+        limits = {row["Resource"]: row["Limit"] for row in client.ask("quota", "show", *option)}
+        assert (limits["instances"], limits["ports"]) == (10, -1)
+    absolute = {row["Name"]: row["Value"] for row in client.ask("limits", "show", "--absolute")}
+    assert absolute["instances"] == 10
+
+
+def test_what_the_cloud_is(client: Client) -> None:
+    zones = {row["Zone Name"] for row in client.ask("availability", "zone", "list")}
+    assert {"internal", "nova"} <= zones
+    aliases = {row["Alias"] for row in client.ask("extension", "list", "--network")}
+    assert {"quotas", "quota_details", "net-mtu"} <= aliases
+    versions = {row["Service Type"] for row in client.ask("versions", "show")}
+    services = {row["Type"] for row in client.ask("catalog", "list")}
+    assert versions == services == {"identity", "compute", "placement", "image", "network"}
+
+
+def test_networks_of_a_server(client: Client, site: Site, name: str) -> None:
+    create = ("server", "create", "--flavor", "m1.tiny", "--image", smallest(site), "--wait")
+    net = client.ask("network", "show", "vmbr0")["id"]
+    fixed = client.ask(*create, "--nic", f"net-id={net},v4-fixed-ip=10.20.9.9", name)
+    assert fixed["addresses"] == {"vmbr0": ["10.20.9.9"]}
+    without = client.ask(*create, "--nic", "none", f"{name}-none")
+    assert not without["addresses"]
+    client.do(*create, "--network", "vmbr0", "--min", "1", "--max", "2", f"{name}-of")
+    names = {name, f"{name}-none", f"{name}-of-1", f"{name}-of-2"}
+    assert names <= client.names("server", "list")
+    client.do("server", "delete", "--wait", *sorted(names))
+
+
 def test_life_of_a_server(
     client: Client, site: Site, keypair: str, name: str, tmp_path: Path
 ) -> None:

@@ -18,6 +18,8 @@ def follow(cluster: Cluster, remedy: str) -> bool:
     """Run the commands of a remedy, unless what it is about has gone; tell whether it did."""
     node = _NODE.search(remedy)
     with cluster.turn():
+        if not cluster.quorate:
+            return False  # later: nothing can be written now
         locked = [vmid for vmid in map(int, _UNLOCK.findall(remedy)) if _is_locked(cluster, vmid)]
         for vmid in locked:
             cluster.edit(cluster.vms[vmid]).config.pop("lock")

@@ -38,13 +38,17 @@ class World(Cloud):
     """The running cloud."""
 
     def __init__(
-        self, folder: Path, stack: contextlib.ExitStack, options: Mapping[str, Mapping[str, str]]
+        self,
+        folder: Path,
+        stack: contextlib.ExitStack,
+        options: Mapping[str, Mapping[str, str]],
+        nodes: int,
     ) -> None:
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.simulator = Simulator(
-            Options(folder / "simulator", nodes=2, speed=SPEED, tls=True, node_endpoints=True)
+            Options(folder / "simulator", nodes=nodes, speed=SPEED, tls=True, node_endpoints=True)
         )
         self.simulator.start()
         stack.callback(self.simulator.stop)
@@ -143,7 +147,9 @@ class World(Cloud):
 
 
 @contextlib.contextmanager
-def world(folder: Path, options: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[World]:
+def world(
+    folder: Path, options: Mapping[str, Mapping[str, Any]] | None = None, nodes: int = 2
+) -> Iterator[World]:
     """Run a world until the block ends."""
     with contextlib.ExitStack() as stack:
-        yield World(folder, stack, options or {})
+        yield World(folder, stack, options or {}, nodes)

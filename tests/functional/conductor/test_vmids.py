@@ -1,0 +1,99 @@
+"""VMIDs are reserved once, whoever asks at the same time; so are templates."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common import clock
+from common.errors import Unavailable
+from common.messages import HostFacts, StorageFacts
+from conductor.store import templates, vmids
+from conductor.store.transactions import Store
+from db import engine, schema
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+
+BAND = range(100_000, 100_040)
+THREADS = 8
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Store]]:
+    """Two conductors on one database, which knows of two clusters."""
+    url = f"sqlite:///{tmp_path}/cloud.sqlite"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_url")
+    engines = [(engine.writer(url), engine.reader(url)) for _ in range(2)]
+    schema.metadata.create_all(engines[0][0])
+    made = [Store(*pair) for pair in engines]
+    for cluster in ("c1", "c2"):
+        made[0].run(lambda c, name=cluster: vmids.set_band(c, name, BAND[0], BAND[-1]))
+    yield made
+    for pair in engines:
+        for one in pair:
+            one.dispose()
+
+
+def reserve(store: Store, cluster: str = "c1") -> int:
+    return store.run(lambda c: vmids.reserve(c, cluster, "server", 1))
+
+
+def test_no_id_is_given_twice_and_none_outside_the_band(stores: list[Store]) -> None:
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        given = list(pool.map(lambda number: reserve(stores[number % 2]), range(len(BAND))))
+    assert sorted(given) == list(BAND)
+    with pytest.raises(Unavailable, match="used up"):
+        reserve(stores[0])
+    # Another cluster has ids of its own.
+    assert reserve(stores[0], "c2") == BAND[0]
+
+
+def test_what_is_free_again_is_given_as_late_as_possible_and_what_is_in_doubt_not_at_all(
+    stores: list[Store],
+) -> None:
+    store = stores[0]
+    first, second = reserve(store), reserve(store)
+    store.run(lambda c: vmids.free(c, "c1", first))
+    store.run(lambda c: vmids.quarantine(c, "c1", second, "a volume is in the way"))
+    rest = [reserve(store) for _ in BAND[2:]]
+    assert rest == list(BAND[2:])
+    assert reserve(store) == first
+    with pytest.raises(Unavailable):
+        reserve(store)
+    store.run(lambda c: vmids.end_quarantines(c, -1))
+    assert reserve(store) == second
+
+
+@pytest.mark.parametrize(("shared", "count"), [(True, 1), (False, 2)])
+def test_many_builds_at_once_reserve_one_template(
+    stores: list[Store], shared: bool, count: int
+) -> None:
+    storage = StorageFacts("s1", "nfs", shared, True, 100, 100)
+    facts = [
+        HostFacts(
+            host=node,
+            cluster="c1",
+            node=node,
+            uuid=f"uuid-{node}",
+            worker="w1",
+            availability_zone="nova",
+            observed_at=clock.utcnow(),
+            vm_storage="s1",
+            storages=(storage,),
+        )
+        for node in ("pve1", "pve2")
+    ]
+
+    def one(number: int) -> object:
+        store, host = stores[number % 2], facts[number // 2 % 2]
+        return store.run(lambda c: templates.reserve(c, host, "image-1"))
+
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        found = set(pool.map(one, range(24)))
+    assert len(found) == count
+    with stores[0].read() as connection:
+        kept = connection.execute(schema.vmids.select()).all()
+    assert len(kept) == count

@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from common import config
-from common.messages import HostFacts, Requested, StorageFacts
+from common.messages.facts import HostFacts, StorageFacts
+from common.messages.scheduling import Requested
 from scheduler import config as scheduler_config
 from scheduler import whatif
 from scheduler.choose import choose

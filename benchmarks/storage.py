@@ -28,7 +28,8 @@ from oslo_config import cfg
 
 from common import clock, config, ids
 from common.context import internal
-from common.messages import Build, ConfigDrive, Image, Outcome, Placed, Template
+from common.messages.commands import Build, ConfigDrive, Image, Placed, Template
+from common.messages.reports import Outcome
 from compute import build
 from compute import config as compute_config
 from compute.hypervisor.proxmox import settings

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from common.messages import Category, Failure
+from common.messages.reports import Category, Failure
 
 
 class Verdict(enum.StrEnum):

@@ -15,7 +15,7 @@ import oslo_messaging
 from common import context, rpc
 from common.context import RequestContext
 from common.log import logger
-from common.messages import CONDUCTOR_TOPIC
+from common.messages.topics import CONDUCTOR_TOPIC
 
 LOG = logger(__name__)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from common.messages import Build, Outcome
+from common.messages.commands import Build
+from common.messages.reports import Outcome
 from common.states import PowerState, VmState
 from compute import configdrive
 from compute.hypervisor.port import Detail, Machine

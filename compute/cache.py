@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from common.messages import CacheImage, Outcome
+from common.messages.commands import CacheImage
+from common.messages.reports import Outcome
 from common.states import PowerState
 from compute.hypervisor.port import Machine
 from compute.job import Job

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from common import rpc, wire
 from common.context import RequestContext
-from common.messages import (
-    ANNOUNCE_TOPIC,
-    COMPUTE_TOPIC,
+from common.messages.commands import (
     Build,
     CacheImage,
     Command,
     Destroy,
-    Inspection,
     Mark,
     Power,
     RetireTemplate,
 )
+from common.messages.facts import Inspection
+from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.messages import ClusterInventory
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pycdlib
 from pycdlib.dates import DirectoryRecordDate, VolumeDescriptorDate
 
 from common.errors import Invalid
-from common.messages import ConfigDrive
+from common.messages.commands import ConfigDrive
 
 LABEL = "config-2"
 VERSIONS = ("2018-08-27", "latest")

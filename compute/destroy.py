@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from common.messages import Category, Destroy, Failure, Outcome
+from common.messages.commands import Destroy
+from common.messages.reports import Category, Failure, Outcome
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 from compute.job import Job

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
-from common.messages import ClusterFacts, HostFacts
+from common.messages.facts import ClusterFacts, HostFacts
 
 #: a change of these shares of the whole is news; smaller ones wait for a bigger one
 LOAD_STEP = 0.10

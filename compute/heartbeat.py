@@ -13,15 +13,9 @@ from typing import TYPE_CHECKING
 from common import clock, rpc
 from common.context import internal
 from common.log import logger
-from common.messages import (
-    COMPUTE_TOPIC,
-    CONDUCTOR_TOPIC,
-    HOST_FACTS_TOPIC,
-    Heartbeat,
-    HostFacts,
-    Sightings,
-    Working,
-)
+from common.messages.facts import Heartbeat, HostFacts, Sightings
+from common.messages.reports import Working
+from common.messages.topics import COMPUTE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
 from compute.facts import Board
 from compute.sightings import Watch
 

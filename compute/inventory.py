@@ -11,7 +11,7 @@ from typing import Any
 import os_resource_classes as classes
 import os_traits
 
-from common.messages import HostFacts
+from common.messages.facts import HostFacts
 
 #: set and cleared by whoever enables and disables a host; not ours to touch
 KEPT_TRAITS = frozenset({os_traits.COMPUTE_STATUS_DISABLED})

@@ -8,7 +8,8 @@ from typing import Any
 
 from common import clock
 from common.context import RequestContext
-from common.messages import Category, Command, Working
+from common.messages.commands import Command
+from common.messages.reports import Category, Working
 from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
 from compute.journal import Journal, Send
 

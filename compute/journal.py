@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from common import clock
-from common.messages import Command, Outcome, Report, Step
+from common.messages.commands import Command
+from common.messages.reports import Outcome, Report, Step
 
 Send = Callable[[Report], None]
 

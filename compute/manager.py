@@ -13,20 +13,17 @@ from common import wire
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
-from common.messages import (
+from common.messages.commands import (
     Build,
     CacheImage,
-    Category,
     Command,
     Destroy,
-    Failure,
-    Inspection,
     Mark,
-    Outcome,
     Power,
-    Report,
     RetireTemplate,
 )
+from common.messages.facts import Inspection
+from common.messages.reports import Category, Failure, Outcome, Report
 from compute import build, cache, destroy, mark, power, retire
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Abandoned, Hypervisor, HypervisorError

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from common.messages import Mark, Outcome
+from common.messages.commands import Mark
+from common.messages.reports import Outcome
 from common.states import PowerState
 from compute.hypervisor.port import Custody, HypervisorError
 from compute.job import Job

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from common import clock
 from common.log import logger
-from common.messages import HostFacts
+from common.messages.facts import HostFacts
 from compute.facts import Board
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.sightings import Watch

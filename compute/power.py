@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from common.messages import Category, Outcome, Power, PowerAction
+from common.messages.commands import Power, PowerAction
+from common.messages.reports import Category, Outcome
 from common.states import PowerState, VmState
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 from compute.job import Job

@@ -12,7 +12,7 @@ from typing import Any
 from oslo_config import cfg
 
 from common.errors import ConfigurationError
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import privileges, settings
 from compute.hypervisor.proxmox.client import Client

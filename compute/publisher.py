@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from common.errors import MicronovaError
 from common.log import logger
-from common.messages import HostFacts
+from common.messages.facts import HostFacts
 from compute import inventory
 
 LOG = logger(__name__)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from common import rpc, wire
 from common.context import internal
 from common.log import logger
-from common.messages import CONDUCTOR_TOPIC, Report
+from common.messages.reports import Report
+from common.messages.topics import CONDUCTOR_TOPIC
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from common.messages import Category, Outcome, RetireTemplate
+from common.messages.commands import RetireTemplate
+from common.messages.reports import Category, Outcome
 from common.states import PowerState
 from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
 from compute.job import Job

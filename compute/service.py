@@ -10,7 +10,8 @@ from oslo_config import cfg
 
 from common import rpc
 from common.log import logger
-from common.messages import ANNOUNCE_TOPIC, COMPUTE_TOPIC, HostFacts
+from common.messages.facts import HostFacts
+from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.facts import Board
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Hypervisor

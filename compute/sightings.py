@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from common.messages import Sightings, VmFacts
+from common.messages.facts import Sightings, VmFacts
 from compute.hypervisor.port import Observation
 
 #: VMs that travel in one message (some 80 bytes each)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from common.failures import RULES
 from common.log import logger
-from common.messages import Category, Failure
+from common.messages.reports import Category, Failure
 from compute.hypervisor.port import Abandoned, Cancelled, Detail, HypervisorError, Removal
 from compute.job import Job
 from compute.journal import ERROR, SUCCESS

@@ -10,7 +10,8 @@ import concurrent.futures
 import threading
 from collections.abc import Callable
 
-from common.messages import Command, Destroy, Outcome, Working
+from common.messages.commands import Command, Destroy
+from common.messages.reports import Outcome, Working
 from compute.job import Job
 
 

@@ -13,12 +13,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.messages import (
-    Category,
-    Failure,
-    Mark,
-    Outcome,
-)
+from common.messages.commands import Mark
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, VmState
 from conductor import leases, lifecycle, resources
 from conductor.cloud import Cloud, backoff, failure_of, next_attempt, placed

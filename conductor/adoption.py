@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from common import clock, ids, wire
 from common.context import RequestContext
 from common.errors import Conflict, NotFound, Unavailable
-from common.messages import HostFacts, Inspection, Nic, Step
+from common.messages.commands import Nic
+from common.messages.facts import HostFacts, Inspection
+from common.messages.reports import Step
 from common.states import PowerState, TaskState, VmState
 from conductor import candidate, guestdata
 from conductor.accept import hostname_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from common import ids
 from common.errors import Conflict, MicronovaError, NotFound, Unavailable
-from common.messages import Inspection, NicFacts
+from common.messages.facts import Inspection, NicFacts
 from conductor.messages import Adoption, FlavorSnapshot
 from conductor.store.networks import Network
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from common import rpc, wire
 from common.context import RequestContext
-from common.messages import CONDUCTOR_TOPIC, Decision
+from common.messages.scheduling import Decision
+from common.messages.topics import CONDUCTOR_TOPIC
 from conductor.messages import (
     Adopted,
     Adoption,

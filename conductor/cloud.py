@@ -14,7 +14,8 @@ from oslo_config import cfg
 from common import failures
 from common.errors import StaleTransition
 from common.failures import Verdict
-from common.messages import Failure, Outcome, Placed
+from common.messages.commands import Placed
+from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from compute.client import ComputeClient
 from conductor import leases

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from common import wire
 from common.errors import MicronovaError
-from common.messages import Build, HostFacts, Image, Nic, Template
+from common.messages.commands import Build, Image, Nic, Template
+from common.messages.facts import HostFacts
 from conductor import guestdata
 from conductor.cloud import placed
 from conductor.store import networks, registry

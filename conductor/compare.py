@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from common.messages import Sightings, VmFacts
+from common.messages.facts import Sightings, VmFacts
 from common.states import PowerState, as_seen
 from conductor.store.sightings import HostOf, Known
 

@@ -14,14 +14,9 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.messages import (
-    Category,
-    Failure,
-    HostFacts,
-    Image,
-    Outcome,
-    Step,
-)
+from common.messages.commands import Image
+from common.messages.facts import HostFacts
+from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, TaskState, VmState
 from conductor import command, guestdata, leases, lifecycle
 from conductor.cloud import Cloud

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Unavailable
 from common.log import logger
-from common.messages import Category, Destroy, Failure, Outcome, Placed
+from common.messages.commands import Destroy, Placed
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, failure_of, next_attempt

@@ -7,7 +7,7 @@ from typing import Any
 from common import wire
 from common.context import RequestContext
 from common.log import logger
-from common.messages import Sightings
+from common.messages.facts import Sightings
 from conductor import hold
 from conductor.adoption import Acceptance
 from conductor.cloud import Cloud

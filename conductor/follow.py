@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import HostNotFound, Unavailable
 from common.log import logger
-from common.messages import Category, Failure, HostFacts, Inspection, Outcome, Step
+from common.messages.facts import HostFacts, Inspection
+from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import BACK, OperationState, PowerState, VmState, as_seen
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, next_attempt

@@ -13,7 +13,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, Unavailable
 from common.log import logger
-from common.messages import Category, Failure, Inspection, Outcome, Step
+from common.messages.facts import Inspection
+from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import Happening, OperationState, VmState
 from conductor import lifecycle
 from conductor.cloud import Cloud

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.messages import ConfigDrive, Nic
+from common.messages.commands import ConfigDrive, Nic
 from conductor.store.servers import Server
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from common import clock
 from common.context import RequestContext
 from common.log import logger
-from common.messages import Step
+from common.messages.reports import Step
 from common.states import OPEN_STATES, Happening, OperationState
 from conductor.accept import scope
 from conductor.cloud import Cloud

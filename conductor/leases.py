@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.messages import Working
+from common.messages.reports import Working
 from common.states import OPEN_STATES
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan

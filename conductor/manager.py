@@ -11,7 +11,8 @@ from common import wire
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.log import logger
-from common.messages import Heartbeat, Report
+from common.messages.facts import Heartbeat
+from common.messages.reports import Report
 from conductor.accept import Accept, scope
 from conductor.aggregates import Herald
 from conductor.audit.auditor import Auditor

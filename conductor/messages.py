@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.messages import Decision
+from common.messages.scheduling import Decision
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from common import clock, wire
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
-from common.messages import Alternate, Category, Decision, Failure, Requested, Step
+from common.messages.reports import Category, Failure, Step
+from common.messages.scheduling import Alternate, Decision, Requested
 from common.server_groups import GroupFacts
 from conductor import command
 from conductor.cloud import Cloud

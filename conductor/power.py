@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from common import clock
 from common.failures import Verdict, verdict_of
 from common.log import logger
-from common.messages import Category, Failure, Outcome, Placed, Power, PowerAction
+from common.messages.commands import Placed, Power, PowerAction
+from common.messages.reports import Category, Failure, Outcome
 from common.states import ACTIONS, OperationState, VmState
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, failure_of, next_attempt

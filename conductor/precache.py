@@ -15,7 +15,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import HostNotFound, Invalid
 from common.log import logger
-from common.messages import CacheImage, HostFacts, Image, Placed, Template
+from common.messages.commands import CacheImage, Image, Placed, Template
+from common.messages.facts import HostFacts
 from conductor import command
 from conductor.cloud import Cloud
 from conductor.store import aggregates, registry, templates

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.messages import Category, Destroy, Failure, Outcome
+from common.messages.commands import Destroy
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, backoff, placed
 from conductor.store import operations as ledger

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from common import clock
 from common.failures import Verdict, verdict_of
 from common.log import logger
-from common.messages import Category, Failure, Mark, Outcome, Placed
+from common.messages.commands import Mark, Placed
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, VmState
 from conductor import leases, lifecycle
 from conductor.adopt import let_go

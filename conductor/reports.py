@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common.log import logger
-from common.messages import Heartbeat, Report, Working
+from common.messages.facts import Heartbeat
+from common.messages.reports import Report, Working
 from conductor import leases
 from conductor.cloud import Cloud
 from conductor.runner import Runner

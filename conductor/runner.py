@@ -12,7 +12,7 @@ from oslo_config import cfg
 from common import clock
 from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
-from common.messages import Outcome
+from common.messages.reports import Outcome
 from conductor import leases
 from conductor.lane import Lane
 from conductor.store import vmids

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from common import auth, context, liveness, quotas, rpc
 from common.errors import ConfigurationError
-from common.messages import CONDUCTOR_TOPIC
+from common.messages.topics import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
 from conductor import flows as all_flows
 from conductor.aggregates import AggregateDoors, Herald

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.messages import Step
+from common.messages.reports import Step
 from common.states import OperationState
 from conductor import leases, resources
 from conductor.cloud import Cloud, backoff, next_attempt

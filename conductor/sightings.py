@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.context import RequestContext, internal
 from common.log import logger
-from common.messages import Sightings, Step
+from common.messages.facts import Sightings
+from common.messages.reports import Step
 from common.states import Happening, OperationState, PowerState, as_seen
 from conductor import compare, lifecycle
 from conductor.cloud import Cloud

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from common import clock
 from common.context import internal
 from common.log import logger
-from common.messages import Placed, Report, RetireTemplate
+from common.messages.commands import Placed, RetireTemplate
+from common.messages.reports import Report
 from conductor.cloud import Cloud
 from conductor.store import registry, templates
 from conductor.store.templates import IDLE, RETIRING, Known

@@ -15,7 +15,8 @@ from common import clock
 from common.errors import StaleTransition
 from common.failures import Verdict, verdict_of
 from common.log import logger
-from common.messages import Category, Destroy, Failure, Outcome
+from common.messages.commands import Destroy
+from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle
 from conductor.cloud import (

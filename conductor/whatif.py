@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import ids, wire
 from common.context import RequestContext
-from common.messages import Decision, Requested
+from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
 from conductor.accept import requested_networks
 from conductor.cloud import Cloud

@@ -291,7 +291,7 @@ hosts = sa.Table(
     sa.Column("cluster", _NAME, nullable=False),
     sa.Column("node", _NAME, nullable=False),
     sa.Column("worker", _NAME, nullable=False),
-    sa.Column("facts", Json, nullable=False),  # common.messages.HostFacts
+    sa.Column("facts", Json, nullable=False),  # common.messages.facts.HostFacts
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
@@ -300,7 +300,7 @@ clusters = sa.Table(
     "clusters",
     metadata,
     sa.Column("cluster", _NAME, primary_key=True),
-    sa.Column("facts", Json, nullable=False),  # common.messages.ClusterFacts
+    sa.Column("facts", Json, nullable=False),  # common.messages.facts.ClusterFacts
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )
 

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from scheduler.hosts import Host
 
 Filter = Callable[[Host, Requested], str | None]

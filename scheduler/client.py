@@ -7,7 +7,8 @@ import oslo_messaging
 from common import rpc, wire
 from common.aggregates import AllAggregates
 from common.context import RequestContext
-from common.messages import HOST_FACTS_TOPIC, SCHEDULER_TOPIC, Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from scheduler.messages import Capacity
 
 

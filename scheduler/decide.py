@@ -13,7 +13,7 @@ from oslo_config import cfg
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.messages import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, Requested
 from placement.client import PlacementClient
 from placement.messages import NewClaim
 from scheduler import whatif

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from common.messages import Change, Suggestion
+from common.messages.scheduling import Change, Suggestion
 
 
 def sentence(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from common.aggregates import AllAggregates
-from common.messages import Heartbeat, HostFacts
+from common.messages.facts import Heartbeat, HostFacts
 from scheduler import memberships
 from scheduler.memberships import Memberships
 

@@ -9,7 +9,8 @@ from common import clock, wire
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
-from common.messages import Alternate, Decision, Heartbeat, Requested
+from common.messages.facts import Heartbeat
+from common.messages.scheduling import Alternate, Decision, Requested
 from scheduler.decide import Decider
 from scheduler.hosts import HostTable
 from scheduler.messages import Capacity

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common.messages import Change, Requested, Suggestion
+from common.messages.scheduling import Change, Requested, Suggestion
 from scheduler.choose import Filter
 from scheduler.hosts import Host
 

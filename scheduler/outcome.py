@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
-from common.messages import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, Requested
 from scheduler import explain
 from scheduler.choose import Choice, Filter
 from scheduler.hosts import Host

@@ -12,7 +12,12 @@ from oslo_config import cfg
 from common import context, liveness, rpc
 from common.context import RequestContext
 from common.errors import ConfigurationError
-from common.messages import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC, SCHEDULER_TOPIC
+from common.messages.topics import (
+    ANNOUNCE_TOPIC,
+    CONDUCTOR_TOPIC,
+    HOST_FACTS_TOPIC,
+    SCHEDULER_TOPIC,
+)
 from placement.client import PlacementClient
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from oslo_config import cfg
 
-from common.messages import Decision, Requested
+from common.messages.scheduling import Decision, Requested
 from scheduler import whatif
 from scheduler.choose import Filter, Weigher
 from scheduler.filters.resources import wanted

@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from scheduler.choose import Choice, Filters, Standing, Weighers
 from scheduler.filters.resources import wanted
 from scheduler.hosts import Host

@@ -12,17 +12,16 @@ from dataclasses import dataclass, replace
 from oslo_config import cfg
 
 from common import clock, ids
-from common.messages import (
-    Build,
-    Category,
+from common.messages.commands import Build, RetireTemplate
+from common.messages.facts import (
     ClusterFacts,
     HostFacts,
     ImageFacts,
     Inspection,
-    RetireTemplate,
     StorageFacts,
     VmFacts,
 )
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenVm

@@ -12,16 +12,9 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages import (
-    Build,
-    Category,
-    ClusterFacts,
-    Command,
-    HostFacts,
-    Inspection,
-    RetireTemplate,
-    VmFacts,
-)
+from common.messages.commands import Build, Command, RetireTemplate
+from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.messages import ClusterInventory
 

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from common import clock, context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
-from common.messages import Category, Failure, Placed, RetireTemplate
+from common.messages.commands import Placed, RetireTemplate
+from common.messages.reports import Category, Failure
 from common.states import Happening, VmState
 from conductor import lifecycle, resources
 from conductor.audit import proof

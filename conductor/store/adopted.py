@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
-from common.messages import Nic, NicFacts
+from common.messages.commands import Nic
+from common.messages.facts import NicFacts
 from conductor.store.networks import Network, fixed
 from db.schema import ports, subnets
 

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from common import clock
 from common.context import RequestContext
 from common.failures import RULES
-from common.messages import Decision, Failure, Report, Step
+from common.messages.reports import Failure, Report, Step
+from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState
 from db.schema import decisions, faults, operation_events, operations
 

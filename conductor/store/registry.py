@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from common import clock, ids, wire
 from common.errors import Conflict, HostNotFound
-from common.messages import ClusterFacts, Heartbeat, HostFacts, ImageFacts
+from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts
 from conductor.store import networks, vmids
 from db.schema import clusters, hosts, images, servers, services
 

@@ -14,7 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
-from common.messages import HostFacts, Template
+from common.messages.commands import Template
+from common.messages.facts import HostFacts
 from conductor.store import vmids as reservations
 from db.schema import images, servers, templates, vmids
 

@@ -68,7 +68,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the scheduler decided; `body` is `common.messages.Decision` as plain values."""
+    """What the scheduler decided; `body` is the message `Decision` as plain values."""
 
     operation_id: int
     attempt: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from scheduler.filters.specs import compiled
 from scheduler.hosts import Host
 

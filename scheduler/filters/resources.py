@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from common.requirements import Requirements, requirements
 from scheduler.hosts import Host
 

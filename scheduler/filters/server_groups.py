@@ -5,7 +5,7 @@ What is known here may be old already: the conductor decides when it commits the
 
 from __future__ import annotations
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from common.server_groups import Policy, taken
 from scheduler.hosts import Host
 

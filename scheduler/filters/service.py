@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from scheduler.hosts import Host
 
 #: the standard trait that marks a disabled compute service in placement (as Nova sets it)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from common.messages import HostFacts, Requested
+from common.messages.facts import HostFacts
+from common.messages.scheduling import Requested
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import compiled
 from scheduler.hosts import Host

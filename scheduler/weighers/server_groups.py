@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages import Requested
+from common.messages.scheduling import Requested
 from common.server_groups import Policy
 from scheduler.hosts import Host
 

@@ -18,7 +18,7 @@ import oslo_messaging
 from sqlalchemy.engine.default import DefaultDialect
 
 from common import wire
-from common.messages import Report
+from common.messages.reports import Report
 from tests.chaos.director import MESSAGE, READY, TRANSACTION
 
 #: what the director may say; other words are the simulator's and placement's

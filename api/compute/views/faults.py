@@ -6,7 +6,7 @@ from typing import Any
 
 from common import clock
 from common.failures import RULES
-from common.messages import Category
+from common.messages.reports import Category
 from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 

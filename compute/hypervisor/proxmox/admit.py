@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from common.failures import Verdict
-from common.messages import Build, Category, Image
+from common.messages.commands import Build, Image
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import THIN_TYPES

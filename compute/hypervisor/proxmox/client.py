@@ -18,7 +18,7 @@ import requests
 import requests.adapters
 from proxmoxer import core
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.proxmox import handshake
 from compute.hypervisor.proxmox.errors import ApiError, api_error
 from compute.hypervisor.proxmox.settings import Cluster

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.messages import Category
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.hypervisor.proxmox import hardware, ownership

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.messages import Build
+from common.messages.commands import Build
 
 ROOT_DISK = "scsi0"
 CONFIG_DRIVE = "ide2"

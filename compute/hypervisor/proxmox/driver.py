@@ -7,7 +7,8 @@ from collections.abc import Collection
 
 from oslo_config import cfg
 
-from common.messages import Inspection, RetireTemplate
+from common.messages.commands import RetireTemplate
+from common.messages.facts import Inspection
 from compute.hypervisor.port import Observation, Removal, Work
 from compute.hypervisor.proxmox import facts, inspection
 from compute.hypervisor.proxmox.census import Census

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.failures import Verdict
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 
 CAPTURED = "9.2"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from oslo_config import cfg
 
 from common import clock, ids
-from common.messages import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
+from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
 from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox import hardware

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from common.messages import Build, Nic
+from common.messages.commands import Build, Nic
 from compute.hypervisor.proxmox.disks import CONFIG_DRIVE, ROOT_DISK
 from compute.hypervisor.proxmox.ownership import Mark, cloud_line
 

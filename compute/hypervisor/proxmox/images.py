@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from common import ids
-from common.messages import ImageFacts
+from common.messages.facts import ImageFacts
 
 SUFFIXES = ("qcow2", "raw", "vmdk")
 

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.messages import Category, Inspection, NicFacts
+from common.messages.facts import Inspection, NicFacts
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import disks, ownership

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.messages import Build, Category, Template
+from common.messages.commands import Build, Template
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox import admit, disks, hardware, ownership, power, removal, volumes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm

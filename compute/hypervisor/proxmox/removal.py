@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox import disks, power, volumes
 from compute.hypervisor.proxmox.vm import Config, Vm

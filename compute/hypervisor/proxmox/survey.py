@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from common.log import logger
-from common.messages import Category, ImageFacts
+from common.messages.facts import ImageFacts
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import images, privileges
 from compute.hypervisor.proxmox.client import Client

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.log import logger
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.errors import ApiError, category_of

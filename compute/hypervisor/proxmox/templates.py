@@ -12,7 +12,8 @@ import threading
 from typing import Any
 
 from common.failures import Verdict
-from common.messages import Build, Category, Image, Template
+from common.messages.commands import Build, Image, Template
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal, Work
 from compute.hypervisor.proxmox import disks, hardware, removal, volumes
 from compute.hypervisor.proxmox.cluster import Shared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from common.messages import ImageFacts
+from common.messages.facts import ImageFacts
 
 
 @dataclass(frozen=True)

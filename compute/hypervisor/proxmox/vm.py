@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.failures import Verdict
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox import ownership
 from compute.hypervisor.proxmox.cluster import Shared

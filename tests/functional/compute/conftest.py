@@ -14,22 +14,21 @@ from oslo_config import cfg
 
 from common import clock, config, ids, rpc, wire
 from common.context import internal
-from common.messages import (
-    CONDUCTOR_TOPIC,
+from common.messages.commands import (
     Build,
     Command,
     ConfigDrive,
     Destroy,
-    Heartbeat,
     Image,
     Nic,
-    Outcome,
     Placed,
     Power,
     PowerAction,
-    Report,
     Template,
 )
+from common.messages.facts import Heartbeat
+from common.messages.reports import Outcome, Report
+from common.messages.topics import CONDUCTOR_TOPIC
 from compute import config as compute_config
 from compute import drivers
 from compute.client import ComputeClient

@@ -11,7 +11,7 @@ from typing import Any
 import proxmoxer
 import pytest
 
-from common.messages import Build, Placed, Template
+from common.messages.commands import Build, Placed, Template
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from common.messages import Build, Category, Failure, Image
+from common.messages.commands import Build, Image
+from common.messages.reports import Category, Failure
 from tests.functional.compute.conftest import (
     IMAGE,
     Cluster,

@@ -12,7 +12,8 @@ import pytest
 
 from common import clock
 from common.failures import Verdict
-from common.messages import Build, Category, Placed, PowerAction
+from common.messages.commands import Build, Placed, PowerAction
+from common.messages.reports import Category
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

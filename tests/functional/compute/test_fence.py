@@ -16,7 +16,7 @@ import proxmoxer
 import pytest
 from oslo_config import cfg
 
-from common.messages import Command, PowerAction
+from common.messages.commands import Command, PowerAction
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from common.context import internal
-from common.messages import Category, PowerAction
+from common.messages.commands import PowerAction
+from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from common.messages import Category, Placed, PowerAction
+from common.messages.commands import Placed, PowerAction
+from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
     Worker,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from common.messages import PowerAction
+from common.messages.commands import PowerAction
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor

@@ -13,16 +13,8 @@ import pytest
 from common import clock, ids
 from common.context import internal
 from common.failures import Verdict
-from common.messages import (
-    Build,
-    CacheImage,
-    Category,
-    Image,
-    Outcome,
-    Placed,
-    RetireTemplate,
-    Template,
-)
+from common.messages.commands import Build, CacheImage, Image, Placed, RetireTemplate, Template
+from common.messages.reports import Category, Outcome
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

@@ -13,21 +13,17 @@ import sqlalchemy as sa
 from common import clock, config, ids, log, quotas, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
-from common.messages import (
-    Alternate,
+from common.messages.commands import Command
+from common.messages.facts import (
     ClusterFacts,
-    Command,
-    Decision,
-    Failure,
     Heartbeat,
     HostFacts,
     ImageFacts,
     Inspection,
-    Outcome,
-    Report,
-    Requested,
     StorageFacts,
 )
+from common.messages.reports import Failure, Outcome, Report
+from common.messages.scheduling import Alternate, Decision, Requested
 from compute.messages import ClusterInventory
 from conductor import config as conductor_config
 from conductor.accept import Accept

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import ServerNotFound, StaleTransition
-from common.messages import Category, Failure, Heartbeat, Outcome, Working
+from common.messages.facts import Heartbeat
+from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
 from conductor import leases
 from conductor.accept import scope

@@ -14,7 +14,8 @@ from common import ids
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
-from common.messages import CacheImage, Category, Failure, Outcome, Report
+from common.messages.commands import CacheImage
+from common.messages.reports import Category, Failure, Outcome, Report
 from conductor.aggregates import AggregateDoors, Herald
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import aggregates, registry

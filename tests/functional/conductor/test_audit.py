@@ -12,7 +12,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict, NotFound
-from common.messages import Category, Command, Destroy, Failure
+from common.messages.commands import Command, Destroy
+from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVm, SeenVolume
 from conductor.audit.auditor import LEASE, LEASE_SECONDS, Auditor
 from conductor.audit.facts import Facts

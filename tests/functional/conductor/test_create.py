@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import Conflict, QuotaExceeded
-from common.messages import Build, Category, Destroy, Failure
+from common.messages.commands import Build, Destroy
+from common.messages.reports import Category, Failure
 from conductor.messages import NetworkWish
 from conductor.store import networks
 from db import schema

@@ -12,7 +12,9 @@ import pytest
 from common import clock, wire
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded, ServerNotFound
-from common.messages import Category, Command, Failure, Inspection, Mark, NicFacts
+from common.messages.commands import Command, Mark
+from common.messages.facts import Inspection, NicFacts
+from common.messages.reports import Category, Failure
 from conductor.messages import Adoption, FlavorSnapshot
 from db import schema
 from tests.functional.conductor.harness import World

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.messages import Category, Failure, Inspection, Sightings, VmFacts
+from common.messages.facts import Inspection, Sightings, VmFacts
+from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.compare import Saw
 from db import schema

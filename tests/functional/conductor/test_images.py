@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common import clock
-from common.messages import ClusterFacts, Heartbeat, ImageFacts
+from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import ServerStateConflict
-from common.messages import Build, Destroy, Power, PowerAction
+from common.messages.commands import Build, Destroy, Power, PowerAction
 from common.states import TaskState
 from db import schema
 from tests.functional.conductor.harness import World

@@ -7,7 +7,7 @@ import threading
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.messages import ClusterFacts, Heartbeat, ImageFacts
+from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
 from conductor.store import registry
 from conductor.store.transactions import Store
 from db import engine, schema

@@ -13,7 +13,9 @@ import sqlalchemy as sa
 from common import wire
 from common.context import RequestContext
 from common.errors import NotFound, QuotaExceeded
-from common.messages import Alternate, Build, Category, Decision, Destroy, Failure, Requested
+from common.messages.commands import Build, Destroy
+from common.messages.reports import Category, Failure
+from common.messages.scheduling import Alternate, Decision, Requested
 from conductor.messages import CreateServers, FlavorSnapshot, NewServerGroup
 from conductor.store import aggregates, registry, server_groups, servers
 from db import engine, schema

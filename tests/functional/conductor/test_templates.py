@@ -11,17 +11,9 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.messages import (
-    Category,
-    ClusterFacts,
-    Failure,
-    Heartbeat,
-    ImageFacts,
-    Outcome,
-    Report,
-    RetireTemplate,
-    StorageFacts,
-)
+from common.messages.commands import RetireTemplate
+from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts, StorageFacts
+from common.messages.reports import Category, Failure, Outcome, Report
 from conductor.store import registry, templates
 from conductor.templates import TemplateKeeper
 from db import migrate, schema

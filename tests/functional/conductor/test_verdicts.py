@@ -13,14 +13,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.failures import BACKOFF_SECONDS, JITTER, Verdict
-from common.messages import (
-    Category,
-    ClusterFacts,
-    Failure,
-    Heartbeat,
-    HostFacts,
-    ImageFacts,
-)
+from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts
+from common.messages.reports import Category, Failure
 from conductor.store import registry
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

@@ -10,7 +10,7 @@ import pytest
 
 from common import clock
 from common.errors import Unavailable
-from common.messages import HostFacts, StorageFacts
+from common.messages.facts import HostFacts, StorageFacts
 from conductor.store import templates, vmids
 from conductor.store.transactions import Store
 from db import engine, schema

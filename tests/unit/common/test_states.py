@@ -6,7 +6,7 @@ import pytest
 
 from common import states
 from common.failures import BACKOFF_SECONDS, RULES, backoff_seconds
-from common.messages import Category
+from common.messages.reports import Category
 from common.states import ACTIONS, TaskState, VmState
 
 

@@ -3,19 +3,8 @@ from __future__ import annotations
 import datetime
 
 from common import wire
-from common.messages import (
-    Build,
-    Category,
-    ConfigDrive,
-    Failure,
-    Image,
-    Nic,
-    Outcome,
-    Placed,
-    Report,
-    Step,
-    Template,
-)
+from common.messages.commands import Build, ConfigDrive, Image, Nic, Placed, Template
+from common.messages.reports import Category, Failure, Outcome, Report, Step
 
 NOW = datetime.datetime(2026, 1, 1, 12, 30, tzinfo=datetime.UTC)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from common import clock
 from common.context import internal
-from common.messages import Build, Category, HostFacts, Placed, Report
+from common.messages.commands import Build, Placed
+from common.messages.facts import HostFacts
+from common.messages.reports import Category, Report
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 from compute.job import Job

@@ -9,7 +9,9 @@ import pytest
 
 from common import config, log, rpc, wire
 from common.context import internal
-from common.messages import ClusterFacts, Command, Destroy, Power, PowerAction, Report
+from common.messages.commands import Command, Destroy, Power, PowerAction
+from common.messages.facts import ClusterFacts
+from common.messages.reports import Report
 from compute.facts import Board
 from compute.heartbeat import TELL_ALL_SECONDS, Heart
 from compute.hypervisor.port import Machine

@@ -10,7 +10,7 @@ import pycdlib
 import pytest
 
 from common.errors import Invalid
-from common.messages import ConfigDrive
+from common.messages.commands import ConfigDrive
 from compute import configdrive
 
 DRIVE = ConfigDrive(

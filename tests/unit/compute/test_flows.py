@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.messages import Category, Destroy, Placed, Power, PowerAction
+from common.messages.commands import Destroy, Placed, Power, PowerAction
+from common.messages.reports import Category
 from common.states import PowerState
 from compute.build import build
 from compute.destroy import destroy

@@ -10,7 +10,9 @@ from typing import Any
 from common import clock, wire
 from common.context import internal
 from common.errors import Unavailable
-from common.messages import Category, ClusterFacts, Destroy, Failure, Outcome, Report, Step
+from common.messages.commands import Destroy
+from common.messages.facts import ClusterFacts
+from common.messages.reports import Category, Failure, Outcome, Report, Step
 from compute.facts import Board, is_news
 from compute.hypervisor.port import Abandoned
 from compute.job import Job

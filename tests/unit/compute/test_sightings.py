@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from common.messages import ClusterFacts, Sightings, VmFacts
+from common.messages.facts import ClusterFacts, Sightings, VmFacts
 from compute import sightings
 from compute.hypervisor.port import Observation
 from compute.sightings import AGAIN_SECONDS, Watch

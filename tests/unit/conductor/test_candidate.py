@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, MicronovaError, NotFound, Unavailable
-from common.messages import Category, Failure, Inspection, NicFacts
+from common.messages.facts import Inspection, NicFacts
+from common.messages.reports import Category, Failure
 from conductor import candidate
 from conductor.forget import judged
 from conductor.messages import Adoption, FlavorSnapshot

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.messages import Sightings, VmFacts
+from common.messages.facts import Sightings, VmFacts
 from common.states import PowerState
 from conductor.compare import Difference, Saw, differences
 from conductor.store.sightings import HostOf, Known

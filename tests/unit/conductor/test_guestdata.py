@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from common.errors import Invalid
-from common.messages import Nic
+from common.messages.commands import Nic
 from conductor.guestdata import addresses, network_data
 from conductor.store.networks import parse_subnet
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.aggregates import AggregateFacts
-from common.messages import HostFacts, Requested, StorageFacts
+from common.messages.facts import HostFacts, StorageFacts
+from common.messages.scheduling import Requested
 from scheduler.choose import choose
 from scheduler.explain import sentence
 from scheduler.filters.image import image_properties, image_reach

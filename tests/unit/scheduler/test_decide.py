@@ -9,7 +9,8 @@ import pytest
 
 from common import clock, config
 from common.errors import GenerationConflict, Unavailable
-from common.messages import Alternate, Decision, Heartbeat
+from common.messages.facts import Heartbeat
+from common.messages.scheduling import Alternate, Decision
 from placement.messages import Allocations, Candidates, NewClaim, Summary, Usage
 from scheduler import config as scheduler_config
 from scheduler.choose import Filter

@@ -11,7 +11,7 @@ import pytest
 from common.aggregates import AggregateFacts, AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
-from common.messages import Heartbeat
+from common.messages.facts import Heartbeat
 from common.server_groups import GroupFacts
 from scheduler.choose import choose
 from scheduler.filters.aggregates import (

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.messages import Change, StorageFacts, Suggestion
+from common.messages.facts import StorageFacts
+from common.messages.scheduling import Change, Suggestion
 from scheduler.choose import Filter, choose
 from scheduler.explain import advice, all_taken, sentence
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry

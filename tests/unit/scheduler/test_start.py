@@ -10,7 +10,7 @@ from common import clock
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
-from common.messages import Heartbeat
+from common.messages.facts import Heartbeat
 from scheduler.hosts import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
 from tests.unit.scheduler.test_choose import a_host

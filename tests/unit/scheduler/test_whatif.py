@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.messages import StorageFacts
+from common.messages.facts import StorageFacts
 from scheduler.choose import Filter, Weigher, choose
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy

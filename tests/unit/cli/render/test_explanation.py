@@ -9,7 +9,7 @@ import pytest
 
 from cli.render.explanation import bar, explanation_lines
 from cli.render.text import duration, one_line, parse_time, plain, plain_text, seconds_between
-from common.messages import Alternate, Decision
+from common.messages.scheduling import Alternate, Decision
 
 DECISION = {
     "attempt": 1,

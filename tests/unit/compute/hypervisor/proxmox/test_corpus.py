@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from common.failures import RULES, Verdict, verdict_of
-from common.messages import Category, Failure
+from common.messages.reports import Category, Failure
 from compute.hypervisor.proxmox.errors import TABLE, ApiError, api_error, category_of
 
 HERE = Path(__file__).resolve().parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages import NicFacts
+from common.messages.facts import NicFacts
 from common.states import PowerState
 from compute.hypervisor.proxmox import ownership
 from compute.hypervisor.proxmox.inspection import described

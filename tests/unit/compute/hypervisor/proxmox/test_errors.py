@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.proxmox.errors import ApiError, api_error, category_of
 
 CAPTURES = Path(__file__).resolve().parents[6] / "shared" / "pve" / "captures"

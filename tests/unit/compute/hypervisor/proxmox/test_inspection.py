@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.cluster import Listed
 from compute.hypervisor.proxmox.errors import ApiError

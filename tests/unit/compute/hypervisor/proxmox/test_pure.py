@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from common import config, ids
 from common.errors import ConfigurationError
-from common.messages import Nic, Template
+from common.messages.commands import Nic, Template
 from compute import config as compute_config
 from compute.hypervisor.proxmox import disks, hardware, images, privileges, settings
 from compute.hypervisor.proxmox.admission import Admission

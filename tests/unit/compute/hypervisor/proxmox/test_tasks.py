@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from common.messages import Category
+from common.messages.reports import Category
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.tasks import DEADLINES, OTHER_DEADLINE, Tasks
 from tests.unit.compute.fakes import FakeWork

@@ -1,0 +1,193 @@
+"""What agents tell of hosts, clusters and VMs."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from common.messages.reports import Failure, Working
+
+
+@dataclass(frozen=True)
+class StorageFacts:
+    """One storage as one node sees it; sizes in GiB, rounded down."""
+
+    name: str
+    type: str
+    shared: bool
+    active: bool
+    total_gib: int
+    available_gib: int
+    content: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """An image that a cluster can import."""
+
+    id: str
+    name: str
+    volid: str
+    size_bytes: int
+    disk_format: str
+    storage: str
+    created_at: datetime.datetime | None = None
+    virtual_size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """All that is known of one compute host: what it has, what it can, how it is."""
+
+    host: str
+    cluster: str
+    node: str
+    uuid: str
+    """Of its resource provider and hypervisor: the same for ever."""
+    worker: str
+    """The agent process that takes its commands: the server name on the ``compute`` topic."""
+    availability_zone: str
+    observed_at: datetime.datetime
+    online: bool = True
+    """Whether the node itself could be reached; its VMs may run even if not."""
+    healthy: bool = True
+    health: str = "ok"
+    """Why it isn't healthy, in a sentence."""
+    hypervisor_type: str = "QEMU"
+    hypervisor_version: str = ""
+    host_ip: str = ""
+    architecture: str = "x86_64"
+    cpu_model: str = ""
+    cpu_vendor: str = ""
+    cpu_sockets: int = 1
+    cpu_cores: int = 1
+    cpu_flags: tuple[str, ...] = ()
+    vcpus: int = 0
+    memory_mib: int = 0
+    disk_gib: int = 0
+    memory_used_mib: int = 0
+    disk_used_gib: int = 0
+    cpu_load: float = 0.0
+    """Share of all cores that is busy, 0 to 1: weighs, never counts."""
+    uptime_seconds: int = 0
+    cpu_allocation_ratio: float = 1.0
+    ram_allocation_ratio: float = 1.0
+    disk_allocation_ratio: float = 1.0
+    reserved_vcpus: int = 0
+    reserved_memory_mib: int = 0
+    reserved_disk_gib: int = 0
+    running_vms: int = 0
+    vm_storage: str = ""
+    """Where root disks go."""
+    storages: tuple[StorageFacts, ...] = ()
+    bridges: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    """Ids of the images that it can build from."""
+    cached_images: tuple[str, ...] = ()
+    """Ids of the images that it holds a ready template of."""
+    traits: tuple[str, ...] = ()
+    capabilities: Mapping[str, bool] = field(default_factory=dict)
+    """Ways that were probed: linked_clone, full_clone, import_from, upload …"""
+
+
+@dataclass(frozen=True)
+class VmFacts:
+    """One VM as the bulk observation saw it; whose it is, the record and its marks say."""
+
+    vmid: int
+    node: str
+    power_state: int
+    server_uuid: str | None = None
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """VMs of one cluster as one look saw them: those that differ from what was told last, or all.
+
+    A look costs the cluster the same however many VMs there are, and so does what is told of it:
+    a message holds a bounded number of VMs and is compared with the record in one query.
+    """
+
+    worker: str
+    cluster: str
+    seen_at: datetime.datetime
+    """When the look began, by the worker's clock."""
+    nodes: tuple[str, ...] = ()
+    """Nodes that are online."""
+    whole: bool = False
+    """Whether the whole cluster answered, this time and the time before: absence means gone."""
+    vms: tuple[VmFacts, ...] = ()
+    gone: tuple[int, ...] = ()
+    """VMIDs that were there and were in neither of the last two looks."""
+    low: int | None = None
+    high: int | None = None
+    """``vms`` are all that there are from this VMID to that; None: they are just some."""
+
+
+@dataclass(frozen=True)
+class NicFacts:
+    """One network interface as a VM's configuration names it."""
+
+    mac: str
+    bridge: str
+    vlan: int | None = None
+    ip: str | None = None
+    """The fixed address that the hypervisor's own cloud-init gives it, where it does."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """One VM, looked at closely; nothing was changed."""
+
+    vmid: int
+    exists: bool = False
+    node: str = ""
+    kind: str = "vm"
+    """``vm``, ``container`` or ``template``."""
+    ours: bool = False
+    """All marks name the server that was asked about."""
+    marked_by: str | None = None
+    """The server whose mark it carries."""
+    name: str = ""
+    lock: str | None = None
+    power_state: int = 0
+    vcpus: int = 0
+    memory_mib: int = 0
+    disk_gib: int = 0
+    """All its disks together, rounded up."""
+    smbios_uuid: str | None = None
+    nics: tuple[NicFacts, ...] = ()
+    failure: Failure | None = None
+    """Why it could not be looked at; then nothing else is known."""
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What is common to a cluster's hosts."""
+
+    cluster: str
+    version: str
+    quorate: bool
+    images: tuple[ImageFacts, ...] = ()
+    vmid_low: int = 0
+    vmid_high: int = 0
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """One worker's report of itself, its hosts and its work.
+
+    It is sent from the worker's own message queue (a tick that it consumed), so it proves that
+    the worker consumes, not only that its process lives.
+    """
+
+    worker: str
+    sent_at: datetime.datetime
+    hosts: tuple[str, ...]
+    """Hosts whose agents live in this worker."""
+    facts: tuple[HostFacts, ...] = ()
+    """Facts that are new or changed since the last heartbeat, or all after ``announce``."""
+    clusters: tuple[ClusterFacts, ...] = ()
+    working: tuple[Working, ...] = ()
+    version: str = ""

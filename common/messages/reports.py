@@ -1,0 +1,106 @@
+"""What agents report of the operations that they work on, and the categories of failures."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Category(enum.StrEnum):
+    """Every error of provisioning; ``common.failures`` says what each means."""
+
+    API_NOT_SUPPORTED = "api_not_supported"
+    CONFIGURATION = "configuration"
+    AUTHORIZATION = "authorization"
+    QUOTA_EXCEEDED = "quota_exceeded"
+    NO_VALID_HOST = "no_valid_host"
+    NODE_UNHEALTHY = "node_unhealthy"
+    IMAGE_NOT_FOUND = "image_not_found"
+    IMAGE_CORRUPT = "image_corrupt"
+    TEMPLATE_LOCKED = "template_locked"
+    LOCK = "lock"
+    STORAGE_CONFLICT = "storage_conflict"
+    STORAGE_FULL = "storage_full"
+    NETWORK = "network"
+    TASK_TIMEOUT = "task_timeout"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    CREATION_FAILED = "creation_failed"
+    VANISHED = "vanished"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an operation, reported before and after; the later report replaces the earlier.
+
+    A report may overtake another one on the bus, so each carries all that is known so far.
+    """
+
+    name: str
+    """As ``os-instance-actions`` shows it, e.g. ``compute_create_vm``."""
+    sequence: int
+    """Order within the attempt, from 0."""
+    started_at: datetime.datetime
+    finished_at: datetime.datetime | None = None
+    result: str | None = None
+    """``Success`` or ``Error`` once finished (Nova's words)."""
+    upid: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Facts worth telling: node, VMID, storage, bytes, what was found."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt failed, in the words of whoever saw it, and what was cleaned up."""
+
+    category: Category
+    message: str
+    step: str | None = None
+    host: str | None = None
+    upid: str | None = None
+    log_tail: tuple[str, ...] = ()
+    cleaned: tuple[str, ...] = ()
+    """What was removed again, e.g. ``VM 100123 on pve1``, ``volume local:100123/…``."""
+    clean: bool = True
+    """Whether nothing of this attempt is left: config and volumes seen absent."""
+    left: tuple[str, ...] = ()
+    """What could not be removed or may not be touched; the operator's list."""
+    remedy: str | None = None
+    """The one exact command or action for the operator, where there is one."""
+    verdict: str | None = None
+    """Where to go on (``common.failures.Verdict``), where it isn't what the category says."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    ok: bool
+    power_state: int = 0
+    vm_state_hint: str | None = None
+    failure: Failure | None = None
+    gone: bool = False
+    """After a Destroy, or a failed Build: config and volumes were seen absent."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """News of one operation from an agent. Steps are cumulative per name, outcome comes last."""
+
+    operation_id: int
+    attempt: int
+    server_uuid: str
+    host: str
+    steps: tuple[Step, ...] = ()
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Working:
+    """A sign of life for an operation that takes its time: renews the lease."""
+
+    operation_id: int
+    attempt: int
+    host: str

@@ -1,0 +1,89 @@
+"""What is asked of a scheduler, and what it decides."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.server_groups import GroupFacts
+
+
+@dataclass(frozen=True)
+class Requested:
+    """What one server asks of a host."""
+
+    server_uuid: str
+    project_id: str
+    user_id: str
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    image_id: str | None = None
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    availability_zone: str | None = None
+    networks: tuple[str, ...] = ()
+    """Bridges that the node must have."""
+    ignore_hosts: tuple[str, ...] = ()
+    force_host: str | None = None
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    group: GroupFacts | None = None
+    """Its server group."""
+    until: datetime.datetime | None = None
+    """When who asks gives up waiting: nothing may be claimed after it."""
+    least_memory_mib: int = 0
+    """What the image needs."""
+    least_disk_gib: int = 0
+
+
+@dataclass(frozen=True)
+class Alternate:
+    """A host that would do as well."""
+
+    host: str
+    uuid: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field of ``Requested`` as it was asked, and as it would have worked."""
+
+    field: str
+    asked: Any
+    works: Any
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """The smallest change to a request for which a host would have been found."""
+
+    changes: tuple[Change, ...]
+    hosts: int
+    """How many hosts would do."""
+    host: str
+    """The one that needs the least change."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the scheduler decided for one server, and why: stored under the request ID."""
+
+    server_uuid: str
+    host: str | None
+    """The chosen and claimed host; None: nowhere."""
+    uuid: str | None = None
+    alternates: tuple[Alternate, ...] = ()
+    considered: int = 0
+    refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """filter → {host: reason with numbers}."""
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """host → {weigher: weighted score}, best hosts first, capped."""
+    claims: tuple[Mapping[str, str], ...] = ()
+    """Tries to claim, in order: {host, result}."""
+    reason: str | None = None
+    """Why nowhere, and what would have worked, in two sentences."""
+    suggestion: Suggestion | None = None
+    seconds: float = 0.0

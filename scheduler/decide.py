@@ -25,6 +25,9 @@ from scheduler.world import World
 
 LOG = logger(__name__)
 
+#: how often it is looked anew when others took the hosts of the last look
+_LOOKS = 2
+
 
 class Clock(Protocol):
     """A monotonic clock, in seconds."""
@@ -54,15 +57,18 @@ class Decider:
         self._timer = timer
 
     def decide(self, request: Requested, alternates: tuple[Alternate, ...]) -> Decision:
-        """Choose and claim: first the alternates, then anew, then anew once more."""
+        """Choose and claim: first the alternates, then anew, then anew once more.
+
+        Raises Unavailable when others were always faster to claim what would do: later there may
+        be room, or a reason why not.
+        """
         begun = self._timer()
         claims: list[dict[str, str]] = []
         decision = self._claim_alternate(request, alternates, claims)
+        for _ in range(_LOOKS):
+            decision = decision or self._claim_best(request, claims)
         if decision is None:
-            decision = self._claim_best(request, claims)
-        if decision.host is None and claims and claims[-1]["result"] != "claimed":
-            # Every choice was taken by somebody else meanwhile: look again, once.
-            decision = self._claim_best(request, claims)
+            raise Unavailable("Other requests took the room of every host that was tried.")
         if decision.host is None:
             LOG.warning("%s", decision.reason)
         else:
@@ -143,17 +149,18 @@ class Decider:
                 return Decision(request.server_uuid, hosts[0].name, alternate.uuid, rest, 1)
         return None
 
-    def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision:
+    def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision | None:
+        """The best host, or why there is none; None when others took all that were tried."""
         hosts = self._world.candidates(needs(request))
         choice = choose(hosts, request, self._filters, self._weighers, self._keep)
         for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
             if self._claim(request, weighed.host, claims):
                 return self._outcomes.won(request, choice, position, len(hosts))
-        if not choice.ranked:
-            # Only now, to say why: full hosts are no candidates.
-            hosts = self._world.everything(wanted(request))
-            choice = choose(hosts, request, self._filters, {})
-        return self._outcomes.nowhere(request, choice, hosts)
+        if choice.ranked:
+            return None
+        # Only now, to say why: full hosts are no candidates.
+        hosts = self._world.everything(wanted(request))
+        return self._outcomes.nowhere(request, choose(hosts, request, self._filters, {}), hosts)
 
     def _claim(self, request: Requested, host: Host, claims: list[dict[str, str]]) -> bool:
         """Whether the host could be claimed.

@@ -24,12 +24,12 @@ def sentence(
     return f"{text} {advice(suggestion)}" if suggestion else text
 
 
-def all_taken(count: int) -> str:
-    """What is read when hosts passed, but others were always faster to claim them."""
+def not_offered(count: int) -> str:
+    """What is read when hosts passed every filter that placement offers none of."""
     hosts = "1 host" if count == 1 else f"{count} hosts"
     return (
-        f"No valid host was found: {hosts} would do, but other requests took the room of those "
-        "that were tried. The same request may succeed now."
+        f"No valid host was found: {hosts} would do, but placement offers none of them. Room may "
+        "have come free just now, or their inventories have limits of their own."
     )
 
 

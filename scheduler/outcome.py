@@ -49,7 +49,7 @@ class Outcomes:
     def nowhere(self, request: Requested, choice: Choice, hosts: Sequence[Host]) -> Decision:
         """No host, and why not."""
         if choice.ranked:
-            suggestion, reason = None, explain.all_taken(choice.passed)
+            suggestion, reason = None, explain.not_offered(choice.passed)
         else:
             suggestion = nearest(hosts, request, self._filters)
             reason = explain.sentence(len(hosts), choice.refused, suggestion)

@@ -111,6 +111,15 @@ def test_an_alternate_is_taken_before_anything_new() -> None:
     assert placement.claims == ["uuid-pve2"]
 
 
+def test_hosts_that_others_always_take_are_tried_again_later() -> None:
+    placement = FakePlacement()
+    placement.conflicts = 99
+    with pytest.raises(Unavailable, match="Other requests took the room"):
+        decide(placement)
+    placement.conflicts = len(HOSTS)
+    assert decide(placement).host in HOSTS
+
+
 def many(count: int, **asked: Any) -> list[Any]:
     return [a_request(server_uuid=f"s{number}", **asked) for number in range(count)]
 

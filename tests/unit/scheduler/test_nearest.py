@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Change, Suggestion
 from scheduler.choose import Filter, choose
-from scheduler.explain import advice, all_taken, sentence
+from scheduler.explain import advice, not_offered, sentence
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy
@@ -89,8 +89,8 @@ def test_the_sentence_tells_of_the_nearest_host_and_what_would_do() -> None:
     )
 
 
-def test_hosts_that_others_took_are_no_refusal() -> None:
-    assert all_taken(1).startswith("No valid host was found: 1 host would do, but other requests")
+def test_hosts_that_placement_does_not_offer_are_no_refusal() -> None:
+    assert not_offered(1).startswith("No valid host was found: 1 host would do, but placement")
 
 
 some_hosts = st.lists(

@@ -95,7 +95,7 @@ def row(table: sa.Table, **values: Any) -> Callable[[World], Callable[[], None]]
     return put
 
 
-NOBODY = ids.new_uuid()
+NOBODY = ids.named("server", "nobody")
 PORT = {
     "id": ids.new_uuid(),
     "network_id": NOBODY,

@@ -120,11 +120,12 @@ def test_a_bridge_that_the_node_lacks(worker: Worker, cluster: Cluster) -> None:
 def test_a_cluster_without_quorum(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
+    earlier = len(worker.conductor.heartbeats)
     simulator.fault(action="no-quorum")
     worker.conductor.wait_for(
         lambda: any(
-            "quorum" in facts.health
-            for beat in worker.conductor.heartbeats
+            "quorum" in facts.health and facts.node == "pve1"
+            for beat in worker.conductor.heartbeats[earlier:]
             for facts in beat.facts
         )
     )

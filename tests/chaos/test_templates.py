@@ -72,3 +72,69 @@ def test_a_template_goes_when_its_image_and_its_servers_have_gone(cloud: World) 
     kept = cloud.rows(sa.select(schema.vmids.c.vmid).where(schema.vmids.c.vmid.in_(made)))
     assert kept == []
     assert cloud.differences() == []
+
+
+SHARED = {"proxmox:sim1": {"vm_storage": "shared", "iso_storage": "shared"}}
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Iterator[World]:
+    """Three nodes, so that two are a quorum; disks and the one template on shared storage."""
+    with world(tmp_path, SHARED, nodes=3) as running:
+        yield running
+        running.simulator.clear_faults()
+        assert running.clear_away() == ""
+        assert running.audit_problem() == ""
+
+
+@pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "unnoticed"])
+@pytest.mark.parametrize("known", [True, False], ids=["known", "agent-restarted"])
+def test_a_lost_node_takes_no_template_along(wide: World, noticed: bool, known: bool) -> None:
+    hosts = {row.node: row.host for row in wide.rows(sa.select(schema.hosts))}
+    first = wide.built("first", host=hosts["pve2"])
+    assert (first.vm_state, first.node) == ("active", "pve2")
+    (template,) = templates(wide)
+    if not known:
+        wide.restart("compute")
+    order = wide.simulator.fault(action="node-down", node="pve2")
+    if noticed:
+        wide.until(lambda: not _snapshot(wide).nodes["pve2"].online)
+    others = [
+        wide.built(name, host=hosts[node])
+        for name, node in (("second", "pve1"), ("third", "pve3"), ("fourth", "pve1"))
+    ]
+    assert [row.vm_state for row in others] == ["active"] * 3, wide.faults(others[0].uuid)
+    assert [row.node for row in others] == ["pve1", "pve3", "pve1"]
+    assert [len(wide.faults(row.uuid)) for row in others] == [0, 0, 0]
+    assert set(templates(wide)) == {template}, "it is there, as it was, and no other"
+    wide.simulator.take_back(order)
+    wide.until(lambda: _snapshot(wide).nodes["pve2"].online)
+    # It is cloned from again.
+    last = wide.built("last", host=hosts["pve3"])
+    assert last.vm_state == "active"
+    assert f"base-{template}-" in disk(wide, last.vmid)
+
+
+def test_a_template_that_somebody_moved_is_cloned_from_where_it_is(wide: World) -> None:
+    hosts = {row.node: row.host for row in wide.rows(sa.select(schema.hosts))}
+    assert wide.built("first", host=hosts["pve2"]).vm_state == "active"
+    (template,) = templates(wide)
+    cluster = wide.simulator.cluster()
+    with cluster.turn():
+        cluster.edit(cluster.vms[template]).node = "pve3"
+    second = wide.built("second", host=hosts["pve1"])
+    assert (second.vm_state, second.node) == ("active", "pve1")
+    assert f"base-{template}-" in disk(wide, second.vmid)
+    assert set(templates(wide)) == {template}
+
+
+def _snapshot(cloud: World) -> Any:
+    service: Any = cloud._services["compute"]
+    (hypervisor,) = service._hypervisors.values()
+    return hypervisor.shared.snapshot
+
+
+def disk(cloud: World, vmid: int) -> str:
+    """The value of a machine's root disk."""
+    vms = cloud.simulator.state()["sim1"]["vms"]
+    return str(next(vm for vm in vms if vm["vmid"] == vmid)["config"]["scsi0"])

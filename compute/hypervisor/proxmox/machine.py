@@ -8,7 +8,16 @@ from common.messages.commands import Build, Template
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
-from compute.hypervisor.proxmox import admit, disks, hardware, ownership, power, removal, volumes
+from compute.hypervisor.proxmox import (
+    admit,
+    disks,
+    drives,
+    hardware,
+    ownership,
+    power,
+    removal,
+    volumes,
+)
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import Way
 from compute.hypervisor.proxmox.errors import ApiError
@@ -79,16 +88,8 @@ class ProxmoxMachine:
 
     def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
         """Upload the ISO under a name of its own; a repeated upload replaces it."""
-        storage = admit.config_drives(self._shared, self._vm.node).name
-        name = hardware.config_drive_name(self._vm.vmid, build.server_uuid)
-        volid = f"{storage}:iso/{name}"
-        self._vm.converge(
-            lambda: volumes.exists(self._vm, self._vm.node, storage, volid),
-            lambda: self._shared.client.upload(self._vm.node, storage, "iso", name, iso),
-            look_first=False,
-        )
-        self._config_drive = volid
-        return {"volume": volid, "bytes": len(iso)}
+        self._config_drive = drives.upload(self._vm, build.server_uuid, iso)
+        return {"volume": self._config_drive, "bytes": len(iso)}
 
     def create(self, build: Build) -> Detail:
         """Clone or import, then configure; the marks are there from the first moment."""
@@ -172,16 +173,7 @@ class ProxmoxMachine:
 
     def remove_config_drive(self) -> Removal:
         """Delete the ISO by its own name, on every storage where this driver may have put it."""
-        name = hardware.config_drive_name(self._vm.vmid, self._work.command.server_uuid)
-        cleaned: list[str] = []
-        for storage in admit.all_config_drives(self._shared, self._vm.node):
-            volid = f"{storage}:iso/{name}"
-            if volumes.exists(self._vm, self._vm.node, storage, volid):
-                volumes.delete(self._vm, self._vm.node, storage, volid)
-                if volumes.exists(self._vm, self._vm.node, storage, volid):
-                    return Removal(False, tuple(cleaned), (f"volume {volid}",))
-                cleaned.append(f"volume {volid}")
-        return Removal(True, tuple(cleaned))
+        return drives.remove(self._vm, self._work.command.server_uuid)
 
     # --- inner
 
@@ -226,12 +218,15 @@ class ProxmoxMachine:
         try:
             self._make(build, storage)
         except ApiError as error:
-            if not error.no_config or self._way is Way.IMPORT_FROM or build.template is None:
+            if self._way is Way.IMPORT_FROM or build.template is None:
                 raise
-            # Somebody removed the template since it was last seen: it is made anew, once.
+            if not error.no_config and not self._templates.is_lost(build, error):
+                raise
+            # It is no longer where it was last seen: looked for there, once, and made anew if
+            # somebody removed it; without its node there is another way.
             self._templates.forget(build.template)
-            self._work.tell(template=f"{build.template.vmid} was gone")
-            self.ensure_image(build)
+            self._work.tell(template=f"{build.template.vmid} was not to be had: {error.message}")
+            self._work.tell(**self.ensure_image(build))
             self._make(build, storage)
 
     def _make(self, build: Build, storage: Storage) -> None:
@@ -260,9 +255,10 @@ class ProxmoxMachine:
         }
         if self._way is Way.FULL_CLONE:
             values |= {"full": 1, "storage": storage.name}
-        if template.node != self._vm.node:
+        node = self._templates.node_of(template)
+        if node != self._vm.node:
             values["target"] = self._vm.node
-        path = f"nodes/{template.node}/qemu/{template.vmid}/clone"
+        path = f"nodes/{node}/qemu/{template.vmid}/clone"
         try:
             return self._shared.client.post(path, **values)
         except ApiError as error:

@@ -9,6 +9,7 @@ around. It goes when its image has gone and nothing hangs on it (``retire``).
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from common.failures import Verdict
@@ -30,6 +31,14 @@ class TakenError(Exception):
     """There is no template to be had here: the build takes another way."""
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A template that was seen ready."""
+
+    key: str
+    node: str
+
+
 class Templates:
     """Of one cluster: which are known to be ready, and who makes which."""
 
@@ -37,7 +46,19 @@ class Templates:
         self._shared = shared
         self._lock = threading.Lock()
         self._makers: dict[int, threading.Lock] = {}
-        self._ready: dict[int, str] = {}
+        self._ready: dict[int, _Ready] = {}
+
+    def node_of(self, template: Template) -> str:
+        """Where it was last seen ready: somebody may have moved it."""
+        ready = self._ready.get(template.vmid)
+        return template.node if ready is None else ready.node
+
+    def is_lost(self, build: Build, error: ApiError) -> bool:
+        """Whether an error speaks of the template's node, and not of the build's own."""
+        template = build.template
+        if template is None or self.node_of(template) == build.placed.node:
+            return False
+        return error.category is Category.NODE_UNHEALTHY and error.verdict is None
 
     def forget(self, template: Template) -> None:
         """It wasn't there when it was needed."""
@@ -49,6 +70,7 @@ class Templates:
         Raises TakenError, or HypervisorError when it can't be made.
         """
         source = self._source(build, image)
+        self._require_node(template)
         if self._is_ready(template, image, source):
             return False
         maker = self._maker(template.vmid)
@@ -57,12 +79,16 @@ class Templates:
         try:
             if self._is_ready(template, image, source):
                 return False
-            self._require_node(template)
             mark = template_mark(image.id, build.cloud)
             vm = Vm(self._shared, work, template.vmid, template.node, mark)
             made = self._have(vm, image, template, source)
-            self._ready[template.vmid] = _key(image, source)
+            self._require_reach(vm, template)
+            self._ready[template.vmid] = _Ready(_key(image, source), vm.node)
             return made
+        except ApiError as error:
+            if self.is_lost(build, error) or (error.lost and template.node != build.placed.node):
+                raise TakenError(f"template {template.vmid}: {error.message}") from error
+            raise
         finally:
             maker.release()
 
@@ -81,7 +107,7 @@ class Templates:
         None when a task that runs held it: that one was waited for.
         """
         mark = template_mark(build.image.id if build.image else "", build.cloud)
-        vm = Vm(self._shared, work, template.vmid, template.node, mark)
+        vm = Vm(self._shared, work, template.vmid, self.node_of(template), mark)
         try:
             vm.unlocked(vm.look())
         except HypervisorError as error:
@@ -94,12 +120,20 @@ class Templates:
         named = hardware.template_name(image.id)
         if listed is not None and listed.name and not (listed.template and listed.name == named):
             self._ready.pop(template.vmid, None)
-        return self._ready.get(template.vmid) == _key(image, source)
+        ready = self._ready.get(template.vmid)
+        return ready is not None and ready.key == _key(image, source)
 
     def _require_node(self, template: Template) -> None:
-        node = self._shared.snapshot.nodes.get(template.node)
+        name = self.node_of(template)
+        node = self._shared.snapshot.nodes.get(name)
         if node is None or not node.online:
-            raise TakenError(f"node {template.node} of template {template.vmid} is offline")
+            raise TakenError(f"node {name} of template {template.vmid} is offline")
+
+    def _require_reach(self, vm: Vm, template: Template) -> None:
+        """Raise TakenError where somebody moved it, and its disk with it."""
+        storage = self._shared.snapshot.storage(vm.node, template.storage)
+        if vm.node != template.node and not (storage is not None and storage.shared):
+            raise TakenError(f"template {template.vmid} is on {vm.node} now")
 
     def _source(self, build: Build, image: Image) -> str:
         """The line that tells which file the image is now; empty when it isn't known here."""

@@ -1,0 +1,34 @@
+"""Config drives: each an ISO whose name carries VMID and server, so that it is provably ours."""
+
+from __future__ import annotations
+
+from compute.hypervisor.port import Removal
+from compute.hypervisor.proxmox import admit, hardware, volumes
+from compute.hypervisor.proxmox.vm import Vm
+
+
+def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
+    """Upload under a name of its own, which a repeated upload replaces; the volume."""
+    storage = admit.config_drives(vm.shared, vm.node).name
+    name = hardware.config_drive_name(vm.vmid, server_uuid)
+    volid = f"{storage}:iso/{name}"
+    vm.converge(
+        lambda: volumes.exists(vm, vm.node, storage, volid),
+        lambda: vm.shared.client.upload(vm.node, storage, "iso", name, iso),
+        look_first=False,
+    )
+    return volid
+
+
+def remove(vm: Vm, server_uuid: str) -> Removal:
+    """Delete the ISO by its own name, on every storage where this driver may have put it."""
+    name = hardware.config_drive_name(vm.vmid, server_uuid)
+    cleaned: list[str] = []
+    for storage in admit.all_config_drives(vm.shared, vm.node):
+        volid = f"{storage}:iso/{name}"
+        if volumes.exists(vm, vm.node, storage, volid):
+            volumes.delete(vm, vm.node, storage, volid)
+            if volumes.exists(vm, vm.node, storage, volid):
+                return Removal(False, tuple(cleaned), (f"volume {volid}",))
+            cleaned.append(f"volume {volid}")
+    return Removal(True, tuple(cleaned))

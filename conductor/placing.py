@@ -6,10 +6,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from common import clock, wire
+from common import clock, hints, wire
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages.reports import Category, Failure, Step
@@ -18,7 +19,7 @@ from common.server_groups import GroupFacts
 from conductor import command
 from conductor.cloud import Cloud
 from conductor.store import operations as ledger
-from conductor.store import registry, server_groups, vmids
+from conductor.store import registry, server_groups, servers, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
@@ -30,6 +31,14 @@ LOG = logger(__name__)
 _LOSSES = 10
 
 Moved = tuple[Operation, Server]
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Other servers that matter to where a server goes."""
+
+    group: GroupFacts | None = None
+    server_hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Placing:
@@ -66,11 +75,11 @@ class Placing:
         lost its host or its lease on the way, and ``place`` looks for another one.
         """
         started = clock.utcnow()
-        group = self._group_of(builds[0][1])
+        around = self._around(builds[0][1])
         seconds = self._cloud.conf.rpc.rpc_timeout_seconds
         decisions = self._cloud.scheduler.select_many(
             builds[0][0].ctxt,
-            tuple(_requested(operation, server, group, seconds) for operation, server in builds),
+            tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
         return [
             self._decided(operation, server, decision, started)
@@ -91,17 +100,22 @@ class Placing:
             return None
         return None if isinstance(placed_or_why_not, str) else placed_or_why_not
 
-    def _group_of(self, server: Server) -> GroupFacts | None:
-        if server.server_group_uuid is None:
-            return None
+    def _around(self, server: Server) -> _Around:
+        """Read only where the server is in a group, or its hints name others."""
+        named = hints.all_servers(server.scheduler_hints)
+        if server.server_group_uuid is None and not named:
+            return _Around()
         with self._cloud.store.read() as connection:
-            return server_groups.facts(connection, server.server_group_uuid, server.uuid)
+            return _Around(
+                server_groups.facts(connection, server.server_group_uuid, server.uuid),
+                servers.hosts_of(connection, named),
+            )
 
     def _select(
         self, operation: Operation, server: Server, alternates: tuple[Alternate, ...]
     ) -> Decision:
         seconds = self._cloud.conf.rpc.rpc_timeout_seconds
-        requested = _requested(operation, server, self._group_of(server), seconds)
+        requested = _requested(operation, server, self._around(server), seconds)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
 
     def _commit(
@@ -177,9 +191,7 @@ class Placing:
         self._unwinding.fail(operation, server, failure, gone=True)
 
 
-def _requested(
-    operation: Operation, server: Server, group: GroupFacts | None, seconds: float
-) -> Requested:
+def _requested(operation: Operation, server: Server, around: _Around, seconds: float) -> Requested:
     return Requested(
         server_uuid=server.uuid,
         project_id=server.project_id,
@@ -195,7 +207,8 @@ def _requested(
         ignore_hosts=operation.plan.failed_hosts,
         force_host=operation.params.get("force_host"),
         hints=server.scheduler_hints,
-        group=group,
+        server_hosts=around.server_hosts,
+        group=around.group,
         until=clock.after(seconds),
         least_memory_mib=operation.params.get("least_memory_mib", 0),
         least_disk_gib=operation.params.get("least_disk_gib", 0),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
-from common import ids, wire
+from common import hints, ids, wire
 from common.context import RequestContext
 from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
@@ -15,6 +16,7 @@ from conductor.accept import requested_networks
 from conductor.cloud import Cloud
 from conductor.messages import CreateServers, Evacuation
 from conductor.store import registry, server_groups
+from conductor.store import servers as servers_store
 from db.schema import networks, ports, servers
 from scheduler.messages import Capacity
 
@@ -63,6 +65,8 @@ class WhatIfDoors:
         with self._cloud.store.read() as connection:
             wishes = requested_networks(connection, asked)
             group = server_groups.facts(connection, asked.server_group, None)
+            named = hints.all_servers(asked.scheduler_hints)
+            server_hosts = servers_store.hosts_of(connection, named)
         return Requested(
             server_uuid=ids.new_uuid(),
             project_id=str(ctxt.project_id),
@@ -77,6 +81,7 @@ class WhatIfDoors:
             networks=tuple(wish["bridge"] for wish in wishes),
             force_host=asked.force_host,
             hints=asked.scheduler_hints,
+            server_hosts=server_hosts,
             group=group,
             least_memory_mib=asked.least_memory_mib,
             least_disk_gib=asked.least_disk_gib,
@@ -101,6 +106,8 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
     rows = connection.execute(
         sa.select(servers).where(mine).order_by(columns.memory_mib.desc(), columns.id)
     ).all()
+    named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
+    where = servers_store.hosts_of(connection, sorted(named))
     groups = {
         uuid: server_groups.facts(connection, uuid, None)
         for uuid in {row.server_group_uuid for row in rows}
@@ -120,11 +127,17 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
                 availability_zone=row.pinned_availability_zone,
                 networks=tuple(bridges.get(row.uuid, ())),
                 hints=row.scheduler_hints,
+                server_hosts=_of(where, row.scheduler_hints),
                 group=_left(groups[row.server_group_uuid], host),
             ),
         )
         for row in rows
     ]
+
+
+def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:
+    """What of it a server's hints ask about."""
+    return {one: where[one] for one in hints.all_servers(asked) if one in where}
 
 
 def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:

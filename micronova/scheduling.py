@@ -7,6 +7,7 @@ from scheduler.filters.aggregates import (
     aggregate_instance_extra_specs,
     aggregate_multitenancy_isolation,
 )
+from scheduler.filters.hints import different_host, near_host_ip, same_host
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
@@ -30,6 +31,7 @@ __all__ = [
     "build_failure",
     "capabilities",
     "cpu",
+    "different_host",
     "disk",
     "disk_way",
     "forced_host",
@@ -37,11 +39,13 @@ __all__ = [
     "image_properties",
     "image_reach",
     "load",
+    "near_host_ip",
     "network_reach",
     "node_healthy",
     "ram",
     "resources",
     "retry",
+    "same_host",
     "server_group_affinity",
     "server_group_anti_affinity",
     "service_enabled",

@@ -24,6 +24,9 @@ FILTERS = [
     "storage_room",
     "server_group_affinity",
     "server_group_anti_affinity",
+    "same_host",
+    "different_host",
+    "near_host_ip",
 ]
 
 OPTIONS = [

@@ -44,6 +44,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
   numbers (before 2.88) count what servers were given, not what they use at the moment.
 - **`ZONE:HOST` must agree:** a host that isn't in the zone is refused, where Nova drops the zone.
+- **A forced host must pass every filter**, however it is named, so that the reason is told if it
+  can't be had; Nova skips its filters for `ZONE:HOST`.
 - **A host's zone** is its aggregate's, else what the host says of itself (`[compute]
   availability_zone`), where Nova has one default for all hosts.
 - **Flavors ask for aggregates** by extra specs `aggregate_instance_extra_specs:…` only; those

@@ -29,6 +29,8 @@ class Requested:
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)
+    server_hosts: Mapping[str, str] = field(default_factory=dict)
+    """Server → its host, of the servers that the hints name; those on no host are left out."""
     group: GroupFacts | None = None
     """Its server group."""
     until: datetime.datetime | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -64,7 +65,22 @@ def find_by_id(connection: sa.Connection, number: int) -> Service | None:
     return None if row is None else Service(*row)
 
 
-def zones(connection: sa.Connection) -> dict[str, str]:
-    """The zone of every enabled compute host: {host: zone}."""
-    query = sa.select(_T.host, ZONE).where(_T.binary == COMPUTE, _T.disabled.is_(False))
-    return {row.host: row.availability_zone for row in connection.execute(query)}
+@dataclass(frozen=True)
+class Zones:
+    """Which compute hosts there are, and in which zone each is."""
+
+    hosts: Mapping[str, str]
+    """{host: its zone}, disabled ones too."""
+    available: frozenset[str]
+    """Zones with a host that isn't disabled."""
+
+
+def zones(connection: sa.Connection) -> Zones:
+    """The zones of all compute hosts."""
+    rows = connection.execute(
+        sa.select(_T.host, _T.disabled, ZONE).where(_T.binary == COMPUTE)
+    ).all()
+    return Zones(
+        {row.host: row.availability_zone for row in rows},
+        frozenset(row.availability_zone for row in rows if not row.disabled),
+    )

@@ -16,7 +16,7 @@ from api.compute.call import Call
 from api.compute.policies import named
 from api.compute.resources.server_place import Place, check_place, place_of
 from api.compute.schemas.types import MAX_INT
-from common import ids
+from common import hints, ids
 from common.errors import (
     FlavorNotFound,
     ImageNotFound,
@@ -29,6 +29,7 @@ from db.reads import flavors, images, keypairs, services
 from db.reads.flavors import Flavor
 from db.reads.images import Image
 from db.reads.keypairs import KeyPair
+from db.reads.services import Zones
 
 _UNSUPPORTED: Mapping[str, str] = {
     "accessIPv4": "Access addresses are not supported.",
@@ -48,8 +49,8 @@ class _Existing:
     flavor: Flavor | None
     image: Image | None
     keypair: KeyPair | None
-    zones: Mapping[str, str]
-    """{compute host: its zone}, of the enabled ones; read only where the request asks."""
+    zones: Zones | None
+    """Read only where the request asks for a place."""
 
 
 def create_request(call: Call) -> CreateServers:
@@ -68,7 +69,8 @@ def create_request(call: Call) -> CreateServers:
     place = place_of(call, asked)
     existing = call.read(_read, call, asked, image_id, place)
     flavor, image = _checked(call, asked, existing, image_id)
-    check_place(place, existing.zones)
+    if existing.zones is not None:
+        check_place(place, existing.zones)
     if asked.get("hostname") and most > 1:
         raise Invalid("Unable to allocate a single hostname to multiple instances")
     return CreateServers(
@@ -93,7 +95,7 @@ def _for_the_guest(
 ) -> dict[str, Any]:
     """What is kept with the servers, and told to their guests."""
     other_name = call.body.get("OS-SCH-HNT:scheduler_hints", {})
-    hints = call.body.get("os:scheduler_hints", other_name)
+    asked_hints = call.body.get("os:scheduler_hints", other_name)
     return {
         "description": asked.get("description") if call.version >= 19 else asked["name"],
         "hostname": asked.get("hostname"),
@@ -105,15 +107,24 @@ def _for_the_guest(
         "user_data": asked.get("user_data"),
         "config_drive": _boolean(asked.get("config_drive", False)),
         "security_groups": _groups(asked),
-        "scheduler_hints": hints,
-        "server_group": _server_group(hints),
+        "scheduler_hints": _checked_hints(asked_hints),
+        "server_group": _server_group(asked_hints),
         "admin_password": asked.get("adminPass") or _password(),
     }
 
 
-def _server_group(hints: Mapping[str, Any]) -> str | None:
+def _checked_hints(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The hints, unless they can't be understood."""
+    try:
+        hints.near(asked)
+    except ValueError as error:
+        raise Invalid(f"{hints.NEAR_IP} and {hints.CIDR} name no network: {error}") from error
+    return asked
+
+
+def _server_group(asked: Mapping[str, Any]) -> str | None:
     """The UUID of the group that the servers shall join."""
-    hint = hints.get("group") or None
+    hint = asked.get("group") or None
     wanted = hint if isinstance(hint, list) else [hint]
     if len(wanted) > 1:
         raise Invalid("A server can't be in more than one server group.")
@@ -133,7 +144,7 @@ def _read(
         flavor=flavors.find(connection, str(asked["flavorRef"]).rsplit("/", 1)[-1], project),
         image=images.get(connection, image_id),
         keypair=keypairs.find(connection, call.ctxt.user_id or "", key_name) if key_name else None,
-        zones=services.zones(connection) if place != Place() else {},
+        zones=services.zones(connection) if place != Place() else None,
     )
 
 

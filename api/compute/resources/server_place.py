@@ -10,6 +10,7 @@ from api.compute import policies
 from api.compute.call import Call
 from api.compute.policies import named
 from common.errors import HostNotFound, Invalid
+from db.reads.services import Zones
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,14 @@ def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
     return Place(zone or None, host or None)
 
 
-def check_place(place: Place, zones: Mapping[str, str]) -> None:
-    """Raise HostNotFound or Invalid unless it exists; `zones` is {enabled host: its zone}."""
-    if place.host is not None and place.host not in zones:
+def check_place(place: Place, zones: Zones) -> None:
+    """Raise HostNotFound or Invalid unless it exists; why it can't be had, the scheduler says."""
+    if place.host is None:
+        if place.zone is not None and place.zone not in zones.available:
+            raise Invalid("The requested availability zone is not available")
+        return
+    if place.host not in zones.hosts:
         raise HostNotFound(f"Compute host {place.host} could not be found.")
-    if place.zone is not None and place.zone not in zones.values():
-        raise Invalid("The requested availability zone is not available")
-    if place.host is not None and place.zone not in (None, zones[place.host]):
-        raise Invalid(
-            f"Host {place.host} is in availability zone {zones[place.host]}, not {place.zone}."
-        )
+    zone = zones.hosts[place.host]
+    if place.zone not in (None, zone):
+        raise Invalid(f"Host {place.host} is in availability zone {zone}, not {place.zone}.")

@@ -9,7 +9,15 @@ import pytest
 
 from common.errors import Unavailable
 from tests.fixtures import auth
-from tests.fixtures.compute import IMAGE, NETWORK, ComputeApi, a_flavor, a_full_server, uuid_of
+from tests.fixtures.compute import (
+    IMAGE,
+    NETWORK,
+    ComputeApi,
+    a_flavor,
+    a_full_server,
+    a_service,
+    uuid_of,
+)
 from tests.functional.api_compute.conftest import MakeApi
 
 MANAGER = auth.token("admin", "admin", "admin", "member", "reader")
@@ -182,6 +190,28 @@ def test_only_administrators_choose_hosts(api: ComputeApi) -> None:
     wrong = a_create(host="mars")
     answer = api.request("POST", "/servers", wrong, version="2.74", token=MANAGER)
     assert answer.json["badRequest"]["message"] == "Compute host mars could not be found."
+
+
+def test_a_disabled_host_may_be_named_and_its_zone_is_none_to_choose(make: MakeApi) -> None:
+    api = make(a_service("pve9", availability_zone="az9", disabled=True))
+    for changes, status in (
+        ({"host": "pve9"}, 202),
+        ({"availability_zone": "az9:pve9"}, 202),
+        ({"availability_zone": "az9"}, 400),
+        ({"availability_zone": "az1:pve9"}, 400),
+    ):
+        body = a_create(**changes)
+        answer = api.request("POST", "/servers", body, version="2.74", token=MANAGER)
+        assert answer.status_code == status, (changes, answer.text)
+
+
+def test_hints_that_name_no_network_are_refused(api: ComputeApi) -> None:
+    for cidr, status in (("/99", 400), ("/24", 202)):
+        hints = {"build_near_host_ip": "10.99.0.1", "cidr": cidr}
+        body = {**a_create(), "os:scheduler_hints": hints}
+        answer = api.request("POST", "/servers", body, version="2.96")
+        assert answer.status_code == status, answer.text
+    assert api.conductor.asked[-1][1].scheduler_hints == hints
 
 
 def test_over_quota_is_forbidden(api: ComputeApi) -> None:

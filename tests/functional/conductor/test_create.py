@@ -147,3 +147,17 @@ def test_a_fixed_address_in_use_is_refused(world: World) -> None:
     world.compute.wait_for(1)
     with pytest.raises(Conflict, match=r"10\.0\.0\.9"):
         world.create(networks=(wish,))
+
+
+def test_the_scheduler_learns_where_the_servers_of_hints_are(world: World) -> None:
+    (there,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(there, "active")
+    hints = {"same_host": [there, "gone"], "different_host": there}
+    world.create(scheduler_hints=hints, min_count=2, max_count=2)
+    world.compute.wait_for(3)
+    assert [asked.server_hosts for asked in world.scheduler.asked] == [
+        {},
+        {there: "pve1"},
+        {there: "pve1"},
+    ]

@@ -1,0 +1,46 @@
+"""Scheduler hints that name other servers or an address: how they are read. Pure.
+
+As Nova's filters SameHost, DifferentHost and SimpleCIDRAffinity read them.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+SAME_HOST = "same_host"
+DIFFERENT_HOST = "different_host"
+NEAR_IP = "build_near_host_ip"
+CIDR = "cidr"
+#: the network around the address, where the hint doesn't say how large it is
+_DEFAULT_CIDR = "/24"
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def servers(hints: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The servers, by UUID, that a hint names: one, or a list of them."""
+    told = hints.get(name) or ()
+    return (told,) if isinstance(told, str) else tuple(told)
+
+
+def all_servers(hints: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every server that the hints name."""
+    if not hints:
+        return ()
+    return tuple(
+        dict.fromkeys((*servers(hints, SAME_HOST), *servers(hints, DIFFERENT_HOST))),
+    )
+
+
+def near(hints: Mapping[str, Any]) -> Network | None:
+    """The network that the host's address must be in; None: any. Raises ValueError."""
+    address = hints.get(NEAR_IP)
+    return _network(str(address), str(hints.get(CIDR) or _DEFAULT_CIDR)) if address else None
+
+
+@functools.lru_cache(maxsize=256)
+def _network(address: str, cidr: str) -> Network:
+    return ipaddress.ip_network(f"{address}{cidr}", strict=False)

@@ -1,0 +1,84 @@
+"""Hints that name other servers, or an address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import hints
+from scheduler.filters.hints import different_host, near_host_ip, same_host
+from tests.unit.scheduler.test_choose import a_host, a_request
+
+WHERE = {"a": "pve1", "b": "pve2"}
+
+
+def asking(**hinted: Any) -> Any:
+    return a_request(hints=hinted, server_hosts=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "pve1", "pve3"),
+    [
+        ("a", None, "0 of the 1 servers of the hint same_host are here, 1 are on other hosts"),
+        (["a", "b"], None, "0 of the 2 servers of the hint same_host are here, 2 are on other"),
+        (["a", "gone"], None, "0 of the 2 servers of the hint same_host are here, 1 are on other"),
+        ("gone", "here, 0 are on other hosts", "here, 0 are on other hosts"),
+        ([], None, None),
+    ],
+)
+def test_same_host(wanted: Any, pve1: str | None, pve3: str | None) -> None:
+    for name, expected in (("pve1", pve1), ("pve3", pve3)):
+        reason = same_host(a_host(name), asking(same_host=wanted))
+        assert reason is None if expected is None else expected in str(reason)
+
+
+def test_different_host() -> None:
+    request = asking(different_host=["a", "b", "gone"])
+    assert different_host(a_host("pve1"), request) == (
+        "1 of the 3 servers of the hint different_host are here"
+    )
+    assert different_host(a_host("pve3"), request) is None
+    assert different_host(a_host("pve1"), asking(different_host="gone")) is None
+
+
+@pytest.mark.parametrize(
+    ("hinted", "reason"),
+    [
+        ({}, None),
+        ({"cidr": "/24"}, None),
+        ({"build_near_host_ip": "10.99.0.200"}, None),
+        ({"build_near_host_ip": "10.99.1.200"}, "its address is not in 10.99.1.0/24"),
+        ({"build_near_host_ip": "10.99.1.200", "cidr": "/16"}, None),
+        ({"build_near_host_ip": "10.99.0.7", "cidr": "/30"}, "its address is not in 10.99.0.4/30"),
+        ({"build_near_host_ip": "fd00::1", "cidr": "/64"}, "its address is not in fd00::/64"),
+    ],
+)
+def test_near_host_ip(hinted: dict[str, str], reason: str | None) -> None:
+    assert near_host_ip(a_host(host_ip="10.99.0.1"), a_request(hints=hinted)) == reason
+
+
+def test_near_host_ip_of_a_host_without_an_address() -> None:
+    request = a_request(hints={"build_near_host_ip": "10.99.0.7"})
+    assert near_host_ip(a_host(host_ip=""), request) == (
+        "its address is not known, one in 10.99.0.0/24 asked"
+    )
+
+
+def test_near_what_is_no_network() -> None:
+    asked = {"build_near_host_ip": "10.99.0.7", "cidr": "/99"}
+    with pytest.raises(ValueError, match="99"):
+        hints.near(asked)
+    assert "name no network" in str(near_host_ip(a_host(), a_request(hints=asked)))
+
+
+def test_nobody_hints_at_anything() -> None:
+    for accept in (same_host, different_host, near_host_ip):
+        assert accept(a_host(), a_request()) is None
+        assert accept(a_host(), a_request(hints={"group": "g"})) is None
+
+
+def test_the_servers_that_hints_name() -> None:
+    named = {"same_host": "a", "different_host": ["b", "a"], "group": "g"}
+    assert hints.all_servers(named) == ("a", "b")
+    assert hints.all_servers({}) == ()

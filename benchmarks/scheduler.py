@@ -23,6 +23,7 @@ from common.messages.scheduling import Requested
 from scheduler import config as scheduler_config
 from scheduler import whatif
 from scheduler.choose import choose
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.nearest import nearest
 from scheduler.service import load_filters, load_weighers
@@ -78,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args(arguments)
     dice = random.Random(1)
-    hosts = [host(number, dice) for number in range(given.hosts)]
+    hosts = Fleet.of(host(number, dice) for number in range(given.hosts))
     conf = config.load([scheduler_config.register])
     filters, weighers = load_filters(conf), load_weighers(conf)
     request = Requested("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
@@ -88,10 +89,10 @@ def main(arguments: list[str] | None = None) -> int:
         "hosts": given.hosts,
         "python": platform.python_version(),
         "one_decision_ms": milliseconds(
-            lambda: choose(hosts, request, filters, weighers), given.times
+            lambda: choose(hosts, request, filters, weighers, keep=10), given.times
         ),
         f"batch_of_{given.batch}_ms": milliseconds(
-            lambda: list(whatif.place(hosts, batch, filters, weighers)), 1
+            lambda: list(whatif.place(hosts, batch, filters, weighers, keep=10)), 1
         ),
         "nearest_change_ms": milliseconds(
             lambda: nearest(hosts, impossible, filters), given.times

@@ -144,7 +144,7 @@ class PlacementClient:
         in_tree: str | None = None,
         limit: int | None = 1000,
     ) -> Candidates:
-        """Return the ways to serve a request. 1 request.
+        """Return the providers that could serve a request. 1 request.
 
         All of `required` and none of `forbidden` are traits of the provider. Each entry of
         `member_of` is an aggregate's UUID, or several of which any will do. `in_tree` is a

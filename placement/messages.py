@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,30 +10,21 @@ Resources = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What a provider has of one resource class in all, and what of it is allocated."""
+class Stock:
+    """What providers have of one resource class in all, and what of it is allocated."""
 
-    capacity: int
-    used: int
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What candidates tell of one provider."""
-
-    uuid: str
-    resources: Mapping[str, Usage]
-    traits: frozenset[str]
-    parent_uuid: str | None = None
-    root_uuid: str | None = None
+    capacity: Sequence[int]
+    used: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Ways to serve a request: {provider UUID: {resource class: amount}} each, and providers."""
+    """The providers that could serve a request, as columns in one order."""
 
-    requests: tuple[Mapping[str, Resources], ...]
-    providers: Mapping[str, Summary]
+    uuids: Sequence[str]
+    stocks: Mapping[str, Stock]
+    """By resource class; 0 where a provider has none of it."""
+    traits: Sequence[frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +56,27 @@ def provider(told: Mapping[str, Any]) -> Provider:
 
 def candidates(told: Mapping[str, Any]) -> Candidates:
     """Return the candidates that placement tells (microversion 1.29 or newer)."""
-    requests = tuple(
-        {uuid: one["resources"] for uuid, one in request["allocations"].items()}
-        for request in told["allocation_requests"]
+    summaries: Mapping[str, Any] = told["provider_summaries"]
+    resources = [summary["resources"] for summary in summaries.values()]
+    classes = {name for one in resources for name in one}
+    shared: dict[tuple[str, ...], frozenset[str]] = {}
+    traits = []
+    for summary in summaries.values():
+        names = tuple(summary["traits"])
+        if names not in shared:
+            shared[names] = frozenset(names)
+        traits.append(shared[names])
+    return Candidates(
+        list(summaries),
+        {
+            name: Stock(
+                [one[name]["capacity"] if name in one else 0 for one in resources],
+                [one[name]["used"] if name in one else 0 for one in resources],
+            )
+            for name in sorted(classes)
+        },
+        traits,
     )
-    providers = {
-        uuid: Summary(
-            uuid=uuid,
-            resources={
-                name: Usage(one["capacity"], one["used"])
-                for name, one in summary["resources"].items()
-            },
-            traits=frozenset(summary["traits"]),
-            parent_uuid=summary["parent_provider_uuid"],
-            root_uuid=summary["root_provider_uuid"],
-        )
-        for uuid, summary in told["provider_summaries"].items()
-    }
-    return Candidates(requests, providers)
 
 
 @dataclass(frozen=True)

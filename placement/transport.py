@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+import orjson
 from keystoneauth1 import adapter as ksa_adapter
 from keystoneauth1 import exceptions as ksa
 from oslo_context import context as oslo_context
@@ -62,7 +63,7 @@ class Transport:
             raise Unavailable(f"Placement can't be reached: {type(error).__name__}") from error
         if answer.status_code >= HTTPStatus.BAD_REQUEST:
             raise _error(answer, f"{method} {path.partition('?')[0]}")
-        return answer.json() if answer.content else None
+        return orjson.loads(answer.content) if answer.content else None
 
 
 def _error(answer: Any, what: str) -> MicronovaError:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from common.messages.scheduling import Requested
+from scheduler import memberships
+from scheduler.columnar import ColumnarFilter, ColumnarWeigher
+from scheduler.fleet import Fleet, Mask, Rows
 from scheduler.hosts import Host
+from scheduler.known import Floats, lot
 
 Filter = Callable[[Host, Requested], str | None]
 Weigher = Callable[[Host, Requested], float]
 Filters = Mapping[str, Filter]
 Weighers = Mapping[str, tuple[Weigher, float]]
+
+#: in the column of who refused a host: nobody
+_PASSED = -1
 
 
 @dataclass(frozen=True)
@@ -25,18 +34,46 @@ class Weighed:
     scores: Mapping[str, float]
 
 
+class Refusals(Mapping[str, str]):
+    """Host → reason, of all that one filter refused. Reasons are worked out when they are read:
+    thousands are counted for each that is."""
+
+    def __init__(self, fleet: Fleet, positions: Rows, reason: Callable[[int], str]) -> None:
+        self._fleet, self._positions, self._reason = fleet, positions, reason
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, int]:
+        return {self._fleet.name(position): position for position in self._positions.tolist()}
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._fleet.name(position) for position in self._positions.tolist())
+
+    def __getitem__(self, name: str) -> str:
+        return self._reason(self._by_name[name])
+
+    def first(self, count: int) -> dict[str, str]:
+        """So many of them."""
+        return {
+            self._fleet.name(position): self._reason(position)
+            for position in self._positions[: max(count, 0)].tolist()
+        }
+
+
 @dataclass(frozen=True)
 class Choice:
     """Hosts best first, and for each filter, in their order, the hosts it refused and why."""
 
     ranked: tuple[Weighed, ...]
     """The best of those that passed, as many as were asked for."""
-    refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    refused: Mapping[str, Refusals] = field(default_factory=dict)
     passed: int = 0
 
 
 def choose(
-    hosts: Iterable[Host],
+    hosts: Fleet | Iterable[Host],
     request: Requested,
     filters: Filters,
     weighers: Weighers,
@@ -49,7 +86,7 @@ def choose(
     apart by a hash of server and host: the same for the same request, but equal hosts share the
     load of many requests.
     """
-    return Standing(hosts, request, filters, weighers).choice(request, keep)
+    return Standing(Fleet.of(hosts), request, filters, weighers).choice(request, keep)
 
 
 class Standing:
@@ -59,103 +96,143 @@ class Standing:
     """
 
     def __init__(
-        self, hosts: Iterable[Host], request: Requested, filters: Filters, weighers: Weighers
+        self, fleet: Fleet, request: Requested, filters: Filters, weighers: Weighers
     ) -> None:
+        self.fleet = fleet
         self._request = request
         self._filters = filters
-        self._weighers = {name: pair for name, pair in weighers.items() if pair[1]}
-        self._hosts: dict[str, Host] = {}
-        self._raw: dict[str, tuple[float, ...]] = {}
-        self._own: dict[str, tuple[float, ...]] = {}
-        self._refused: dict[str, dict[str, str]] = {name: {} for name in filters}
-        for host in hosts:
-            self.put(host)
+        self._reasons: dict[int, str] = {}
+        self._refused_by = self._filter()
+        self._weighers = [
+            (name, weigh, multipliers)
+            for name, (weigh, multiplier) in weighers.items()
+            if (multipliers := _multipliers(fleet, name, multiplier)) is not None
+        ]
+        self._raw = [self._weigh(weigh) for _, weigh, _ in self._weighers]
 
-    @property
-    def hosts(self) -> list[Host]:
-        """All of them, as they are now."""
-        return list(self._hosts.values())
+    def _filter(self) -> NDArray[np.int16]:
+        """Which filter refuses each host, by its number."""
+        refused_by = np.full(len(self.fleet), _PASSED, np.int16)
+        for number, accept in enumerate(self._filters.values()):
+            refused = self._refuses(accept, refused_by == _PASSED)
+            if refused is not None:
+                refused_by[refused & (refused_by == _PASSED)] = number
+        return refused_by
 
-    def put(self, host: Host) -> None:
-        """Take a host in, or take over what it is now."""
-        if host.name in self._hosts:
-            self._raw.pop(host.name, None)
-            self._own.pop(host.name, None)
-            for reasons in self._refused.values():
-                reasons.pop(host.name, None)
-        self._hosts[host.name] = host
-        for name, accept in self._filters.items():
+    def _refuses(self, accept: Filter, asked: Mask) -> Mask | None:
+        if isinstance(accept, ColumnarFilter):
+            return accept.refused(self.fleet, self._request)
+        refused = np.zeros(len(self.fleet), np.bool_)
+        for position in np.flatnonzero(asked).tolist():
+            reason = accept(self.fleet.host(position), self._request)
+            if reason is not None:
+                refused[position] = True
+                self._reasons[position] = reason
+        return refused
+
+    def _weigh(self, weigh: Weigher) -> Floats | None:
+        """The raw scores; None: all hosts are alike."""
+        if isinstance(weigh, ColumnarWeigher):
+            return weigh.weighed(self.fleet, self._request)
+        raw = np.zeros(len(self.fleet))
+        for position in np.flatnonzero(self._refused_by == _PASSED).tolist():
+            raw[position] = weigh(self.fleet.host(position), self._request)
+        return raw
+
+    def changed(self, position: int) -> None:
+        """Take over what a host of the fleet is now."""
+        host = self.fleet.host(position)
+        self._refused_by[position] = _PASSED
+        self._reasons.pop(position, None)
+        for number, accept in enumerate(self._filters.values()):
             reason = accept(host, self._request)
             if reason is not None:
-                self._refused[name][host.name] = reason
+                self._refused_by[position], self._reasons[position] = number, reason
                 return
-        self._raw[host.name] = tuple(
-            weigh(host, self._request) for weigh, _ in self._weighers.values()
-        )
-        own = host.memberships.multipliers
-        if own:
-            self._own[host.name] = tuple(
-                own.get(name, multiplier) for name, (_, multiplier) in self._weighers.items()
-            )
+        for raw, (_, weigh, _) in zip(self._raw, self._weighers, strict=True):
+            if raw is not None:
+                raw[position] = weigh(host, self._request)
 
     def choice(self, request: Requested, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
-        refused = {name: dict(hosts) for name, hosts in self._refused.items() if hosts}
-        return Choice(tuple(self._ranked(request, keep)), refused, len(self._raw))
+        passed = np.flatnonzero(self._refused_by == _PASSED)
+        refused = {}
+        if len(passed) < len(self.fleet):
+            for number, (name, accept) in enumerate(self._filters.items()):
+                positions = np.flatnonzero(self._refused_by == number)
+                if len(positions):
+                    refused[name] = Refusals(self.fleet, positions, self._why(accept))
+        return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
 
-    def _ranked(self, request: Requested, keep: int | None) -> list[Weighed]:
-        names = list(self._raw)
-        columns = [self._column(index) for index in range(len(self._weighers))]
+    def _why(self, accept: Filter) -> Callable[[int], str]:
+        def reason(position: int) -> str:
+            known = self._reasons.get(position)
+            if known is None:
+                known = accept(self.fleet.host(position), self._request) or ""
+                self._reasons[position] = known
+            return known
+
+        return reason
+
+    def _ranked(self, passed: Rows, request: Requested, keep: int | None) -> list[Weighed]:
+        columns = [self._column(index, passed) for index in range(len(self._weighers))]
         uneven = [column for column in columns if column is not None]
-        totals = [sum(scores) for scores in zip(*uneven, strict=True)] or [0.0] * len(names)
-        best = sorted(
-            _at_least(totals, keep),
-            key=lambda index: (-totals[index], _tie(names[index], request)),
-        )
+        totals = sum(uneven[1:], uneven[0]) if uneven else np.zeros(len(passed))
         return [
             Weighed(
-                self._hosts[names[index]],
-                totals[index],
+                self.fleet.host(int(passed[index])),
+                float(totals[index]),
                 {
-                    name: 0.0 if column is None else round(column[index], 4)
-                    for name, column in zip(self._weighers, columns, strict=True)
+                    name: 0.0 if column is None else round(float(column[index]), 4)
+                    for (name, _, _), column in zip(self._weighers, columns, strict=True)
                 },
             )
-            for index in best[:keep]
+            for index in _best(totals, self._ties(passed, request), keep)
         ]
 
-    def _column(self, index: int) -> list[float] | None:
+    def _ties(self, passed: Rows, request: Requested) -> Callable[[Rows], NDArray[np.uint64]]:
+        """What tells apart equal hosts: numbers as good as drawn for this server."""
+        seed = np.array([lot(request.server_uuid)], np.uint64)
+        return lambda among: _mixed(self.fleet.lots[passed[among]] ^ seed)
+
+    def _column(self, index: int, passed: Rows) -> Floats | None:
         """What one weigher gives to each host that passed; None: nothing to any."""
-        column = _normalised([raw[index] for raw in self._raw.values()])
-        if column is None:
+        all_raw, multipliers = self._raw[index], self._weighers[index][2]
+        if all_raw is None or not len(passed):
             return None
-        multiplier = list(self._weighers.values())[index][1]
-        if not self._own:
-            return [value * multiplier for value in column]
-        none = (multiplier,) * (index + 1)
-        return [
-            value * self._own.get(name, none)[index]
-            for name, value in zip(self._raw, column, strict=True)
-        ]
+        raw = all_raw[passed]
+        low, high = raw.min(), raw.max()
+        if low == high:
+            return None
+        shares: Floats = (raw - low) / (high - low)
+        return shares * (multipliers if isinstance(multipliers, float) else multipliers[passed])
 
 
-def _normalised(raw: Sequence[float]) -> list[float] | None:
-    """The raw scores as 0 to 1; None where all are the same: they are 0."""
-    low, high = min(raw, default=0.0), max(raw, default=0.0)
-    if high == low:
-        return None
-    span = high - low
-    return [(value - low) / span for value in raw]
+def _multipliers(fleet: Fleet, name: str, multiplier: float) -> float | Floats | None:
+    """A weigher's multiplier, or that of each host where aggregates have their own; None: the
+    weigher counts nowhere."""
+    if not fleet.any_value(memberships.of, lambda one: name in one.multipliers):
+        return multiplier or None
+    return fleet.each(memberships.of, lambda one: one.multipliers.get(name, multiplier))
 
 
-def _at_least(totals: Sequence[float], keep: int | None) -> Iterable[int]:
-    """The positions of the best ``keep``, and of all that equal the last of them."""
-    if keep is None or keep >= len(totals):
-        return range(len(totals))
-    least = heapq.nlargest(keep, totals)[-1]
-    return (index for index, total in enumerate(totals) if total >= least)
+def _best(
+    totals: Floats, ties: Callable[[Rows], NDArray[np.uint64]], keep: int | None
+) -> list[int]:
+    """The positions of the best, best first."""
+    if keep == 0:
+        return []
+    among = np.arange(len(totals))
+    if keep is not None and keep < len(totals):
+        least = np.partition(totals, len(totals) - keep)[len(totals) - keep]
+        among = np.flatnonzero(totals >= least)
+    order = np.lexsort((ties(among), -totals[among]))
+    found: list[int] = among[order][:keep].tolist()
+    return found
 
 
-def _tie(host: str, request: Requested) -> bytes:
-    text = f"{request.server_uuid}/{host}".encode()
-    return hashlib.blake2b(text, digest_size=8).digest()
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Well stirred (the finaliser of SplitMix64): near numbers end far apart."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -144,9 +144,10 @@ class Decider:
             hosts = self._world.candidates(needs(request), of=alternate.uuid)
             if not choose(hosts, request, self._filters, {}).ranked:
                 continue
-            if self._claim(request, hosts[0], claims):
+            host = hosts.host(0)
+            if self._claim(request, host, claims):
                 rest = alternates[position + 1 :]
-                return Decision(request.server_uuid, hosts[0].name, alternate.uuid, rest, 1)
+                return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
         return None
 
     def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision | None:

@@ -12,8 +12,8 @@ from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, Requested
 from scheduler.decide import Decider
-from scheduler.hosts import HostTable
 from scheduler.messages import Capacity
+from scheduler.table import HostTable
 from scheduler.trial import Trial
 
 

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from common.aggregates import ZONE, AggregateFacts
 
@@ -17,9 +18,9 @@ MULTIPLIER = "_weight_multiplier"
 _IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Memberships:
-    """The aggregates that hosts are in."""
+    """The aggregates that hosts are in; each is equal to itself only."""
 
     aggregates: tuple[AggregateFacts, ...] = ()
 
@@ -74,6 +75,16 @@ def _number(text: str) -> float | None:
 
 
 NONE = Memberships()
+
+
+class _Member(Protocol):
+    @property
+    def memberships(self) -> Memberships: ...
+
+
+def of(host: _Member) -> Memberships:
+    """Those of a host, as the fact that a filter looks at."""
+    return host.memberships
 
 
 def by_host(aggregates: Iterable[AggregateFacts]) -> dict[str, Memberships]:

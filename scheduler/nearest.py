@@ -7,14 +7,18 @@ let a host pass. Pure, like ``choose``.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
 
 from common.messages.scheduling import Change, Requested, Suggestion
-from scheduler.choose import Filter
+from scheduler.choose import Filters, choose
+from scheduler.columnar import ColumnarFilter
+from scheduler.filters.storage import free_at_once
+from scheduler.fleet import Amounts, Fleet
 from scheduler.hosts import Host
 
-Alteration = Callable[[Sequence[Host], Requested], Iterator[Requested]]
+Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
 
 #: what a change of anything but a size costs, where giving up all of one size costs 1
 _OTHER_THAN_SIZE = 1.0
@@ -27,29 +31,28 @@ _SIZES: Mapping[str, tuple[str, int, str | None]] = {
 
 
 def nearest(
-    hosts: Sequence[Host], request: Requested, filters: Mapping[str, Filter]
+    hosts: Fleet | Iterable[Host], request: Requested, filters: Filters
 ) -> Suggestion | None:
     """The cheapest change that makes ``filters`` accept one of the hosts that refused.
 
     Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
     change helps.
     """
+    fleet = Fleet.of(hosts)
     best: tuple[float, str, Requested] | None = None
-    for altered in _altered(hosts, request):
+    for altered in _altered(fleet, request):
         others = _OTHER_THAN_SIZE if altered is not request else 0.0
-        for host in hosts:
-            smaller = _fitted(host, altered)
-            if smaller is None or smaller == request:
-                continue
-            cost = others + _given_up(request, smaller)
-            if best is not None and (cost, host.name) >= best[:2]:
-                continue
-            if _accepts(host, smaller, filters):
-                best = (cost, host.name, smaller)
+        for cost, name, position in _promising(fleet, request, altered, filters):
+            if best is not None and (others + cost, name) >= best[:2]:
+                break
+            smaller = _fitted(fleet, position, altered)
+            if smaller != request and _accepts(fleet.host(position), smaller, filters):
+                best = (others + cost, name, smaller)
+                break
     if best is None:
         return None
     _, host_name, changed = best
-    count = sum(_accepts(host, changed, filters) for host in hosts)
+    count = choose(fleet, changed, filters, {}, keep=0).passed
     return Suggestion(_changes(request, changed), count, host_name)
 
 
@@ -60,59 +63,85 @@ def changed(request: Requested, suggestion: Suggestion) -> Requested:
     )
 
 
-def _accepts(host: Host, request: Requested, filters: Mapping[str, Filter]) -> bool:
+def _accepts(host: Host, request: Requested, filters: Filters) -> bool:
     return all(accept(host, request) is None for accept in filters.values())
 
 
 # --- sizes
 
 
-def _fitted(host: Host, request: Requested) -> Requested | None:
-    """The request with each size cut to what the host has room for; None below the least."""
-    sizes: dict[str, Any] = {}
-    for name, (field, least, of_image) in _SIZES.items():
-        asked = getattr(request, field)
-        fits = min(asked, _room(host, name))
-        if fits < asked and fits < max(least, getattr(request, of_image) if of_image else 0):
-            return None
-        sizes[field] = fits
-    return dataclasses.replace(request, **sizes)
+def _promising(
+    fleet: Fleet, request: Requested, altered: Requested, filters: Filters
+) -> list[tuple[float, str, int]]:
+    """What is given up on each host that might do, least first: (cost, name, position).
 
-
-def _room(host: Host, name: str) -> int:
-    """Of disk also: what is free on the storage, where all of it must fit at once."""
-    room = host.room(name)
-    if name != "DISK_GB" or host.facts.disk_allocation_ratio > 1.0:
-        return room
-    free = [s.available_gib for s in host.facts.storages if s.name == host.facts.vm_storage]
-    return min([room, *free])
-
-
-def _given_up(request: Requested, smaller: Requested) -> float:
-    """The sum over the sizes of the share that is given up."""
-    total = 0.0
-    for field, _, _ in _SIZES.values():
-        asked = getattr(request, field)
+    Left out is what has no room for the least that makes sense, and what refuses even that.
+    """
+    cost = np.zeros(len(fleet))
+    fits = np.ones(len(fleet), np.bool_)
+    for name, (field, _, _) in _SIZES.items():
+        asked, room = getattr(altered, field), _room(fleet, name)
+        fits &= room >= min(_least(altered, name), asked)
         if asked:
-            total += (asked - getattr(smaller, field)) / asked
-    return total
+            cost += np.maximum(asked - room, 0) / asked
+    smallest = dataclasses.replace(
+        altered,
+        **{
+            field: min(_least(altered, name), getattr(altered, field))
+            for name, (field, _, _) in _SIZES.items()
+        },
+    )
+    for accept in filters.values():
+        if isinstance(accept, ColumnarFilter):
+            refused = accept.refused(fleet, smallest)
+            if refused is not None:
+                fits &= ~refused
+    return sorted(
+        (float(cost[position]), fleet.name(position), position)
+        for position in np.flatnonzero(fits).tolist()
+    )
+
+
+def _fitted(fleet: Fleet, position: int, request: Requested) -> Requested:
+    """The request with each size cut to what a promising host has room for."""
+    return dataclasses.replace(
+        request,
+        **{
+            field: min(getattr(request, field), int(_room(fleet, name)[position]))
+            for name, (field, _, _) in _SIZES.items()
+        },
+    )
+
+
+def _least(request: Requested, name: str) -> int:
+    _, least, of_image = _SIZES[name]
+    return max(least, getattr(request, of_image) if of_image else 0)
+
+
+def _room(fleet: Fleet, name: str) -> Amounts:
+    """Of disk also: what is free on the storage, where all of it must fit at once."""
+    room = fleet.room(name)
+    if name != "DISK_GB":
+        return room
+    free = free_at_once(fleet)
+    return np.where(free < 0, room, np.minimum(room, free))
 
 
 # --- everything else
 
 
-def _zones(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
+def _zones(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     if request.availability_zone is not None:
-        for zone in sorted({host.zone for host in hosts}):
+        for zone in sorted({host.zone for host in fleet.known()}):
             yield dataclasses.replace(request, availability_zone=zone)
 
 
-def _any_host(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
+def _any_host(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     if request.force_host is not None:
         yield dataclasses.replace(request, force_host=None)
 
 
-def _networks(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
+def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     for left_out in dict.fromkeys(request.networks):
         rest = tuple(bridge for bridge in request.networks if bridge != left_out)
         yield dataclasses.replace(request, networks=rest)
@@ -121,10 +150,10 @@ def _networks(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
 ALTERATIONS: tuple[Alteration, ...] = (_zones, _any_host, _networks)
 
 
-def _altered(hosts: Sequence[Host], request: Requested) -> Iterator[Requested]:
+def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     yield request
     for alteration in ALTERATIONS:
-        yield from alteration(hosts, request)
+        yield from alteration(fleet, request)
 
 
 # --- what changed

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from oslo_config import cfg
 
 from common.messages.scheduling import Alternate, Decision, Requested
 from scheduler import explain
-from scheduler.choose import Choice, Filter
-from scheduler.hosts import Host
+from scheduler.choose import Choice, Filter, Refusals
+from scheduler.fleet import Fleet
 from scheduler.nearest import nearest
 
 
@@ -46,7 +45,7 @@ class Outcomes:
             },
         )
 
-    def nowhere(self, request: Requested, choice: Choice, hosts: Sequence[Host]) -> Decision:
+    def nowhere(self, request: Requested, choice: Choice, hosts: Fleet) -> Decision:
         """No host, and why not."""
         if choice.ranked:
             suggestion, reason = None, explain.not_offered(choice.passed)
@@ -62,14 +61,10 @@ class Outcomes:
             suggestion=suggestion,
         )
 
-    def _kept(self, refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    def _kept(self, refused: Mapping[str, Refusals]) -> dict[str, dict[str, str]]:
         room = self._options.reasons_kept
         kept: dict[str, dict[str, str]] = {}
         for name, hosts in refused.items():
-            kept[name] = dict(_first(hosts.items(), room))
+            kept[name] = hosts.first(room)
             room -= len(kept[name])
         return kept
-
-
-def _first(items: Iterable[tuple[str, str]], count: int) -> Iterable[tuple[str, str]]:
-    return itertools.islice(items, max(count, 0))

@@ -21,8 +21,8 @@ from common.messages.topics import (
 from placement.client import PlacementClient
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
-from scheduler.hosts import HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
+from scheduler.table import HostTable
 from scheduler.trial import Trial
 from scheduler.world import World
 

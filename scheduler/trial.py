@@ -10,7 +10,7 @@ from common.messages.scheduling import Decision, Requested
 from scheduler import whatif
 from scheduler.choose import Filter, Weigher
 from scheduler.filters.resources import wanted
-from scheduler.hosts import Host
+from scheduler.fleet import Fleet
 from scheduler.messages import Capacity
 from scheduler.outcome import Outcomes
 from scheduler.world import World
@@ -46,7 +46,6 @@ class Trial:
         """How many more such servers would fit."""
         return whatif.capacity(self._hosts([request], without), request, self._filters)
 
-    def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> list[Host]:
+    def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> Fleet:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))
-        gone = frozenset(without)
-        return [host for host in self._world.everything(classes) if host.name not in gone]
+        return self._world.everything(classes).without(without)

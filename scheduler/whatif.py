@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.choose import Choice, Filters, Standing, Weighers
+from scheduler.choose import Choice, Filters, Standing, Weighers, choose
 from scheduler.filters.resources import wanted
+from scheduler.filters.storage import free_at_once
+from scheduler.fleet import Amounts, Fleet
 from scheduler.hosts import Host
 from scheduler.messages import Capacity, Fit
 
@@ -20,18 +24,18 @@ _NO_LIMIT = 1_000_000
 
 
 def place(
-    hosts: Sequence[Host],
+    hosts: Fleet | Iterable[Host],
     requests: Sequence[Requested],
     filters: Filters,
     weighers: Weighers,
     keep: int | None = None,
-) -> Iterator[tuple[Choice, list[Host]]]:
+) -> Iterator[tuple[Choice, Fleet]]:
     """For each request, in order: the choice, and the hosts that it was made from.
 
     A server that found a host takes its room, and its place in its group, so the next one sees
     what is left. Requests of one kind, one after the other, look at the hosts that changed only.
     """
-    world = {host.name: host for host in hosts}
+    world = Fleet.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
     standing: Standing | None = None
     kind: Requested | None = None
@@ -39,14 +43,16 @@ def place(
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
         if standing is None or _kind(asked) != kind:
-            standing, kind = Standing(world.values(), asked, filters, weighers), _kind(asked)
+            standing, kind = Standing(world, asked, filters, weighers), _kind(asked)
         choice = standing.choice(asked, keep)
-        yield choice, standing.hosts
+        yield choice, world
         if choice.ranked:
-            host = world[choice.ranked[0].host.name] = _filled(choice.ranked[0].host, request)
-            standing.put(host)
+            name = choice.ranked[0].host.name
+            [(_, position)] = world.positions([name])
+            world.take(position, wanted(request))
+            standing.changed(position)
             if group is not None:
-                joined.setdefault(group.uuid, Counter())[host.name] += 1
+                joined.setdefault(group.uuid, Counter())[name] += 1
 
 
 def _kind(request: Requested) -> Requested:
@@ -54,40 +60,34 @@ def _kind(request: Requested) -> Requested:
     return dataclasses.replace(request, server_uuid="", until=None)
 
 
-def capacity(hosts: Sequence[Host], request: Requested, filters: Filters) -> Capacity:
+def capacity(hosts: Fleet | Iterable[Host], request: Requested, filters: Filters) -> Capacity:
     """How many servers like the request each host would take, and what limits it."""
-    fits = sorted(
-        (_fit(host, request, filters) for host in hosts), key=lambda fit: (-fit.count, fit.host)
-    )
+    fleet = Fleet.of(hosts)
+    refused = {
+        name: reason
+        for reasons in choose(fleet, request, filters, {}, keep=0).refused.values()
+        for name, reason in reasons.items()
+    }
+    counts = {name: fleet.free(name) // amount for name, amount in wanted(request).items()}
+    stored = free_at_once(fleet)
+    if request.disk_gib:
+        counts[""] = np.where(stored < 0, _NO_LIMIT, stored // request.disk_gib)
+    fits = [
+        Fit(host.name, host.zone, 0, refused[host.name])
+        if host.name in refused
+        else Fit(host.name, host.zone, *_scarcest(position, counts, host))
+        for position, host in enumerate(fleet.known())
+    ]
+    fits.sort(key=lambda fit: (-fit.count, fit.host))
     return Capacity(tuple(fits), sum(fit.count for fit in fits))
 
 
-def _fit(host: Host, request: Requested, filters: Filters) -> Fit:
-    zone = host.zone
-    for accept in filters.values():
-        reason = accept(host, request)
-        if reason is not None:
-            return Fit(host.name, zone, 0, reason)
-    count, limit = min(
-        ((host.free(name) // amount, name) for name, amount in wanted(request).items()),
-        default=(_NO_LIMIT, ""),
+def _scarcest(position: int, counts: dict[str, Amounts], host: Host) -> tuple[int, str]:
+    """How often it fits a host, and what there is too little of for more."""
+    count, _, name = min(
+        ((int(column[position]), not name, name) for name, column in counts.items()),
+        default=(_NO_LIMIT, False, None),
     )
-    stored = _on_storage(host, request)
-    if stored is not None and stored < count:
-        count, limit = stored, f"room on storage {host.facts.vm_storage}"
-    return Fit(host.name, zone, count, limit)
-
-
-def _on_storage(host: Host, request: Requested) -> int | None:
-    """How many of its disks fit the storage at once, where all of each must; else None."""
-    if host.facts.disk_allocation_ratio > 1.0 or not request.disk_gib:
-        return None
-    free = [s.available_gib for s in host.facts.storages if s.name == host.facts.vm_storage]
-    return free[0] // request.disk_gib if free else None
-
-
-def _filled(host: Host, request: Requested) -> Host:
-    used = dict(host.used)
-    for name, amount in wanted(request).items():
-        used[name] = used.get(name, 0) + amount
-    return dataclasses.replace(host, used=used)
+    if name is None:
+        return count, ""
+    return count, name or f"room on storage {host.facts.vm_storage}"

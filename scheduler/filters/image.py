@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
+from scheduler.columnar import by
 from scheduler.hosts import Host
 
 #: image property → what the node must be; Glance's names
@@ -11,12 +12,18 @@ _HYPERVISOR_TYPE = ("img_hv_type", "hypervisor_type")
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64", "kvm": "qemu"}
 
 
-def image_properties(host: Host, request: Requested) -> str | None:
+def _kind(host: Host) -> tuple[str, str]:
+    return host.facts.architecture, host.facts.hypervisor_type
+
+
+def _images(host: Host) -> tuple[str, ...]:
+    return host.facts.images
+
+
+@by(_kind)
+def image_properties(kind: tuple[str, str], request: Requested) -> str | None:
     """Refuse nodes of another architecture or hypervisor type than the image names."""
-    for names, actual in (
-        (_ARCHITECTURE, host.facts.architecture),
-        (_HYPERVISOR_TYPE, host.facts.hypervisor_type),
-    ):
+    for names, actual in zip((_ARCHITECTURE, _HYPERVISOR_TYPE), kind, strict=True):
         wanted = next(
             (request.image_properties[n] for n in names if n in request.image_properties), None
         )
@@ -25,9 +32,10 @@ def image_properties(host: Host, request: Requested) -> str | None:
     return None
 
 
-def image_reach(host: Host, request: Requested) -> str | None:
+@by(_images)
+def image_reach(images: tuple[str, ...], request: Requested) -> str | None:
     """Refuse nodes that can't get the image at all."""
-    if request.image_id is None or request.image_id in host.facts.images:
+    if request.image_id is None or request.image_id in images:
         return None
     return f"image {request.image_id} is on none of its storages"
 

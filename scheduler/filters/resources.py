@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from common.messages.scheduling import Requested
 from common.requirements import Requirements, requirements
+from scheduler.columnar import refusing
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
@@ -27,6 +31,14 @@ def wanted(request: Requested) -> Mapping[str, int]:
     return needs(request).resources
 
 
+def _full(fleet: Fleet, request: Requested) -> Mask:
+    refused = np.zeros(len(fleet), np.bool_)
+    for name, amount in wanted(request).items():
+        refused |= fleet.room(name) < amount
+    return refused
+
+
+@refusing(_full)
 def resources(host: Host, request: Requested) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     short = [

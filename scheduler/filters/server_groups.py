@@ -5,16 +5,40 @@ What is known here may be old already: the conductor decides when it commits the
 
 from __future__ import annotations
 
+import numpy as np
+
 from common.messages.scheduling import Requested
 from common.server_groups import Policy, taken
+from scheduler.columnar import Refused, refusing
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 
+def _taken(policy: Policy) -> Refused:
+    def refused(fleet: Fleet, request: Requested) -> Mask | None:
+        group = request.group
+        if group is None or group.policy != policy:
+            return None
+
+        def reason(name: str) -> str | None:
+            return taken(policy, group.max_per_host, name, group.members)
+
+        # Hosts without servers of the group are all alike.
+        found = np.full(len(fleet), reason("") is not None)
+        for name, position in fleet.positions(group.members):
+            found[position] = reason(name) is not None
+        return found
+
+    return refused
+
+
+@refusing(_taken(Policy.AFFINITY))
 def server_group_affinity(host: Host, request: Requested) -> str | None:
     """Refuse hosts other than that of the group's servers."""
     return _refused(host, request, Policy.AFFINITY)
 
 
+@refusing(_taken(Policy.ANTI_AFFINITY))
 def server_group_anti_affinity(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have as many of the group's servers as its rule allows."""
     return _refused(host, request, Policy.ANTI_AFFINITY)

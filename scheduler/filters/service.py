@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
+from scheduler.columnar import by, refusing
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 #: the standard trait that marks a disabled compute service in placement (as Nova sets it)
@@ -12,6 +14,11 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 DOWN_SECONDS = 60.0
 
 
+def _silent(fleet: Fleet, request: Requested) -> Mask:
+    return fleet.silent > DOWN_SECONDS
+
+
+@refusing(_silent)
 def service_up(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose agent is silent."""
     if host.silent_seconds <= DOWN_SECONDS:
@@ -21,11 +28,21 @@ def service_up(host: Host, request: Requested) -> str | None:
     return f"its agent is silent for {host.silent_seconds:.0f} s, {DOWN_SECONDS:.0f} s allowed"
 
 
+def _disabled(fleet: Fleet, request: Requested) -> Mask:
+    return fleet.with_traits(lambda traits: DISABLED_TRAIT in traits)
+
+
+@refusing(_disabled)
 def service_enabled(host: Host, request: Requested) -> str | None:
     """Refuse hosts that an administrator disabled."""
     return "disabled by an administrator" if DISABLED_TRAIT in host.traits else None
 
 
-def node_healthy(host: Host, request: Requested) -> str | None:
-    """Refuse nodes that are offline, without quorum or lacking privileges."""
+def _health(host: Host) -> str | None:
     return None if host.facts.healthy else host.facts.health
+
+
+@by(_health)
+def node_healthy(health: str | None, request: Requested) -> str | None:
+    """Refuse nodes that are offline, without quorum or lacking privileges."""
+    return health

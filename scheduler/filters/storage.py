@@ -2,10 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from common.messages.facts import StorageFacts
 from common.messages.scheduling import Requested
+from scheduler.columnar import by, refusing
+from scheduler.fleet import Amounts, Fleet, Mask
 from scheduler.hosts import Host
 
+_UNUSABLE = -1.0
 
+
+def root_storage(host: Host) -> StorageFacts | None:
+    """The storage for root disks as it is on the node, if it is."""
+    name = host.facts.vm_storage
+    return next((item for item in host.facts.storages if item.name == name), None)
+
+
+def _available(host: Host) -> float:
+    storage = root_storage(host)
+    return _UNUSABLE if storage is None or not storage.active else storage.available_gib
+
+
+def _thick(host: Host) -> bool:
+    """All of a disk must be there at once."""
+    return host.facts.disk_allocation_ratio <= 1.0
+
+
+def free_at_once(fleet: Fleet) -> Amounts:
+    """GiB that disks may take which must be there at once; -1 where nothing limits them so."""
+
+    return fleet.measure(_limit).astype(np.int64)
+
+
+def _limit(host: Host) -> float:
+    storage = root_storage(host)
+    return storage.available_gib if storage is not None and _thick(host) else -1
+
+
+def _no_room(fleet: Fleet, request: Requested) -> Mask:
+    needed = np.where(fleet.measure(_thick) > 0, request.disk_gib, 1)
+    return fleet.measure(_available) < needed
+
+
+@refusing(_no_room)
 def storage_room(host: Host, request: Requested) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
 
@@ -13,19 +56,32 @@ def storage_room(host: Host, request: Requested) -> str | None:
     somebody else is seen as well. Thin storages hold more promises than room: only the image must
     fit now, but at least 1 GiB.
     """
-    name = host.facts.vm_storage
-    storage = next((item for item in host.facts.storages if item.name == name), None)
+    name, storage = host.facts.vm_storage, root_storage(host)
     if storage is None:
         return f"storage {name or '(none)'} is not on the node"
     if not storage.active:
         return f"storage {name} is not active"
-    needed = request.disk_gib if host.facts.disk_allocation_ratio <= 1.0 else 1
+    needed = request.disk_gib if _thick(host) else 1
     if storage.available_gib < needed:
         return f"{storage.available_gib} GiB free on {name}, {needed} GiB asked"
     return None
 
 
-def disk_way(host: Host, request: Requested) -> str | None:
+@dataclass(frozen=True)
+class Ways:
+    """What leads from an image to a disk on a node."""
+
+    known: Mapping[str, bool] = field(hash=False)
+    cached_images: tuple[str, ...]
+    version: str
+
+
+def _ways(host: Host) -> Ways:
+    return Ways(host.facts.capabilities, host.facts.cached_images, host.facts.hypervisor_version)
+
+
+@by(_ways)
+def disk_way(ways: Ways, request: Requested) -> str | None:
     """Refuse nodes where no way leads from the image to a disk, or none to a config drive.
 
     Agents tell the ways that a node's Proxmox VE and its storages offer; what one doesn't tell
@@ -33,15 +89,15 @@ def disk_way(host: Host, request: Requested) -> str | None:
     """
     if request.image_id is None:
         return None
-    ways = host.facts.capabilities
-    cloning = ways.get("linked_clone", False) or ways.get("full_clone", False)
-    cached = cloning and request.image_id in host.facts.cached_images
-    if not ways.get("import_from", True) and not cached:
-        version = host.facts.hypervisor_version or "unknown"
+    known = ways.known
+    cloning = known.get("linked_clone", False) or known.get("full_clone", False)
+    cached = cloning and request.image_id in ways.cached_images
+    if not known.get("import_from", True) and not cached:
+        version = ways.version or "unknown"
         return (
             "no way to a disk: no storage with content 'import', or too old for it "
             f"(version {version}, 8.4 needed), and no template of the image"
         )
-    if not ways.get("upload", True):
+    if not known.get("upload", True):
         return "no storage for config drives (content 'iso')"
     return None

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from common.messages.facts import HostFacts
+import numpy as np
+
 from common.messages.scheduling import Requested
+from scheduler.columnar import refusing
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import compiled
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 
+def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
+    needed = needs(request)
+    if not needed.required and not needed.forbidden:
+        return None
+    return fleet.with_traits(
+        lambda there: bool(needed.required - there or needed.forbidden & there)
+    )
+
+
+@refusing(_unfit)
 def traits(host: Host, request: Requested) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
     needed = needs(request)
@@ -23,33 +36,47 @@ def traits(host: Host, request: Requested) -> str | None:
 
 _SCOPE = "capabilities:"
 #: capability → what the host has of it; Nova's names (ComputeCapabilitiesFilter)
-_CAPABILITIES: Mapping[str, Callable[[HostFacts], str]] = {
-    "hypervisor_type": lambda facts: facts.hypervisor_type,
-    "hypervisor_version": lambda facts: facts.hypervisor_version,
-    "hypervisor_hostname": lambda facts: facts.host,
-    "cpu_info:arch": lambda facts: facts.architecture,
-    "cpu_info:model": lambda facts: facts.cpu_model,
-    "cpu_info:vendor": lambda facts: facts.cpu_vendor,
-    "cpu_info:features": lambda facts: str(list(facts.cpu_flags)),
-    "cpu_info:topology:cores": lambda facts: str(facts.cpu_cores),
-    "cpu_info:topology:sockets": lambda facts: str(facts.cpu_sockets),
-    "vcpus_total": lambda facts: str(facts.vcpus),
+_CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
+    "hypervisor_type": lambda host: host.facts.hypervisor_type,
+    "hypervisor_version": lambda host: host.facts.hypervisor_version,
+    "hypervisor_hostname": lambda host: host.facts.host,
+    "cpu_info:arch": lambda host: host.facts.architecture,
+    "cpu_info:model": lambda host: host.facts.cpu_model,
+    "cpu_info:vendor": lambda host: host.facts.cpu_vendor,
+    "cpu_info:features": lambda host: str(list(host.facts.cpu_flags)),
+    "cpu_info:topology:cores": lambda host: str(host.facts.cpu_cores),
+    "cpu_info:topology:sockets": lambda host: str(host.facts.cpu_sockets),
+    "vcpus_total": lambda host: str(host.facts.vcpus),
 }
 
 
-def capabilities(host: Host, request: Requested) -> str | None:
-    """Refuse hosts that don't match the extra specs ``capabilities:…``.
-
-    Without the scope a key counts only if it names a capability, as in Nova.
-    """
+def _asked(request: Requested) -> Iterator[tuple[str, str, Callable[[Host], str] | None]]:
+    """Capabilities and what is asked of them; without the scope a key counts only if it names
+    one, as in Nova."""
     for key, wanted in request.extra_specs.items():
         name = key.removeprefix(_SCOPE)
-        have = _CAPABILITIES.get(name)
+        if name in _CAPABILITIES or key.startswith(_SCOPE):
+            yield name, wanted, _CAPABILITIES.get(name)
+
+
+def _incapable(fleet: Fleet, request: Requested) -> Mask | None:
+    refused = None
+    for _, wanted, have in _asked(request):
         if have is None:
-            if key.startswith(_SCOPE):
-                return f"{name} is not known of any host"
-            continue
-        value = have(host.facts)
+            return np.ones(len(fleet), np.bool_)
+        matches = compiled(wanted)
+        unfit = ~fleet.where(have, matches)
+        refused = unfit if refused is None else refused | unfit
+    return refused
+
+
+@refusing(_incapable)
+def capabilities(host: Host, request: Requested) -> str | None:
+    """Refuse hosts that don't match the extra specs ``capabilities:…``."""
+    for name, wanted, have in _asked(request):
+        if have is None:
+            return f"{name} is not known of any host"
+        value = have(host)
         if not compiled(wanted)(value):
             return f"{name} is {value or 'unknown'}, '{wanted}' asked"
     return None

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from common.messages.scheduling import Requested
+from scheduler.columnar import Weighed, weighing
+from scheduler.filters.storage import root_storage
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
+from scheduler.known import Floats
 
 
+def _shares(resource_class: str) -> Weighed:
+    def weighed(fleet: Fleet, request: Requested) -> Floats:
+        return fleet.free(resource_class) / np.maximum(fleet.capacity(resource_class), 1)
+
+    return weighed
+
+
+def _share(host: Host, resource_class: str) -> float:
+    return host.free(resource_class) / max(host.capacity.get(resource_class, 0), 1)
+
+
+@weighing(_shares("MEMORY_MB"))
 def ram(host: Host, request: Requested) -> float:
     """Free memory as a share of all."""
-    return host.free("MEMORY_MB") / max(host.capacity.get("MEMORY_MB", 0), 1)
+    return _share(host, "MEMORY_MB")
 
 
+@weighing(_shares("VCPU"))
 def cpu(host: Host, request: Requested) -> float:
     """Free processors as a share of all."""
-    return host.free("VCPU") / max(host.capacity.get("VCPU", 0), 1)
+    return _share(host, "VCPU")
 
 
+@weighing(_shares("DISK_GB"))
 def disk(host: Host, request: Requested) -> float:
     """Free disk as a share of all."""
-    return host.free("DISK_GB") / max(host.capacity.get("DISK_GB", 0), 1)
+    return _share(host, "DISK_GB")
 
 
+def _really_free(host: Host) -> float:
+    found = root_storage(host)
+    return found.available_gib / max(found.total_gib, 1) if found else 0.0
+
+
+@weighing(lambda fleet, request: fleet.measure(_really_free))
 def storage(host: Host, request: Requested) -> float:
     """What is really free on the storage for root disks, as a share of all of it."""
-    for one in host.facts.storages:
-        if one.name == host.facts.vm_storage:
-            return one.available_gib / max(one.total_gib, 1)
-    return 0.0
+    return _really_free(host)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
+from scheduler.columnar import weighing
 from scheduler.hosts import Host
 
 
+def _load(host: Host) -> float:
+    return -host.facts.cpu_load
+
+
+@weighing(lambda fleet, request: fleet.measure(_load))
 def load(host: Host, request: Requested) -> float:
     """Minus the share of the processors that is busy, as it was seen last."""
-    return -host.facts.cpu_load
+    return _load(host)

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from common.messages.scheduling import Requested
 from common.server_groups import Policy
+from scheduler.columnar import Weighed, weighing
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
+from scheduler.known import Floats
 
 
+def _weighed(policy: Policy, sign: int) -> Weighed:
+    def weighed(fleet: Fleet, request: Requested) -> Floats | None:
+        group = request.group
+        if group is None or group.policy != policy:
+            return None
+        found = np.zeros(len(fleet))
+        for name, position in fleet.positions(group.members):
+            found[position] = sign * group.members[name]
+        return found
+
+    return weighed
+
+
+@weighing(_weighed(Policy.SOFT_AFFINITY, 1))
 def soft_affinity(host: Host, request: Requested) -> float:
     """How many servers of a soft-affinity group are here."""
     return _members(host, request, Policy.SOFT_AFFINITY)
 
 
+@weighing(_weighed(Policy.SOFT_ANTI_AFFINITY, -1))
 def soft_anti_affinity(host: Host, request: Requested) -> float:
     """Minus how many servers of a soft-anti-affinity group are here."""
     return -_members(host, request, Policy.SOFT_ANTI_AFFINITY)

@@ -134,7 +134,7 @@ class Cloud:
     def ready(self) -> bool:
         """Whether every host is known to the API and has its inventory in placement."""
         hosts = self.call("GET", "/v2.1/os-hypervisors", ADMIN)["hypervisors"]
-        return len(hosts) == len(self.placement.candidates({"VCPU": 1}).requests) == HOSTS
+        return len(hosts) == len(self.placement.candidates({"VCPU": 1}).uuids) == HOSTS
 
     def stop(self) -> None:
         for service in reversed(self.services):

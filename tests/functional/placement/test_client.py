@@ -17,7 +17,7 @@ from common.errors import (
     Unavailable,
 )
 from placement.client import PlacementClient
-from placement.messages import Allocations, Usage
+from placement.messages import Allocations, Stock
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import client_at
 
@@ -77,16 +77,14 @@ def test_candidates(client: PlacementClient, provider: str) -> None:
         in_tree=provider,
         limit=1,
     )
-    assert found.requests == ({provider: {"VCPU": 1, "MEMORY_MB": 512}},)
-    summary = found.providers[provider]
-    assert summary.resources == {"VCPU": Usage(4, 0), "MEMORY_MB": Usage(1000, 0)}
-    assert summary.traits == {"CUSTOM_A"}
-    assert (summary.parent_uuid, summary.root_uuid) == (None, provider)
-    assert client.candidates({"VCPU": 5}).requests == ()
+    assert found.uuids == [provider]
+    assert found.stocks == {"VCPU": Stock([4], [0]), "MEMORY_MB": Stock([1000], [0])}
+    assert found.traits == [{"CUSTOM_A"}]
+    assert client.candidates({"VCPU": 5}).uuids == []
     with pytest.raises(Invalid, match="No such resource class CUSTOM_NONE"):
         client.candidates({"CUSTOM_NONE": 1})
     client.ensure_resource_class("CUSTOM_NONE")
-    assert client.candidates({"CUSTOM_NONE": 1}).requests == ()
+    assert client.candidates({"CUSTOM_NONE": 1}).uuids == []
 
 
 def test_claims(client: PlacementClient, provider: str) -> None:

@@ -11,12 +11,12 @@ from common import clock, config
 from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
-from placement.messages import Allocations, Candidates, NewClaim, Summary, Usage
+from placement.messages import Allocations, Candidates, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.choose import Filter
 from scheduler.decide import Decider
 from scheduler.filters.resources import resources
-from scheduler.hosts import HostTable
+from scheduler.table import HostTable
 from scheduler.weighers.capacity import ram
 from scheduler.world import World
 from tests.unit.scheduler.test_choose import a_host, a_request
@@ -36,9 +36,9 @@ class FakePlacement:
     def candidates(
         self, resources: Any, *_: Any, in_tree: str | None = None, **__: Any
     ) -> Candidates:
-        room = {name: Usage(9999, 0) for name in resources}
         there = [f"uuid-{name}" for name in HOSTS if in_tree in (None, f"uuid-{name}")]
-        return Candidates((), {uuid: Summary(uuid, room, frozenset()) for uuid in there})
+        room = Stock([9999] * len(there), [0] * len(there))
+        return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
     def claim(self, consumer: str, provider: str, *_: Any) -> bool:
         if self.conflicts:

@@ -11,8 +11,8 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
-from scheduler.hosts import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
+from scheduler.table import FIRST_NEWS_SECONDS, HostTable
 from tests.unit.scheduler.test_choose import a_host
 
 

@@ -1,0 +1,86 @@
+"""Filters and weighers that are asked about all hosts at once.
+
+Each is still a plain function of one host: that says the reason, and serves where one host
+changed. A test holds both forms against each other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from common.messages.scheduling import Requested
+from scheduler.fleet import Fleet, Mask
+from scheduler.hosts import Host
+from scheduler.known import Fact, Floats
+
+Accept = Callable[[Host, Requested], str | None]
+Weigh = Callable[[Host, Requested], float]
+Refused = Callable[[Fleet, Requested], Mask | None]
+Weighed = Callable[[Fleet, Requested], Floats | None]
+
+
+class ColumnarFilter:
+    """A filter ``(host, request) → reason | None``; ``refused`` says which hosts of a fleet it
+    refuses, None: none of them, whatever they are."""
+
+    def __init__(self, accept: Accept, refused: Refused) -> None:
+        functools.update_wrapper(self, accept)
+        self._accept, self.refused = accept, refused
+
+    def __call__(self, host: Host, request: Requested) -> str | None:
+        return self._accept(host, request)
+
+
+class ColumnarWeigher:
+    """A weigher ``(host, request) → float``; ``weighed`` weighs a fleet, None: all alike."""
+
+    def __init__(self, weigh: Weigh, weighed: Weighed) -> None:
+        functools.update_wrapper(self, weigh)
+        self._weigh, self.weighed = weigh, weighed
+
+    def __call__(self, host: Host, request: Requested) -> float:
+        return self._weigh(host, request)
+
+
+def refusing(refused: Refused) -> Callable[[Accept], ColumnarFilter]:
+    """A filter with this second form."""
+    return lambda accept: ColumnarFilter(accept, refused)
+
+
+def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
+    """A weigher with this second form."""
+    return lambda weigh: ColumnarWeigher(weigh, weighed)
+
+
+def by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], str | None]], ColumnarFilter]:
+    """A filter that looks at one fact only, written as ``(fact, request) → reason | None``."""
+
+    def made(reason: Callable[[Any, Requested], str | None]) -> ColumnarFilter:
+        @functools.wraps(reason)
+        def accept(host: Host, request: Requested) -> str | None:
+            return reason(fact(host), request)
+
+        def refused(fleet: Fleet, request: Requested) -> Mask:
+            return fleet.where(fact, lambda value: reason(value, request) is not None)
+
+        return ColumnarFilter(accept, refused)
+
+    return made
+
+
+def weighing_by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], float]], ColumnarWeigher]:
+    """A weigher that looks at one fact only, written as ``(fact, request) → float``."""
+
+    def made(score: Callable[[Any, Requested], float]) -> ColumnarWeigher:
+        @functools.wraps(score)
+        def weigh(host: Host, request: Requested) -> float:
+            return score(fact(host), request)
+
+        def weighed(fleet: Fleet, request: Requested) -> Floats:
+            return fleet.each(fact, lambda value: score(value, request))
+
+        return ColumnarWeigher(weigh, weighed)
+
+    return made

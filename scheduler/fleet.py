@@ -1,0 +1,250 @@
+"""The hosts of one decision, as columns: what is known of them joined with what placement counts.
+
+A plain filter sees one ``Host`` at a time; ``columnar`` ones ask a fleet about all at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.messages import Candidates
+from scheduler.hosts import Host
+from scheduler.known import Fact, Floats, Known, Measure
+
+V = TypeVar("V")
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+Amounts = NDArray[np.int64]
+NO_ROWS: Rows = np.empty(0, np.int64)
+NO_TRAITS: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass
+class Stock:
+    """What each host has of one resource class in all, and what of it is promised."""
+
+    capacity: Amounts
+    used: Amounts
+
+
+class Fleet:
+    """Hosts in a fixed order; a position is one of them.
+
+    Only ``take`` changes a fleet: what is promised, as decisions of one pass are made.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        rows: Rows,
+        silent: Floats,
+        failures: Floats,
+        stocks: Mapping[str, Stock],
+        traits: Sequence[frozenset[str]],
+    ) -> None:
+        """All but ``known`` go by position; ``rows`` are those of ``known``."""
+        self._known, self._rows = known, rows
+        self.silent, self.failures = silent, failures
+        self._stocks, self._traits = stocks, traits
+
+    @classmethod
+    def of(cls, hosts: Fleet | Iterable[Host]) -> Fleet:
+        """A fleet as it is, or that of these hosts."""
+        if isinstance(hosts, Fleet):
+            return hosts
+        listed = list(hosts)
+        classes = dict.fromkeys(name for host in listed for name in (*host.capacity, *host.used))
+        return cls(
+            Known(listed),
+            np.arange(len(listed)),
+            np.array([host.silent_seconds for host in listed], np.float64),
+            np.array([host.failures for host in listed], np.float64),
+            {
+                name: Stock(
+                    np.array([host.capacity.get(name, 0) for host in listed], np.int64),
+                    np.array([host.used.get(name, 0) for host in listed], np.int64),
+                )
+                for name in classes
+            },
+            [host.traits for host in listed],
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Host]:
+        return map(self.host, range(len(self)))
+
+    def host(self, position: int) -> Host:
+        """One host as plain filters see it, as it is now."""
+        known = self._known.hosts[self._rows[position]]
+        return Host(
+            known.facts,
+            float(self.silent[position]),
+            {name: int(stock.capacity[position]) for name, stock in self._stocks.items()},
+            {name: int(stock.used[position]) for name, stock in self._stocks.items()},
+            self._traits[position],
+            float(self.failures[position]),
+            known.memberships,
+        )
+
+    def name(self, position: int) -> str:
+        """The name of a host."""
+        name: str = self._known.hosts[self._rows[position]].name
+        return name
+
+    def known(self) -> Iterator[Host]:
+        """The hosts as agents tell of them, without numbers and traits."""
+        return (self._known.hosts[row] for row in self._rows.tolist())
+
+    # --- columns
+
+    def capacity(self, resource_class: str) -> Amounts:
+        """All there is of a class, with the ratio."""
+        stock = self._stocks.get(resource_class)
+        return stock.capacity if stock else np.zeros(len(self), np.int64)
+
+    def free(self, resource_class: str) -> Amounts:
+        """What is left of a class; below 0 where more is promised than there is."""
+        stock = self._stocks.get(resource_class)
+        return stock.capacity - stock.used if stock else np.zeros(len(self), np.int64)
+
+    def room(self, resource_class: str) -> Amounts:
+        """The most of a class that one more server could have now; see ``Host.room``."""
+        there = REALLY_THERE.get(resource_class)
+        free = self.free(resource_class)
+        largest = self.measure(there).astype(np.int64) if there else self.capacity(resource_class)
+        return np.maximum(np.minimum(free, largest), 0)
+
+    def measure(self, measure: Measure) -> Floats:
+        """A number of each host, from its facts."""
+        return self._known.measures(measure)[self._rows]
+
+    def where(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> Mask:
+        """Of which hosts something is true, that only this fact decides."""
+        kinds = self._known.kinds(fact)
+        answers = np.array([predicate(value) for value in list(kinds.values)], np.bool_)
+        return answers[kinds.codes[self._rows]]
+
+    def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
+        """A number of each host, that only this fact decides."""
+        kinds = self._known.kinds(fact)
+        answers = np.array([score(value) for value in list(kinds.values)], np.float64)
+        return answers[kinds.codes[self._rows]]
+
+    def any_value(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> bool:
+        """Whether something may be true of a host at all."""
+        return any(predicate(value) for value in list(self._known.kinds(fact).values))
+
+    def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
+        """Of which hosts something is true, that only their traits decide."""
+        values, codes = self._trait_kinds
+        return np.array([predicate(value) for value in values], np.bool_)[codes]
+
+    @functools.cached_property
+    def _trait_kinds(self) -> tuple[list[frozenset[str]], NDArray[np.int64]]:
+        numbers: dict[frozenset[str], int] = {}
+        codes = [numbers.setdefault(traits, len(numbers)) for traits in self._traits]
+        return list(numbers), np.array(codes, np.int64)
+
+    @functools.cached_property
+    def lots(self) -> NDArray[np.uint64]:
+        """See ``Known``."""
+        return self._known.lots[self._rows]
+
+    def positions(self, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Where the hosts of these names are; those that are not in the fleet are left out."""
+        for name in names:
+            row = self._known.by_name.get(name)
+            position = -1 if row is None else int(self._positions[row])
+            if position >= 0:
+                yield name, position
+
+    @functools.cached_property
+    def _positions(self) -> Rows:
+        positions = np.full(len(self._known), -1, np.int64)
+        positions[self._rows] = np.arange(len(self._rows))
+        return positions
+
+    # --- others
+
+    def counted(self, told: Sequence[Candidates], *, everything: bool) -> Fleet:
+        """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
+        rows = self._known.by_uuid
+        found = [
+            (one, np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)) for one in told
+        ]
+        offered = [numbers[numbers >= 0] for _, numbers in found]
+        kept = self._rows if everything else np.unique(np.concatenate([NO_ROWS, *offered]))
+        whole = len(self._known)
+        stocks: dict[str, Stock] = {}
+        traits: list[frozenset[str]] = [NO_TRAITS] * whole
+        for one, numbers in found:
+            there = numbers >= 0
+            for name, stock in one.stocks.items():
+                taken = stocks.setdefault(
+                    name, Stock(np.zeros(whole, np.int64), np.zeros(whole, np.int64))
+                )
+                taken.capacity[numbers[there]] = np.array(stock.capacity, np.int64)[there]
+                taken.used[numbers[there]] = np.array(stock.used, np.int64)[there]
+            for row, mine in zip(numbers.tolist(), one.traits, strict=True):
+                if row >= 0:
+                    traits[row] = mine
+        return Fleet(
+            self._known,
+            kept,
+            self.silent[kept],
+            self.failures[kept],
+            {name: Stock(one.capacity[kept], one.used[kept]) for name, one in stocks.items()},
+            [traits[row] for row in kept.tolist()],
+        )
+
+    def without(self, names: Iterable[str]) -> Fleet:
+        """The fleet less the hosts of these names."""
+        gone = [position for _, position in self.positions(names)]
+        if not gone:
+            return self
+        kept = np.delete(np.arange(len(self)), gone)
+        return Fleet(
+            self._known,
+            self._rows[kept],
+            self.silent[kept],
+            self.failures[kept],
+            {
+                name: Stock(stock.capacity[kept], stock.used[kept])
+                for name, stock in self._stocks.items()
+            },
+            [self._traits[position] for position in kept.tolist()],
+        )
+
+    def draft(self, classes: Iterable[str] = ()) -> Fleet:
+        """A copy whose promises may grow, of these classes too."""
+        none = np.zeros(len(self), np.int64)
+        stocks = {name: Stock(none, none) for name in classes} | dict(self._stocks)
+        return Fleet(
+            self._known,
+            self._rows,
+            self.silent,
+            self.failures,
+            {name: Stock(stock.capacity, stock.used.copy()) for name, stock in stocks.items()},
+            self._traits,
+        )
+
+    def take(self, position: int, amounts: Mapping[str, int]) -> None:
+        """Promise so much of one host of a ``draft``."""
+        for name, amount in amounts.items():
+            self._stocks[name].used[position] += amount
+
+
+REALLY_THERE: Mapping[str, Measure] = {
+    "VCPU": lambda host: host.facts.vcpus,
+    "MEMORY_MB": lambda host: host.facts.memory_mib,
+    "DISK_GB": lambda host: host.facts.disk_gib,
+}
+"""The most that one server may have of a class, ratios or not: what is really there."""

@@ -1,0 +1,114 @@
+"""The hosts as agents tell of them, kept up to date by their fanout; safe across threads."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.aggregates import AllAggregates
+from common.messages.facts import Heartbeat, HostFacts
+from scheduler import memberships
+from scheduler.fleet import NO_TRAITS, Fleet
+from scheduler.hosts import Host
+from scheduler.known import Known
+from scheduler.memberships import Memberships
+
+#: how long after a scheduler's start its not knowing of any host says nothing
+FIRST_NEWS_SECONDS = 15.0
+#: builds that failed on a host count half after this time
+FAILURE_HALF_LIFE_SECONDS = 600.0
+
+
+@dataclass
+class _Failures:
+    score: float
+    at: datetime.datetime
+
+
+class HostTable:
+    """Facts of every host; decisions look at pictures of it, which never change."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer, self._made_at = timer, timer()
+        self._lock = threading.Lock()
+        self._known = Known([])
+        self._news: dict[str, HostFacts] = {}
+        self._seen: dict[str, float] = {}
+        self._failures: dict[str, _Failures] = {}
+        self._memberships: dict[str, Memberships] = {}
+        self._version = -1
+
+    @property
+    def knows_aggregates(self) -> bool:
+        """Whether anybody told of the aggregates yet."""
+        return self._version >= 0
+
+    @property
+    def knows_hosts(self) -> bool:
+        """Whether an agent told of its hosts yet; after a while there are none."""
+        told = bool(self._news) or len(self._known) > 0
+        return told or self._timer() - self._made_at > FIRST_NEWS_SECONDS
+
+    def update_aggregates(self, told: AllAggregates) -> None:
+        """Take over what the conductor tells; messages may overtake each other."""
+        if told.version == self._version:
+            return
+        found = memberships.by_host(told.aggregates)
+        with self._lock:
+            if told.version > self._version:
+                self._version, self._memberships = told.version, found
+                facts = {host.facts.uuid: host.facts for host in self._known.hosts}
+                self._news, self._known = facts | self._news, Known([])
+
+    def update(self, heartbeat: Heartbeat, now: datetime.datetime) -> None:
+        """Take over what a worker tells of its hosts."""
+        with self._lock:
+            for facts in heartbeat.facts:
+                self._news[facts.uuid] = facts
+            for host in heartbeat.hosts:
+                self._seen[host] = now.timestamp()
+
+    def note_failure(self, host: str, now: datetime.datetime) -> None:
+        """A build failed there."""
+        with self._lock:
+            self._failures[host] = _Failures(self._decayed(host, now) + 1.0, now)
+
+    def all(self, now: datetime.datetime) -> Fleet:
+        """Every known host, without what placement counts."""
+        with self._lock:
+            if self._news:
+                self._known = self._known.with_hosts(map(self._host, self._news.values()))
+                self._news = {}
+            known, never = self._known, -np.inf
+            seen = np.fromiter(
+                (self._seen.get(host.name, never) for host in known.hosts),
+                np.float64,
+                len(known),
+            )
+            failures = np.zeros(len(known))
+            for name in self._failures:
+                if name in known.by_name:
+                    failures[known.by_name[name]] = self._decayed(name, now)
+        return Fleet(
+            known,
+            np.arange(len(known)),
+            now.timestamp() - seen,
+            failures,
+            {},
+            [NO_TRAITS] * len(known),
+        )
+
+    def _host(self, facts: HostFacts) -> Host:
+        return Host(facts, memberships=self._memberships.get(facts.host, memberships.NONE))
+
+    def _decayed(self, host: str, now: datetime.datetime) -> float:
+        failures = self._failures.get(host)
+        if failures is None:
+            return 0.0
+        age = (now - failures.at).total_seconds()
+        return float(failures.score * 0.5 ** (age / FAILURE_HALF_LIFE_SECONDS))

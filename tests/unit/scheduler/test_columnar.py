@@ -1,0 +1,272 @@
+"""All hosts at once is what each host alone is: every filter, every weigher, every column."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common import config
+from common.aggregates import AggregateFacts, AllAggregates
+from common.messages.facts import Heartbeat, StorageFacts
+from common.messages.scheduling import Requested
+from common.server_groups import GroupFacts, Policy
+from placement.messages import Candidates, Stock
+from scheduler import config as scheduler_config
+from scheduler.choose import choose
+from scheduler.columnar import ColumnarFilter, ColumnarWeigher
+from scheduler.filters.placement import availability_zone
+from scheduler.fleet import Fleet
+from scheduler.hosts import Host
+from scheduler.known import Kinds
+from scheduler.memberships import Memberships
+from scheduler.service import load_filters, load_weighers
+from scheduler.table import HostTable
+from tests.unit.scheduler.test_choose import NOW, a_host, a_request
+
+CONF = config.load([scheduler_config.register])
+FILTERS = load_filters(CONF)
+WEIGHERS = load_weighers(CONF)
+NAMES = ("a", "b", "c", "d")
+
+memberships = st.sampled_from(
+    [
+        Memberships(tuple(AggregateFacts("u", "n", metadata) for metadata in many))
+        for many in (
+            [],
+            [{"availability_zone": "az1"}],
+            [{"filter_tenant_id": "q"}, {"ssd": "true"}],
+            [{"filter_tenant_id": "p,q", "os_distro": "debian"}],
+            [{"ram_weight_multiplier": "-1"}],
+        )
+    ]
+)
+storages = st.builds(
+    lambda active, free: (StorageFacts("local", "dir", False, active, 100, free),),
+    st.booleans(),
+    st.integers(0, 100),
+)
+changes: dict[str, st.SearchStrategy[Any]] = {
+    "free_mib": st.integers(-100, 8192),
+    "vcpus": st.integers(1, 16),
+    "healthy": st.booleans(),
+    "health": st.sampled_from(["no quorum", "offline"]),
+    "availability_zone": st.sampled_from(["nova", "az1", "az2"]),
+    "architecture": st.sampled_from(["x86_64", "aarch64"]),
+    "bridges": st.sampled_from([(), ("vmbr0",), ("vmbr0", "vmbr1")]),
+    "images": st.sampled_from([(), ("image",)]),
+    "cached_images": st.sampled_from([(), ("image",)]),
+    "capabilities": st.sampled_from(
+        [{}, {"import_from": False}, {"import_from": False, "full_clone": True}, {"upload": False}]
+    ),
+    "storages": st.just(()) | storages,
+    "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
+    "cpu_load": st.floats(0, 1),
+    "cpu_flags": st.sampled_from([("avx",), ()]),
+    "silent_seconds": st.sampled_from([0.0, 61.0, float("inf")]),
+    "failures": st.sampled_from([0.0, 0.0, 1.5]),
+    "traits": st.sampled_from(
+        [frozenset(), frozenset({"HW_A"}), frozenset({"HW_A", "COMPUTE_STATUS_DISABLED"})]
+    ),
+}
+asked: dict[str, st.SearchStrategy[Any]] = {
+    "vcpus": st.integers(1, 16),
+    "memory_mib": st.integers(1, 8192),
+    "disk_gib": st.integers(0, 100),
+    "image_id": st.sampled_from([None, "image"]),
+    "image_properties": st.sampled_from([{}, {"architecture": "arm64"}, {"os_distro": "fedora"}]),
+    "extra_specs": st.sampled_from(
+        [
+            {},
+            {"trait:HW_A": "required"},
+            {"trait:HW_A": "forbidden"},
+            {"capabilities:cpu_info:features": "<in> avx", "vcpus_total": ">= 8"},
+            {"capabilities:colour": "red"},
+            {"aggregate_instance_extra_specs:ssd": "true"},
+            {"resources:CUSTOM_GPU": "1"},
+        ]
+    ),
+    "availability_zone": st.sampled_from([None, "az1"]),
+    "networks": st.sampled_from([(), ("vmbr1",)]),
+    "ignore_hosts": st.sampled_from([(), ("a", "gone")]),
+    "force_host": st.sampled_from([None, None, "b", "gone"]),
+    "group": st.none()
+    | st.builds(
+        GroupFacts,
+        st.just("g"),
+        st.sampled_from(list(Policy)),
+        st.integers(1, 2),
+        st.dictionaries(st.sampled_from([*NAMES, "gone"]), st.integers(1, 2)),
+    ),
+}
+
+
+def some(strategies: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Values for some of the names: most things are ordinary."""
+    return st.fixed_dictionaries({}, optional=strategies)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[Host]:
+    return [
+        dataclasses.replace(a_host(name, **draw(some(changes))), memberships=draw(memberships))
+        for name in draw(st.lists(st.sampled_from(NAMES), unique=True))
+    ]
+
+
+requests = some(asked).map(lambda values: a_request(**values))
+
+
+@given(worlds(), requests)
+def test_every_filter_refuses_the_same(hosts: list[Host], request: Requested) -> None:
+    fleet = Fleet.of(hosts)
+    for name, accept in FILTERS.items():
+        if isinstance(accept, ColumnarFilter):
+            refused = accept.refused(fleet, request)
+            alone = [accept(host, request) is not None for host in hosts]
+            assert ([False] * len(hosts) if refused is None else refused.tolist()) == alone, name
+
+
+@given(worlds(), requests)
+def test_every_weigher_weighs_the_same(hosts: list[Host], request: Requested) -> None:
+    fleet = Fleet.of(hosts)
+    for name, (weigh, _) in WEIGHERS.items():
+        if isinstance(weigh, ColumnarWeigher):
+            weighed = weigh.weighed(fleet, request)
+            alone = [weigh(host, request) for host in hosts]
+            if weighed is None:
+                assert len(set(alone)) <= 1, name
+            else:
+                assert weighed.tolist() == alone, name
+
+
+@given(worlds(), requests, st.integers(0, 5))
+def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, keep: int) -> None:
+    plain = {
+        name: lambda host, asked, accept=accept: accept(host, asked)
+        for name, accept in FILTERS.items()
+    }
+    weighers = {
+        name: (lambda host, asked, weigh=weigh: weigh(host, asked), multiplier)
+        for name, (weigh, multiplier) in WEIGHERS.items()
+    }
+    one = choose(hosts, request, FILTERS, WEIGHERS, keep)
+    other = choose(hosts, request, plain, weighers, keep)
+    assert (one.ranked, one.passed) == (other.ranked, other.passed)
+    assert one.refused == other.refused
+    assert {name: len(told) for name, told in one.refused.items()} == {
+        name: len(list(told)) for name, told in other.refused.items()
+    }
+
+
+def test_all_that_ships_is_columnar() -> None:
+    """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
+    plain = [name for name, one in WEIGHERS.items() if not isinstance(one[0], ColumnarWeigher)]
+    plain += [name for name, one in FILTERS.items() if not isinstance(one, ColumnarFilter)]
+    assert plain == [], "see scheduler/columnar.py"
+
+
+def test_reasons_are_read_when_they_are_wanted() -> None:
+    read: list[str] = []
+
+    def accept(host: Host, request: Requested) -> str | None:
+        read.append(host.name)
+        return availability_zone(host, request)
+
+    lazy = ColumnarFilter(accept, availability_zone.refused)
+    hosts = [a_host(name) for name in NAMES]
+    refused = choose(hosts, a_request(availability_zone="x"), {"zone": lazy}, {}).refused["zone"]
+    assert (len(refused), read) == (4, [])
+    assert refused.first(2) == dict.fromkeys(("a", "b"), "in zone nova, x asked")
+    assert refused["c"] == "in zone nova, x asked"
+    assert "gone" not in refused
+    assert read == ["a", "b", "c"]
+
+
+# --- what agents tell
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from(NAMES), some(changes)), max_size=3)))
+def test_the_table_is_as_if_it_were_made_anew(
+    told: list[list[tuple[str, dict[str, Any]]]],
+) -> None:
+    table = HostTable()
+    latest: dict[str, Host] = {}
+    request = a_request(availability_zone="az1", networks=("vmbr0",))
+    for number, heartbeat in enumerate(told):
+        heard = {name: a_host(name, **values) for name, values in heartbeat}
+        facts = tuple(host.facts for host in heard.values())
+        table.update(Heartbeat("w", NOW, tuple(heard), facts), NOW)
+        latest |= {name: Host(host.facts) for name, host in heard.items()}
+        if number % 3 == 2:
+            zone = AggregateFacts("u", "n", {"availability_zone": "az1"}, ("a",))
+            table.update_aggregates(AllAggregates(number, (zone,) if number % 2 else ()))
+        fleet = table.all(NOW)
+        assert {host.name: host.facts for host in fleet} == {
+            name: host.facts for name, host in latest.items()
+        }
+        anew = Fleet.of(list(fleet))
+        for accept in FILTERS.values():
+            if isinstance(accept, ColumnarFilter):
+                one, other = accept.refused(fleet, request), accept.refused(anew, request)
+                assert (one is None) == (other is None)
+                assert one is None or other is None or one.tolist() == other.tolist()
+
+
+def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
+    table = HostTable()
+    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")), NOW)
+    table.note_failure("b", NOW)
+    later = NOW + datetime.timedelta(seconds=600)
+    one, other = table.all(later)
+    assert (one.silent_seconds, one.failures) == (600.0, 0.0)
+    assert (other.silent_seconds, other.failures) == (float("inf"), 0.5)
+
+
+def test_stale_values_do_not_pile_up() -> None:
+    kinds: Kinds | None = Kinds.of(["ok"])
+    rounds = 0
+    while kinds is not None:
+        rounds += 1
+        kinds = kinds.with_rows(1, {0: f"silent for {rounds} s"})
+    assert rounds < 100
+
+
+# --- what placement counts
+
+
+def test_what_placement_offers_gets_its_numbers() -> None:
+    table = HostTable()
+    table.update(Heartbeat("w", NOW, (), tuple(a_host(name).facts for name in NAMES)), NOW)
+    told = [
+        Candidates(
+            ["uuid-c", "unknown", "uuid-a"],
+            {"VCPU": Stock([8, 9, 4], [1, 9, 2])},
+            [frozenset({"HW_A"}), frozenset(), frozenset()],
+        ),
+        Candidates(["uuid-d"], {"MEMORY_MB": Stock([512], [0])}, [frozenset({"HW_B"})]),
+    ]
+    fleet = table.all(NOW).counted(told[:1], everything=False)
+    assert {host.name: (host.free("VCPU"), host.traits) for host in fleet} == {
+        "a": (2, frozenset()),
+        "c": (7, {"HW_A"}),
+    }
+    whole = table.all(NOW).counted(told, everything=True)
+    assert {host.name: (host.free("VCPU"), host.free("MEMORY_MB")) for host in whole} == {
+        "a": (2, 0),
+        "b": (0, 0),
+        "c": (7, 0),
+        "d": (0, 512),
+    }
+    assert [host.name for host in whole.without(["a", "gone", "d"])] == ["b", "c"]
+
+
+def test_a_draft_leaves_the_fleet_as_it_is() -> None:
+    fleet = Fleet.of([a_host("a", free_mib=1000)])
+    draft = fleet.draft(["CUSTOM_GPU"])
+    draft.take(0, {"MEMORY_MB": 400, "CUSTOM_GPU": 1})
+    assert (fleet.host(0).free("MEMORY_MB"), draft.host(0).free("MEMORY_MB")) == (1000, 600)
+    assert draft.host(0).free("CUSTOM_GPU") == -1

@@ -9,13 +9,13 @@ import ipaddress
 
 from common import hints
 from common.messages.scheduling import Requested
+from scheduler.columnar import when
 from scheduler.hosts import Host
 
 
+@when(lambda request: request.hints)
 def same_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
-    if not request.hints:
-        return None
     named = hints.servers(request.hints, hints.SAME_HOST)
     there = request.server_hosts
     if not named or any(there.get(one) == host.name for one in named):
@@ -27,10 +27,9 @@ def same_host(host: Host, request: Requested) -> str | None:
     )
 
 
+@when(lambda request: request.hints)
 def different_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
-    if not request.hints:
-        return None
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
     here = sum(request.server_hosts.get(one) == host.name for one in named)
     return (
@@ -38,9 +37,10 @@ def different_host(host: Host, request: Requested) -> str | None:
     )
 
 
+@when(lambda request: request.hints)
 def near_host_ip(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""
-    if not request.hints or hints.NEAR_IP not in request.hints:
+    if hints.NEAR_IP not in request.hints:
         return None
     try:
         wanted = hints.near(request.hints)

@@ -62,8 +62,9 @@ class Herding:
         choice = choose(self._hosts, request, FILTERS, {})
         names = sorted(item.host.name for item in choice.ranked)
         if not names:
-            reason = f"No valid host was found: {choice.refused}"
-            return Decision(request.server_uuid, None, refused=choice.refused, reason=reason)
+            refused = {name: dict(hosts) for name, hosts in choice.refused.items()}
+            reason = f"No valid host was found: {refused}"
+            return Decision(request.server_uuid, None, refused=refused, reason=reason)
         if self._apart and turn >= 0:
             names = names[turn:] + names[:turn]
         self._placement.claims[request.server_uuid] = names[0]

@@ -91,6 +91,10 @@ asked: dict[str, st.SearchStrategy[Any]] = {
     ),
     "availability_zone": st.sampled_from([None, "az1"]),
     "networks": st.sampled_from([(), ("vmbr1",)]),
+    "hints": st.sampled_from(
+        [{}, {"same_host": "s1"}, {"different_host": ["s1"]}, {"build_near_host_ip": "10.0.0.1"}]
+    ),
+    "server_hosts": st.sampled_from([{}, {"s1": "a"}]),
     "ignore_hosts": st.sampled_from([(), ("a", "gone")]),
     "force_host": st.sampled_from([None, None, "b", "gone"]),
     "group": st.none()

@@ -48,6 +48,7 @@ class Heart:
         self._worker, self._seconds = worker, seconds
         self._board, self._watch, self._working = board, watch, working
         self._timer, self._told_all_at = timer, timer()
+        self._began_at = self._told_all_at
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         self._schedulers = rpc.Client(transport, HOST_FACTS_TOPIC)
         self._self = rpc.Client(transport, COMPUTE_TOPIC)
@@ -116,6 +117,7 @@ class Heart:
                 clusters=clusters if first else (),
                 working=self._working() if first else (),
                 version=VERSION,
+                up_seconds=self._timer() - self._began_at,
             )
 
     def _loop(self) -> None:

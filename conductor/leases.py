@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
+from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import OPEN_STATES
 from conductor.store import operations as ledger
@@ -197,4 +198,36 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
             operations.c.deadline > clock.after(-AGENT_ENDS_SECONDS),
         )
         .values(lease_expires_at=clock.after(lease_seconds))
+    )
+
+
+def begun_anew(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
+    """End the leases of a worker that were renewed last before its process began; whether any.
+
+    The process that held them stopped, in order or not; the one that began since has nothing of
+    it in hand, whatever else it works on. What is sent to it again meanwhile does no harm.
+    """
+    up = heartbeat.up_seconds
+    if up is None or up > lease_seconds:
+        return False
+    columns = operations.c
+    ended = connection.execute(
+        operations.update()
+        .where(
+            columns.lease_owner == f"compute:{heartbeat.worker}",
+            columns.state.in_(OPEN_STATES),
+            columns.id.not_in([item.operation_id for item in heartbeat.working]),
+            columns.lease_expires_at < clock.after(lease_seconds - up),
+        )
+        .values(lease_expires_at=clock.after(-1))
+    )
+    return ended.rowcount > 0
+
+
+def give_back(connection: sa.Connection, owner: str) -> None:
+    """A conductor that stops has nothing in hand any more."""
+    connection.execute(
+        operations.update()
+        .where(operations.c.lease_owner == owner, operations.c.state.in_(OPEN_STATES))
+        .values(lease_expires_at=clock.after(-1))
     )

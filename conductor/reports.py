@@ -50,11 +50,14 @@ class Reports:
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Take over what a worker tells of its hosts, and renew the leases of its work."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: sa.Connection) -> bool:
             registry.take(connection, heartbeat)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
+            return leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
 
-        self._cloud.store.run(work)
+        if self._cloud.store.run(work):
+            LOG.info("Worker %s begins anew: what it left is gone on with.", heartbeat.worker)
+            self._cloud.wake()
 
     def _keep(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
         ledger.record_steps(connection, reports)

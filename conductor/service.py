@@ -8,9 +8,11 @@ from oslo_config import cfg
 
 from common import auth, context, liveness, quotas, rpc
 from common.errors import ConfigurationError
+from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
 from conductor import flows as all_flows
+from conductor import leases
 from conductor.aggregates import AggregateDoors, Herald
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
@@ -30,6 +32,8 @@ from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
 
+LOG = logger(__name__)
+
 
 class ConductorService:
     """Starts and stops one conductor."""
@@ -45,7 +49,7 @@ class ConductorService:
         name = conf.conductor.name or liveness.process_name()
         url, pool = conf.database.connection, conf.database.pool_size
         self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
-        self._conf = conf
+        self._conf, self._name = conf, name
         self._compute = ComputeClient(transport)
         flows: dict[str, Flow] = {}
         self.runner = Runner(conf, self.store, name, flows)
@@ -96,6 +100,10 @@ class ConductorService:
         self.auditor.stop()
         self._herald.stop()
         self.runner.stop()
+        try:
+            self.store.run(lambda connection: leases.give_back(connection, self._name))
+        except sa.exc.SQLAlchemyError as error:
+            LOG.warning("Its leases run out by themselves: %s", error)
 
     def _seed(self, connection: sa.Connection) -> None:
         for text in self._conf.networks.subnets:

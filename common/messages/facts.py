@@ -191,3 +191,5 @@ class Heartbeat:
     clusters: tuple[ClusterFacts, ...] = ()
     working: tuple[Working, ...] = ()
     version: str = ""
+    up_seconds: float | None = None
+    """How long the worker has run: what was begun before, it knows nothing of."""

@@ -132,6 +132,16 @@ class Stage(Cloud):
             self._nursery.end(pid)
             self.later(lambda name=name: self._revive(name))  # type: ignore[misc]
 
+    def stop(self, name: str) -> None:
+        """SIGTERM: end a process in order, and leave it ended."""
+        with self._lock:
+            pid = self._pids.pop(name)
+        self._nursery.end(pid, signal.SIGTERM)
+
+    def start(self, name: str) -> None:
+        """Start a process that has ended; nothing is done about its leases."""
+        self._start(name)
+
     def _revive(self, name: str) -> None:
         self.end_leases(name, f"compute:{name}")
         self._start(name)

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from common import clock
 from common.errors import ServerStateConflict
 from common.messages.commands import Build, Destroy, Power, PowerAction
+from common.messages.facts import Heartbeat
+from common.messages.reports import Working
 from common.states import TaskState
+from conductor import leases
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -61,6 +65,46 @@ def test_a_lost_command_is_sent_again(world: World) -> None:
     first = world.compute.wait_for(1)
     world.make_due()
     assert world.compute.wait_for(2) == first
+
+
+@pytest.mark.parametrize(
+    ("worker", "up_seconds", "works_on_it", "sent"),
+    [
+        ("w1", 0.0, False, 2),
+        ("w1", None, False, 1),  # one of an older version
+        ("w1", 50.0, False, 1),  # it was given the command itself, and may not have begun
+        ("w1", 0.0, True, 1),
+        ("w2", 0.0, False, 1),
+    ],
+)
+def test_a_worker_that_begins_anew_gets_what_it_had(
+    world: World, worker: str, up_seconds: float | None, works_on_it: bool, sent: int
+) -> None:
+    world.conductor.runner.start()
+    world.create()
+    command = world.compute.wait_for(1)
+    working = (Working(command.operation_id, 1, "pve1"),) if works_on_it else ()
+    world.conductor.reports.heartbeat(
+        Heartbeat(worker, clock.utcnow(), (), working=working, up_seconds=up_seconds)
+    )
+    if sent == 2:
+        assert world.compute.wait_for(2) == command
+    world.conductor.runner.stop()
+    assert [one for _, one in world.compute.sent] == [command] * sent
+
+
+def test_a_conductor_that_stops_in_order_gives_its_leases_back(world: World) -> None:
+    world.scheduler.gate.clear()
+    (uuid,) = world.create()
+    world.until(uuid, "building", "scheduling")
+    store, name = world.conductor.store, "c1"
+    (row,) = world.rows(schema.operations)
+    assert row.lease_owner == name
+    store.run(lambda connection: leases.give_back(connection, "another"))
+    assert world.rows(schema.operations)[0].lease_expires_at == row.lease_expires_at
+    store.run(lambda connection: leases.give_back(connection, name))
+    assert world.rows(schema.operations)[0].lease_expires_at < clock.utcnow()
+    world.scheduler.gate.set()
 
 
 def test_a_host_that_is_down_ends_the_build_and_keeps_its_allocation(world: World) -> None:

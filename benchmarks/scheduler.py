@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import orjson
+
 from common import config
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
@@ -26,6 +28,7 @@ from scheduler.choose import choose
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.nearest import nearest
+from scheduler.outcome import Outcomes
 from scheduler.service import load_filters, load_weighers
 
 _NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -85,6 +88,15 @@ def main(arguments: list[str] | None = None) -> int:
     request = Requested("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
     batch = [dataclasses.replace(request, server_uuid=str(n)) for n in range(given.batch)]
     impossible = dataclasses.replace(request, memory_mib=600_000, availability_zone="z9")
+    outcomes = Outcomes(conf, filters)
+
+    def kept() -> bytes:
+        """The reasons are worked out anew each time, as for a new decision."""
+        refused = choose(hosts, some, filters, weighers, keep=10)
+        return orjson.dumps(dataclasses.asdict(outcomes.won(request, refused, 0, len(hosts))))
+
+    some = dataclasses.replace(request, memory_mib=300_000)
+    refused = choose(hosts, some, filters, weighers, keep=10)
     found = {
         "hosts": given.hosts,
         "python": platform.python_version(),
@@ -97,6 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
         "nearest_change_ms": milliseconds(
             lambda: nearest(hosts, impossible, filters), given.times
         ),
+        "keep_a_decision_ms": milliseconds(kept, given.times),
+        "kept_kib": round(len(kept()) / 1024, 1),
+        "refused": {name: len(those) for name, those in refused.refused.items()},
         "capacity_ms": milliseconds(lambda: whatif.capacity(hosts, request, filters), given.times),
     }
     json.dump(found, sys.stdout, indent=2)

@@ -84,7 +84,7 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "reasons_kept",
-        default=200,
+        default=500,
         min=1,
         help="How many refused hosts are kept with their reason; all are counted.",
     ),

@@ -38,6 +38,7 @@ class Outcomes:
                 for item in following
             ),
             considered,
+            _counts(choice),
             self._kept(choice.refused),
             {
                 item.host.name: {**item.scores, "total": round(item.total, 4)}
@@ -56,15 +57,25 @@ class Outcomes:
             request.server_uuid,
             None,
             considered=len(hosts),
+            counts=_counts(choice),
             refused=self._kept(choice.refused),
             reason=reason,
             suggestion=suggestion,
         )
 
-    def _kept(self, refused: Mapping[str, Refusals]) -> dict[str, dict[str, str]]:
-        room = self._options.reasons_kept
-        kept: dict[str, dict[str, str]] = {}
-        for name, hosts in refused.items():
-            kept[name] = hosts.first(room)
-            room -= len(kept[name])
-        return kept
+    def _kept(self, refused: Mapping[str, Refusals]) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Reasons with their hosts; room that one filter does not need is left to the others."""
+        room, kept = self._options.reasons_kept, {}
+        fewest_first = sorted(refused, key=lambda name: len(refused[name]))
+        for number, name in enumerate(fewest_first):
+            told = refused[name].first(room // (len(refused) - number))
+            room -= len(told)
+            hosts: dict[str, list[str]] = {}
+            for host, reason in told.items():
+                hosts.setdefault(reason, []).append(host)
+            kept[name] = {reason: tuple(those) for reason, those in hosts.items()}
+        return {name: kept[name] for name in refused}
+
+
+def _counts(choice: Choice) -> dict[str, int]:
+    return {name: len(hosts) for name, hosts in choice.refused.items()}

@@ -111,7 +111,8 @@ Hosts named by `without` (repeated) are taken for gone.
 - `POST /schedule` takes the body of a `POST /servers` and answers
   `{"schedule": {"decisions": […]}}`: for each server, in order, `host` (null: nowhere), \
 `alternates`,
-  `considered`, `refused` (`{filter: {host: reason}}`), `scores`, `reason`, and `suggestion`: the
+  `considered`, `counts` (`{filter: how many it refused}`), `refused` (`{filter: {host: reason}}`,
+  of 500 hosts at most), `scores`, `reason`, and `suggestion`: the
   smallest change that would have worked (`changes`, `hosts`, `host`).
 - `GET /capacity?flavor=ID` (and `image`, `network`, `availability_zone`) answers
   `{"capacity": {"total": …, "hosts": [{"host", "availability_zone", "count", "limit"}]}}`;

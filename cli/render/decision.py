@@ -80,11 +80,13 @@ def _scores(decision: Facts) -> Iterator[Line]:
 def _refusals(decision: Facts) -> Iterator[Line]:
     for name, refused in (decision.get("refused") or {}).items():
         hosts = {} if isinstance(refused, int) else refused
-        count = refused if isinstance(refused, int) else len(hosts)
+        count = (decision.get("counts") or {}).get(
+            name, refused if isinstance(refused, int) else len(hosts)
+        )
         yield (("  refused by ", "dim"), (one_line(name), "yellow"), (f": {_hosts(count)}", ""))
         for host, reason in sorted(hosts.items())[:_MOST]:
             yield ((f"    {one_line(host)}: ", ""), (one_line(reason), "yellow"))
-        yield from _rest(len(hosts), "refused")
+        yield from _rest(count if hosts else 0, "refused")
 
 
 def _rest(count: int, what: str) -> Iterator[Line]:

@@ -79,8 +79,10 @@ class Decision:
     uuid: str | None = None
     alternates: tuple[Alternate, ...] = ()
     considered: int = 0
-    refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """filter → {host: reason with numbers}."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """filter → how many hosts it refused."""
+    refused: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """filter → {reason with numbers: hosts}, capped."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """host → {weigher: weighted score}, best hosts first, capped."""
     claims: tuple[Mapping[str, str], ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from api.compute.views import faults
@@ -65,6 +66,15 @@ def _event(event: Event, *, operator: bool) -> dict[str, Any]:
     return view
 
 
+def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A decision's body with the reason of each host, however they were kept."""
+    refused = {
+        name: {host: reason for reason, hosts in reasons.items() for host in hosts}
+        for name, reasons in body.get("refused", {}).items()
+    }
+    return {**body, "refused": refused}
+
+
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
     """The decision; its owner reads how many hosts each filter refused, not which and why."""
     body = decision.body
@@ -73,11 +83,11 @@ def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
         "at": clock.iso_microseconds(decision.created_at),
     }
     if operator:
-        return view | {name: value for name, value in body.items() if name != "server_uuid"}
+        return view | {k: value for k, value in refusals(body).items() if k != "server_uuid"}
     return view | {
         "considered": body.get("considered", 0),
         "placed": body.get("host") is not None,
-        "refused": {name: len(hosts) for name, hosts in body.get("refused", {}).items()},
+        "refused": body.get("counts", {}),
         "reason": body.get("reason"),
     }
 

@@ -62,9 +62,10 @@ class Herding:
         choice = choose(self._hosts, request, FILTERS, {})
         names = sorted(item.host.name for item in choice.ranked)
         if not names:
-            refused = {name: dict(hosts) for name, hosts in choice.refused.items()}
-            reason = f"No valid host was found: {refused}"
-            return Decision(request.server_uuid, None, refused=refused, reason=reason)
+            reason = (
+                f"No valid host was found: {dict(choice.refused['server_group_anti_affinity'])}"
+            )
+            return Decision(request.server_uuid, None, reason=reason)
         if self._apart and turn >= 0:
             names = names[turn:] + names[:turn]
         self._placement.claims[request.server_uuid] = names[0]

@@ -1,0 +1,224 @@
+"""A scheduling decision from end to end: RPC, placement, filters, weighers, claim. Prints JSON.
+
+    python -m benchmarks.decisions [--hosts 1000] [--decisions 100] [--schedulers 8]
+
+Schedulers are processes of their own on a private RabbitMQ; placement is served by gunicorn from
+a private PostgreSQL. One after the other first; then the schedulers race for the last room of a
+few hosts: exactly as many servers as fit may win.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import itertools
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.asking import TOTALS
+from benchmarks.placement_vs_original import fill
+from benchmarks.scheduler import host as a_host
+from benchmarks.serving import ours
+from cli.embedded.settings import render
+from cli.services import configuration
+from common import clock, ids, rpc
+from common.aggregates import AllAggregates
+from common.context import internal
+from common.errors import Unavailable
+from common.messages.facts import Heartbeat
+from common.messages.scheduling import Decision, Requested
+from common.messages.topics import HOST_FACTS_TOPIC
+from scheduler.client import SchedulerClient
+from tests.functional import backends
+
+FACTS_PER_MESSAGE = 200
+SLOTS_PER_HOST = 8
+RACE_HOSTS = 10
+START_SECONDS = 60.0
+ROOM = {"vcpus": TOTALS["VCPU"], "memory_mib": TOTALS["MEMORY_MB"], "disk_gib": TOTALS["DISK_GB"]}
+
+
+def request(vcpus: int = 2) -> Requested:
+    """What a small server asks."""
+    return Requested(ids.new_uuid(), "project", "user", vcpus, 4096, 20, image_id="image")
+
+
+class Schedulers:
+    """Scheduler processes over a placement of some hosts."""
+
+    def __init__(
+        self, folder: Path, database: str, broker: str, stack: contextlib.ExitStack
+    ) -> None:
+        self._folder, self._stack = folder, stack
+        self._broker = broker
+        self._placement = stack.enter_context(ours(database, folder, ""))
+        self.uuids: list[str] = []
+        self._database = database
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def fill(self, count: int) -> None:
+        """Make the hosts' providers."""
+        self.uuids = [ids.new_uuid() for _ in range(count)]
+        fill(self._database, self.uuids)
+
+    def start(self, count: int) -> SchedulerClient:
+        """Start the processes and tell them of the hosts."""
+        path = self._folder / "schedulers.conf"
+        url = f"http://127.0.0.1:{self._placement.port}"
+        path.write_text(
+            render(
+                {
+                    "DEFAULT": {"transport_url": self._broker},
+                    "rpc": {"rpc_timeout_seconds": "20"},
+                    "placement": {"auth_type": "admin_token", "endpoint": url, "token": "admin"},
+                }
+            )
+        )
+        command = [sys.executable, "-m", "micronova", "service", "scheduler"]
+        command += ["--config-file", str(path)]
+        for number in range(count):
+            output = (self._folder / f"scheduler-{number}.log").open("wb")
+            process = subprocess.Popen(command, stdout=output, stderr=output)
+            self._stack.callback(process.kill)
+            self.processes.append(process)
+        transport = rpc.transport(configuration.load([str(path)]))
+        self._stack.callback(transport.cleanup)
+        client = SchedulerClient(transport)
+        self._tell(rpc.Client(transport, HOST_FACTS_TOPIC), client)
+        return client
+
+    def _tell(self, facts: rpc.Client, client: SchedulerClient) -> None:
+        """Tell of the hosts until every scheduler knows them."""
+        known = [
+            dataclasses.replace(a_host(number, random.Random(number)).facts, uuid=uuid, **ROOM)
+            for number, uuid in enumerate(self.uuids)
+        ]
+        deadline = time.monotonic() + START_SECONDS
+        ready = 0
+        while ready < 4 * len(self.processes):
+            if time.monotonic() > deadline:
+                raise TimeoutError("The schedulers don't learn of the hosts.")
+            for start in range(0, len(known), FACTS_PER_MESSAGE):
+                part = tuple(known[start : start + FACTS_PER_MESSAGE])
+                told = Heartbeat("w", clock.utcnow(), tuple(one.host for one in part), part)
+                facts.cast(internal(), "update_hosts", fanout=True, heartbeat=told)
+            client.update_aggregates(internal(), AllAggregates(1))
+            ready = 0
+            with contextlib.suppress(Unavailable):
+                for _ in range(4 * len(self.processes)):
+                    found = client.preview(internal(), (request(),))
+                    ready += found[0].host is not None
+
+    def memory_mib(self) -> list[float]:
+        """Resident memory of the processes."""
+        return [_resident_mib(process.pid) for process in self.processes]
+
+
+def _resident_mib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    kib = next(line for line in lines if line.startswith("VmRSS")).split()[1]
+    return round(int(kib) / 1024, 1)
+
+
+@contextlib.contextmanager
+def schedulers(hosts: int, count: int) -> Iterator[tuple[Schedulers, SchedulerClient]]:
+    """Run all that a decision needs."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(backends.private_folder())
+        postgres = stack.enter_context(backends.postgres())
+        postgres.execute("CREATE DATABASE placement")
+        broker = stack.enter_context(backends.rabbitmq())
+        made = Schedulers(folder, postgres.url("placement"), broker, stack)
+        made.fill(hosts)
+        yield made, made.start(count)
+
+
+def one_by_one(client: SchedulerClient, count: int) -> dict[str, Any]:
+    """Milliseconds of a decision, asked one after the other."""
+    took, inside = [], []
+    for _ in range(count + 10):
+        began = time.perf_counter()
+        decision = client.select(internal(), request())
+        took.append((time.perf_counter() - began) * 1000)
+        inside.append(decision.seconds * 1000)
+        assert decision.host, decision.reason
+    return {"end_to_end_ms": _spread(took[10:]), "in_the_scheduler_ms": _spread(inside[10:])}
+
+
+def race(client: SchedulerClient, clients: int) -> dict[str, Any]:
+    """More servers than there is room for, all at once."""
+    slots = RACE_HOSTS * SLOTS_PER_HOST
+    vcpus = TOTALS["VCPU"] // SLOTS_PER_HOST
+    asked = [request(vcpus) for _ in range(2 * slots)]
+    retries = itertools.count()
+
+    def ask(one: Requested) -> Decision:
+        while True:
+            try:
+                return client.select(internal(), one)
+            except Unavailable:
+                # As a conductor does: later.
+                next(retries)
+                threading.Event().wait(0.05)
+
+    began = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        decisions = list(pool.map(ask, asked))
+    took = time.perf_counter() - began
+    placed = [decision for decision in decisions if decision.host]
+    claims = collections.Counter(
+        claim["result"] for decision in decisions for claim in decision.claims
+    )
+    hosts = collections.Counter(decision.host for decision in placed)
+    return {
+        "room_for": slots,
+        "asked": len(asked),
+        "placed": len(placed),
+        "most_on_a_host": max(hosts.values(), default=0),
+        "room_of_a_host": SLOTS_PER_HOST,
+        "claims": dict(claims),
+        "asked_again": next(retries),
+        "seconds": round(took, 2),
+    }
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        "p50": round(statistics.median(ordered), 2),
+        "p95": round(ordered[math.ceil(len(ordered) * 0.95) - 1], 2),
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(prog="benchmarks.decisions")
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--decisions", type=int, default=100)
+    parser.add_argument("--schedulers", type=int, default=8, help="that race")
+    given = parser.parse_args(arguments)
+    found: dict[str, Any] = {"hosts": given.hosts}
+    with schedulers(given.hosts, 1) as (made, client):
+        found |= one_by_one(client, given.decisions)
+        found["memory_mib"] = made.memory_mib()
+    with schedulers(RACE_HOSTS, given.schedulers) as (_, client):
+        found["race"] = {"schedulers": given.schedulers} | race(client, 2 * given.schedulers)
+    json.dump(found, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

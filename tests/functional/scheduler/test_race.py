@@ -1,0 +1,68 @@
+"""Schedulers race for the last room: nothing is given twice, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import dataclasses
+
+from common import clock, config, ids
+from common.errors import Unavailable
+from common.messages.facts import Heartbeat
+from common.messages.scheduling import Decision, Requested
+from placement.client import PlacementClient
+from scheduler import config as scheduler_config
+from scheduler.decide import Decider
+from scheduler.service import load_filters, load_weighers
+from scheduler.table import HostTable
+from scheduler.world import World
+from tests.unit.scheduler.test_choose import a_host, a_request
+
+SCHEDULERS = 8
+HOSTS = {f"pve{number}": ids.new_uuid() for number in range(4)}
+SLOTS_PER_HOST = 4
+VCPUS = 4
+TURNS = 50
+
+
+def a_scheduler(client: PlacementClient) -> Decider:
+    conf = config.load([scheduler_config.register])
+    table, now = HostTable(), clock.utcnow()
+    facts = tuple(dataclasses.replace(a_host(n).facts, uuid=uuid) for n, uuid in HOSTS.items())
+    table.update(Heartbeat("w", now, tuple(HOSTS), facts), now)
+    world = World(client, table, 1000)
+    return Decider(conf, client, world, load_filters(conf), load_weighers(conf))
+
+
+def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> None:
+    for name, uuid in HOSTS.items():
+        client.ensure_provider(uuid, name)
+        client.set_inventory(uuid, {"VCPU": {"total": VCPUS * SLOTS_PER_HOST}})
+    deciders = [a_scheduler(client) for _ in range(SCHEDULERS)]
+    room = len(HOSTS) * SLOTS_PER_HOST
+    asked = [
+        a_request(server_uuid=ids.new_uuid(), vcpus=VCPUS, memory_mib=0, disk_gib=0)
+        for _ in range(2 * room)
+    ]
+
+    def ask(number: int, request: Requested) -> Decision:
+        for _ in range(TURNS):
+            try:
+                return deciders[number % SCHEDULERS].decide(request, ())
+            except Unavailable:
+                continue
+        raise AssertionError("nobody decides about this server")
+
+    with concurrent.futures.ThreadPoolExecutor(SCHEDULERS) as pool:
+        decisions = list(pool.map(ask, range(len(asked)), asked))
+    placed = collections.Counter(decision.host for decision in decisions if decision.host)
+    assert placed == dict.fromkeys(HOSTS, SLOTS_PER_HOST)
+    for uuid in HOSTS.values():
+        assert client.provider_usages(uuid) == {"VCPU": VCPUS * SLOTS_PER_HOST}
+    lost = [decision for decision in decisions if decision.host is None]
+    assert len(lost) == room
+    for decision in lost:
+        assert decision.counts == {"resources": len(HOSTS)}
+        assert client.allocations_of(decision.server_uuid).by_provider == {}
+    results = {claim["result"] for decision in decisions for claim in decision.claims}
+    assert results <= {"claimed", "taken by another"}

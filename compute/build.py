@@ -20,7 +20,10 @@ def build(job: Job, machine: Machine, command: Build) -> Outcome:
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
     # Nothing of ours is left when all was seen absent, and when what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
-    return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone=clean)
+    # What only the operator can remove is told, and its VM id set aside: nothing else is left.
+    set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
+    gone = clean or set_aside
+    return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone=gone)
 
 
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:

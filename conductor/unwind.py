@@ -18,7 +18,7 @@ from common.log import logger
 from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
-from conductor import leases, lifecycle
+from conductor import leases, lifecycle, renumber
 from conductor.cloud import (
     Cloud,
     backoff,
@@ -28,7 +28,7 @@ from conductor.cloud import (
     placed,
     unwind_later,
 )
-from conductor.store import networks, registry, server_groups, vmids
+from conductor.store import networks, registry, server_groups
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
@@ -61,7 +61,7 @@ class Unwinding:
         if server.task_state != TaskState.SPAWNING:
             return
         verdict = verdict_of(failure)
-        if verdict != Verdict.WAIT and operation.plan.host:
+        if verdict not in (Verdict.WAIT, Verdict.QUARANTINE) and operation.plan.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
         if not outcome.gone:
             self.fail(operation, server, failure)
@@ -69,10 +69,12 @@ class Unwinding:
             verdict == Verdict.WAIT and operation.plan.waits < self._cloud.conf.conductor.max_waits
         ):
             self._again_here(operation, failure)
-        elif self._may_go_on(operation, verdict):
-            self._elsewhere(operation, server, failure, verdict)
-        else:
+        elif not self._may_go_on(operation, verdict):
             self.fail(operation, server, failure, gone=True)
+        elif verdict == Verdict.QUARANTINE:
+            self._renumbered(operation, server, failure)
+        else:
+            self._elsewhere(operation, server, failure, verdict)
 
     def _may_go_on(self, operation: Operation, verdict: Verdict) -> bool:
         if verdict == Verdict.FATAL:
@@ -97,14 +99,19 @@ class Unwinding:
 
         self._cloud.store.run(work)
 
+    def _renumbered(self, operation: Operation, server: Server, failure: Failure) -> None:
+        """It is the VMID's fault, not the host's: another one, on the same host."""
+        self._cloud.store.run(lambda c: renumber.another(c, operation, server, failure))
+        self._cloud.wake()
+        LOG.info("VMID %s is set aside: %s", operation.plan.vmid, failure.message)
+
     def _elsewhere(
         self, operation: Operation, server: Server, failure: Failure, verdict: Verdict
     ) -> None:
         """Give this host's reservation back and schedule anew, without it.
 
-        A VMID that was in doubt is quarantined; then the same host may be tried again with
-        another one. Who resumes it gives the claim back, as there is no host in the plan: were
-        it done here, an outcome that is told twice would take the next attempt's claim.
+        Who resumes it gives the claim back, as there is no host in the plan: were it done here,
+        an outcome that is told twice would take the next attempt's claim.
         """
         plan = operation.plan
 
@@ -113,7 +120,7 @@ class Unwinding:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             server_groups.give_back(connection, server)
-            self._give_vmid_back(connection, plan, failure)
+            renumber.give_back(connection, plan, failure)
             lifecycle.move(
                 connection,
                 server,
@@ -139,16 +146,6 @@ class Unwinding:
         self._cloud.wake()
         LOG.info("Build failed on %s (%s): scheduling anew.", plan.host, verdict)
 
-    @staticmethod
-    def _give_vmid_back(connection: sa.Connection, plan: Plan, failure: Failure) -> None:
-        if plan.vmid is None or plan.cluster is None:
-            return
-        doubtful = verdict_of(failure) == Verdict.QUARANTINE or failure.left
-        if doubtful:
-            vmids.quarantine(connection, plan.cluster, plan.vmid, failure.message)
-        else:
-            vmids.free(connection, plan.cluster, plan.vmid)
-
     # --- the end
 
     def fail(
@@ -165,7 +162,7 @@ class Unwinding:
             values: dict[str, Any] = {}
             if nothing_made:
                 server_groups.give_back(connection, server)
-                self._give_vmid_back(connection, operation.plan, failure)
+                renumber.give_back(connection, operation.plan, failure)
                 networks.delete_ports(connection, server.uuid)
                 values = {"addresses": [], "vmid": None}
                 plan = dataclasses.replace(operation.plan, vmid=None)
@@ -241,7 +238,7 @@ class Unwinding:
             if mine:
                 server_groups.give_back(connection, server)
                 plan = operation.plan
-                self._give_vmid_back(
+                renumber.give_back(
                     connection, plan, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")
                 )
                 networks.delete_ports(connection, server.uuid)

@@ -82,7 +82,11 @@ class Outcome:
     vm_state_hint: str | None = None
     failure: Failure | None = None
     gone: bool = False
-    """After a Destroy, or a failed Build: config and volumes were seen absent."""
+    """After a Destroy, or a failed Build: config and volumes were seen absent.
+
+    After a failed Build whose failure is to quarantine the VMID it may also be that only what the
+    failure names in ``left`` is there, which no agent may or can remove.
+    """
 
 
 @dataclass(frozen=True)

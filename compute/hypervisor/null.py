@@ -197,6 +197,11 @@ class NullMachine:
         vm = self._vm
         return vm is not None and vm.server_uuid != self._work.command.server_uuid
 
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Nothing here is stuck."""
+        return ()
+
     def check_host(self, build: Build) -> Detail:
         """Refuse an id that another server has."""
         return self.find()

@@ -99,6 +99,10 @@ class Machine(Protocol):
     def foreign(self) -> bool:
         """Whether the VM id was seen in the hands of somebody else."""
 
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """What was seen at the VM id that only the operator can remove, whoever began it."""
+
     def check_host(self, build: Build) -> Detail:
         """Refuse the host where it can't take the server: health, room, leftovers, rights."""
 

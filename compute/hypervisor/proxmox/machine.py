@@ -23,7 +23,7 @@ from compute.hypervisor.proxmox.disks import Way
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.templates import TakenError, Templates
 from compute.hypervisor.proxmox.view import Storage
-from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.vm import Config, ForeignError, StuckError, Vm
 
 
 class ProxmoxMachine:
@@ -36,6 +36,7 @@ class ProxmoxMachine:
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
         self._absent = False
         self._foreign = False
+        self._stuck: tuple[str, ...] = ()
         #: the id was seen free of config and volumes by this very operation
         self._clear = False
         self._way = Way.IMPORT_FROM
@@ -51,6 +52,11 @@ class ProxmoxMachine:
     def foreign(self) -> bool:
         """Whether the VMID was seen in the hands of somebody else."""
         return self._foreign
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """What has the VMID and only root can remove."""
+        return self._stuck
 
     # --- build
 
@@ -167,7 +173,11 @@ class ProxmoxMachine:
         if self._foreign:
             # Our create met somebody else's VM: there is nothing of ours.
             return Removal(True)
-        removal_ = removal.remove(self._vm, all_volumes_ours=self._clear)
+        try:
+            removal_ = removal.remove(self._vm, all_volumes_ours=self._clear)
+        except StuckError as error:
+            self._stuck = error.left
+            raise
         self._absent = removal_.gone
         return removal_
 
@@ -178,17 +188,23 @@ class ProxmoxMachine:
     # --- inner
 
     def _look_around(self) -> Config | None:
-        """What is there of this server before anything is made, first of all: a host that is
-        refused afterwards is known to hold nothing, and another one can be taken."""
+        """First of all: a host that is refused afterwards is known to hold nothing."""
         try:
             config = self._see(recent=True)
+        except StuckError:
+            # An earlier run may have begun it; what lies beside it can go.
+            drives.remove(self._vm, self._work.command.server_uuid)
+            raise
         except ApiError as error:
             if error.category is Category.NODE_UNHEALTHY:
                 # The node is silent; the cluster's list, which survives its nodes, is not.
                 self._absent = self._shared.listed(self._vm.vmid) is None
             raise
         if config is None:
-            self._require_no_volumes()
+            strays = volumes.strays(self._vm)
+            if strays is not None:
+                self._foreign = True
+                raise strays
             self._absent = self._clear = True
         return config
 
@@ -197,22 +213,10 @@ class ProxmoxMachine:
         try:
             config = self._vm.locate(recent=recent)
             return None if config is None else self._vm.ours(config)
-        except ForeignError:
-            self._foreign = True
+        except (ForeignError, StuckError) as error:
+            self._foreign = isinstance(error, ForeignError)
+            self._stuck = () if self._foreign else error.left
             raise
-
-    def _require_no_volumes(self) -> None:
-        found = volumes.of_vm(self._vm)
-        if not found:
-            return
-        self._foreign = True
-        names = ", ".join(volume.volid for volume in found)
-        raise HypervisorError(
-            Category.STORAGE_CONFLICT,
-            f"VMID {self._vm.vmid} has no VM, but volumes: {names}. They were not touched.",
-            left=tuple(f"volume {volume.volid}" for volume in found),
-            remedy=f"as root on {self._vm.node}: pvesm free {found[0].volid}",
-        )
 
     def _have(self, build: Build, storage: Storage) -> None:
         try:

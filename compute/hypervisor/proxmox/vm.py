@@ -32,6 +32,10 @@ class ForeignError(HypervisorError):
     """The VMID is in the hands of somebody else."""
 
 
+class StuckError(HypervisorError):
+    """A machine that was never finished has the VMID, and only root can remove it."""
+
+
 class Vm:
     """A VM by VMID, wherever in the cluster it is, and the mark that makes it ours."""
 
@@ -149,8 +153,10 @@ class Vm:
         while config is not None and "lock" in config:
             live = self._live(str(config["lock"]))
             if not live:
-                # The task may have ended between the two looks.
+                # The task may have ended between the two looks; or a shell's is yet to begin.
                 looks += 1
+                if config["lock"] in _MAKERS:
+                    self.work.pause(SETTLE_SECONDS[-1])
                 config = self.look()
                 if looks > 1 and config is not None and "lock" in config:
                     raise self._stuck(str(config["lock"]))
@@ -166,7 +172,7 @@ class Vm:
         unproven = half_made and self._maker(lock) is None
         made = " No task of this token is known to have made it." if unproven else ""
         unlock = f"as root on {self.node}: qm unlock {self.vmid}"
-        return HypervisorError(
+        return (StuckError if half_made else HypervisorError)(
             Category.LOCK,
             f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
             left=(f"{self}: locked ({lock})",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import admit
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
@@ -47,6 +49,20 @@ def _listed(vm: Vm, storage: str) -> list[Volume]:
         for one in listed
         if int(one.get("vmid") or 0) == vm.vmid
     ]
+
+
+def strays(vm: Vm) -> HypervisorError | None:
+    """The refusal of a VMID that no VM has, but volumes; None when there are none."""
+    found = of_vm(vm)
+    if not found:
+        return None
+    names = ", ".join(volume.volid for volume in found)
+    return HypervisorError(
+        Category.STORAGE_CONFLICT,
+        f"VMID {vm.vmid} has no VM, but volumes: {names}. They were not touched.",
+        left=tuple(f"volume {volume.volid}" for volume in found),
+        remedy=f"as root on {vm.node}: pvesm free {found[0].volid}",
+    )
 
 
 def linked_to(vm: Vm) -> list[str]:

@@ -84,6 +84,7 @@ class FakeMachine:
         self.error = error or HypervisorError(Category.CREATION_FAILED, "it broke", upid="U")
         self.absent = True
         self.foreign = False
+        self.stuck: tuple[str, ...] = ()
         self.removal = Removal(True, ("VM 100001",))
 
     def _call(self, name: str) -> Detail:

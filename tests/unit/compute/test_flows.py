@@ -88,6 +88,22 @@ def test_somebody_elses_vm_leaves_nothing_of_ours() -> None:
     assert build(job, machine, a_build()).gone
 
 
+@pytest.mark.parametrize(
+    ("left", "gone"), [(("VM 1: locked",), True), (("VM 1: locked", "an ISO"), False), ((), False)]
+)
+def test_what_only_root_can_remove_is_set_aside_if_nothing_else_is_left(
+    left: tuple[str, ...], gone: bool
+) -> None:
+    job, _ = a_job()
+    error = HypervisorError(Category.LOCK, "locked", left=left)
+    machine = FakeMachine("check_host", error)
+    machine.absent, machine.stuck = False, ("VM 1: locked",)
+    outcome = build(job, machine, a_build())
+    assert outcome.gone is gone
+    assert outcome.failure is not None
+    assert not outcome.failure.clean
+
+
 def test_a_bug_is_a_failure_too() -> None:
     job, _ = a_job()
     outcome = build(job, FakeMachine("create", KeyError("x")), a_build())

@@ -1,4 +1,4 @@
-"""Schedulers race for the last room: nothing is given twice, and nobody waits for ever."""
+"""Schedulers at once: they spread what they place and give nothing twice; none waits for ever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler.world import World
 from tests.unit.scheduler.test_choose import a_host, a_request
 
 SCHEDULERS = 8
-HOSTS = {f"pve{number}": ids.new_uuid() for number in range(4)}
+HOSTS = {f"pve{number}": ids.new_uuid() for number in range(8)}
 SLOTS_PER_HOST = 4
 VCPUS = 4
 TURNS = 50
@@ -34,15 +34,18 @@ def a_scheduler(client: PlacementClient) -> Decider:
     return Decider(conf, client, world, load_filters(conf), load_weighers(conf))
 
 
-def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> None:
+def the_hosts(client: PlacementClient, vcpus: int) -> list[Decider]:
     for name, uuid in HOSTS.items():
         client.ensure_provider(uuid, name)
-        client.set_inventory(uuid, {"VCPU": {"total": VCPUS * SLOTS_PER_HOST}})
-    deciders = [a_scheduler(client) for _ in range(SCHEDULERS)]
-    room = len(HOSTS) * SLOTS_PER_HOST
+        client.set_inventory(uuid, {"VCPU": {"total": vcpus}})
+    return [a_scheduler(client) for _ in range(SCHEDULERS)]
+
+
+def decided(deciders: list[Decider], count: int) -> list[Decision]:
+    """Have as many servers placed, all at once."""
     asked = [
         a_request(server_uuid=ids.new_uuid(), vcpus=VCPUS, memory_mib=0, disk_gib=0)
-        for _ in range(2 * room)
+        for _ in range(count)
     ]
 
     def ask(number: int, request: Requested) -> Decision:
@@ -54,7 +57,20 @@ def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> Non
         raise AssertionError("nobody decides about this server")
 
     with concurrent.futures.ThreadPoolExecutor(SCHEDULERS) as pool:
-        decisions = list(pool.map(ask, range(len(asked)), asked))
+        return list(pool.map(ask, range(count), asked))
+
+
+def test_a_hundred_at_once_are_spread(client: PlacementClient) -> None:
+    decisions = decided(the_hosts(client, 16 * 100), 100)
+    placed = collections.Counter(decision.host for decision in decisions)
+    # 12 or 13 where each sees the one before; those at the same moment do not.
+    assert set(placed) == set(HOSTS)
+    assert max(placed.values()) <= 18, placed
+
+
+def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> None:
+    room = len(HOSTS) * SLOTS_PER_HOST
+    decisions = decided(the_hosts(client, VCPUS * SLOTS_PER_HOST), 2 * room)
     placed = collections.Counter(decision.host for decision in decisions if decision.host)
     assert placed == dict.fromkeys(HOSTS, SLOTS_PER_HOST)
     for uuid in HOSTS.values():

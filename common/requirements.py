@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.guest.asked import CannotError
+from common.guest.hardware import device_class, devices
+
 _RESOURCES = "resources:"
 _TRAIT = "trait:"
 
@@ -45,9 +48,11 @@ def requirements(
     """The requirements of a server of these sizes, in MiB and GiB.
 
     ``resources:CLASS=N`` in the extra specs replaces what the sizes say of a class, or adds one;
-    0 takes it away. ``trait:NAME=required|forbidden`` counts in both.
+    0 takes it away. ``trait:NAME=required|forbidden`` counts in both. Mapped devices
+    (``pci_passthrough:alias``) are counted by a class of each name.
     """
     amounts = {"VCPU": vcpus, "MEMORY_MB": memory_mib, "DISK_GB": disk_gib}
+    amounts |= _devices(extra_specs)
     for key, value in extra_specs.items():
         if key.startswith(_RESOURCES) and value.isascii() and value.isdigit():
             amounts[key.removeprefix(_RESOURCES)] = int(value)
@@ -65,3 +70,15 @@ def requirements(
         frozenset(traits["required"]),
         frozenset(traits["forbidden"]),
     )
+
+
+def _devices(extra_specs: Mapping[str, str]) -> dict[str, int]:
+    """Mapped devices, each kind a class of its own."""
+    found: dict[str, int] = {}
+    try:
+        asked = devices(extra_specs)
+    except CannotError:
+        return {}
+    for name, count in asked.items():
+        found[device_class(name)] = found.get(device_class(name), 0) + count
+    return found

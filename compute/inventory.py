@@ -11,6 +11,7 @@ from typing import Any
 import os_resource_classes as classes
 import os_traits
 
+from common.guest.hardware import device_class
 from common.messages.facts import HostFacts
 
 #: set and cleared by whoever enables and disables a host; not ours to touch
@@ -76,6 +77,10 @@ def inventories(facts: HostFacts) -> dict[str, dict[str, Any]]:
             facts.disk_gib, facts.reserved_disk_gib, facts.disk_allocation_ratio
         ),
     }
+    for name, count in facts.devices.items():
+        # Names that differ in what a class's name can't have are of one class.
+        present = found.get(device_class(name), {"total": 0})["total"]
+        found[device_class(name)] = _record(present + count, 0, 1.0)
     return {name: record for name, record in found.items() if record["total"] > 0}
 
 

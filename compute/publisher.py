@@ -24,6 +24,9 @@ class Placement(Protocol):
     def ensure_provider(self, uuid: str, name: str) -> Any:
         """Have the resource provider."""
 
+    def ensure_resource_class(self, name: str) -> None:
+        """Have a custom resource class."""
+
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> Any:
         """Replace its inventories."""
 
@@ -42,6 +45,7 @@ class Publisher:
         self._changed = threading.Condition()
         self._pending: dict[str, HostFacts] = {}
         self._told: dict[str, Offer] = {}
+        self._classes: set[str] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name="compute-publisher", daemon=True)
 
@@ -81,6 +85,7 @@ class Publisher:
             return self._pending.pop(next(iter(self._pending)))
 
     def _later(self, facts: HostFacts) -> None:
+        self._classes.clear()
         with self._changed:
             self._pending.setdefault(facts.uuid, facts)
             self._changed.wait_for(lambda: self._closed, timeout=self._retry_seconds)
@@ -90,6 +95,10 @@ class Publisher:
         if self._told.get(facts.uuid) == offer:
             return
         self._placement.ensure_provider(facts.uuid, facts.host)
+        for name in sorted(offer[1].keys() - self._classes):
+            if name.startswith("CUSTOM_"):
+                self._placement.ensure_resource_class(name)
+            self._classes.add(name)
         self._placement.set_inventory(facts.uuid, offer[1])
         present = self._placement.traits(facts.uuid)
         wanted = inventory.with_kept(offer[2], present)

@@ -83,4 +83,6 @@ def build(operation: Operation, server: Server, cloud: str) -> Build:
         config_drive=guestdata.config_drive(server, nics, operation.params.get("admin_password")),
         tags=tuple(server.tags),
         cloud=cloud,
+        extra_specs=server.flavor.get("extra_specs") or {},
+        image_properties=server.image_properties,
     )

@@ -7,6 +7,7 @@ from scheduler.filters.aggregates import (
     aggregate_instance_extra_specs,
     aggregate_multitenancy_isolation,
 )
+from scheduler.filters.guest import guest_hardware
 from scheduler.filters.hints import different_host, near_host_ip, same_host
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
@@ -35,6 +36,7 @@ __all__ = [
     "disk",
     "disk_way",
     "forced_host",
+    "guest_hardware",
     "image_cached",
     "image_properties",
     "image_reach",

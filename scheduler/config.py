@@ -27,6 +27,7 @@ FILTERS = [
     "same_host",
     "different_host",
     "near_host_ip",
+    "guest_hardware",
 ]
 
 OPTIONS = [

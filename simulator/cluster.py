@@ -22,7 +22,7 @@ from simulator.errors import (
     read_only,
 )
 from simulator.faults import Faults
-from simulator.model import Node, Pool, Storage, Task, Vm, Volume
+from simulator.model import Node, PciMapping, Pool, Storage, Task, Vm, Volume
 from simulator.persistence import Store
 from simulator.tasks import TaskBook
 from simulator.versions import Version
@@ -55,6 +55,7 @@ class Cluster:
         self.nodes: dict[str, Node] = {}
         self.storages: dict[str, Storage] = {}
         self.pools: dict[str, Pool] = {}
+        self.mappings: dict[str, PciMapping] = {}
         self.vms: dict[int, Vm] = {}
         self.volumes = VolumeStore()
         self.data: dict[str, bytes] = {}

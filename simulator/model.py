@@ -149,6 +149,16 @@ def _lines(config: ConfigMap) -> list[str]:
 
 
 @dataclass
+class PciMapping:
+    """A name for PCI devices; `map` has a property string for each node's."""
+
+    id: str
+    map: list[str]
+    description: str = ""
+    mdev: bool = False
+
+
+@dataclass
 class Pool:
     """A resource pool."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from simulator.access import Access, Grant, Token, User
 from simulator.cluster import Cluster
-from simulator.model import Node, Pool, Snapshot, Storage, Task, Vm, Volume
+from simulator.model import Node, PciMapping, Pool, Snapshot, Storage, Task, Vm, Volume
 from simulator.persistence import Store
 
 
@@ -23,6 +23,7 @@ def restore(cluster: Cluster, store: Store) -> None:
         cluster.nodes[node.name] = node
     cluster.storages.update({body["id"]: Storage(**body) for body in saved("storage")})
     cluster.pools.update({body["poolid"]: Pool(**body) for body in saved("pool")})
+    cluster.mappings.update({body["id"]: PciMapping(**body) for body in saved("mapping")})
     for body in saved("vm"):
         body["snapshots"] = {name: Snapshot(**one) for name, one in body["snapshots"].items()}
         vm = Vm(**body)

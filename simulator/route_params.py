@@ -18,6 +18,7 @@ NAMED: dict[str, Param] = {
     "userid": Param(None, True),
     "tokenid": Param(checks.config_id, True),
     "roleid": Param(checks.config_id, True),
+    "id": Param(checks.config_id, True),
 }
 SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
 CHECKSUM = {
@@ -66,6 +67,13 @@ MIGRATE = {
     "targetstorage": TEXT,
     "bwlimit": NUMBER,
     "with-conntrack-state": BOOL,
+}
+MAP_PCI = {
+    "id": Param(checks.config_id, True),
+    "map": Param(None, True),
+    "description": TEXT,
+    "mdev": BOOL,
+    "live-migration-capable": BOOL,
 }
 TASKS = {
     "errors": BOOL,

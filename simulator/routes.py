@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator import access_api as access
-from simulator import checks, cluster_api, node_api, pool_api, resources, storage_api, upload
+from simulator import (
+    checks,
+    cluster_api,
+    mapping_api,
+    node_api,
+    pool_api,
+    resources,
+    storage_api,
+    upload,
+)
 from simulator.call import Call
 from simulator.checks import integer, one_of, pattern, storage_id
 from simulator.params import Param, Schema
@@ -33,6 +42,7 @@ from simulator.route_params import (
     CLONE,
     CONFIGURE,
     CREATE,
+    MAP_PCI,
     MIGRATE,
     NAMED,
     NUMBER,
@@ -90,6 +100,8 @@ _READ = ("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
 _AGENT = ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor")
 _ROOT_AUDIT = ("/", "Sys.Audit")
 _USER_ADMIN = ("/access/groups", "User.Modify")
+_MAPPING = ("/mapping/pci", "Mapping.Modify")
+_CHECK_NODE = {"check-node": Param(checks.node_name)}
 _NODE_AUDIT = ("/nodes/{node}", "Sys.Audit")
 _SNAPSHOT = ("/vms/{vmid}", "VM.Snapshot")
 
@@ -235,6 +247,9 @@ _ROWS: tuple[Row, ...] = (
         {"vmid": Param(checks.vmid, kind="integer")},
     ),
     ("GET", "/cluster/tasks", "", cluster_api.tasks, AUTHENTICATED, {}),
+    ("GET", "/cluster/mapping/pci", "", mapping_api.mappings, AUTHENTICATED, _CHECK_NODE),
+    ("POST", "/cluster/mapping/pci", "p", mapping_api.create, _MAPPING, MAP_PCI),
+    ("DELETE", "/cluster/mapping/pci/{id}", "p", mapping_api.delete, _MAPPING, {}),
     ("GET", "/cluster/ha/resources", "", cluster_api.nothing, _ROOT_AUDIT, {"type": TEXT}),
     (
         "GET",
@@ -330,6 +345,14 @@ _ROWS: tuple[Row, ...] = (
     ("GET", "/nodes/{node}/status", "n", node_api.status, _NODE_AUDIT, {}),
     ("GET", "/nodes/{node}/version", "n", cluster_api.version, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/time", "n", cluster_api.clock, _NODE_AUDIT, {}),
+    (
+        "GET",
+        "/nodes/{node}/capabilities/qemu/machines",
+        "n",
+        mapping_api.machines,
+        AUTHENTICATED,
+        {},
+    ),
     ("GET", "/nodes/{node}/network", "n", node_api.network, AUTHENTICATED, {"type": TEXT}),
     ("GET", "/nodes/{node}/lxc", "pn", node_api.containers, AUTHENTICATED, {}),
     ("GET", "/nodes/{node}/tasks", "n", node_api.tasks, AUTHENTICATED, TASKS),

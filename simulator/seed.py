@@ -29,6 +29,7 @@ _AGENT_PATHS = (
     ("/nodes", "MicronovaNode"),
     ("/pool", "MicronovaPool"),
     ("/sdn", "PVESDNUser"),
+    ("/mapping/pci", "PVEMappingUser"),
 )
 
 

@@ -107,6 +107,9 @@ class Build(Command):
     tags: tuple[str, ...] = ()
     cloud: str = ""
     """Of which cloud the templates are: several may make some of one image in one cluster."""
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    """As they were when the server was created; both say what hardware the guest has."""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,8 @@ class HostFacts:
     hypervisor_version: str = ""
     host_ip: str = ""
     architecture: str = "x86_64"
+    machine_version: str = ""
+    """The newest version of machine types that it runs, e.g. ``10.1``; empty: not known."""
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_sockets: int = 1
@@ -86,6 +88,8 @@ class HostFacts:
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()
     """Ids of the images that it holds a ready template of."""
+    devices: Mapping[str, int] = field(default_factory=dict)
+    """Devices that guests may be given, by the name of their mapping, and how many there are."""
     traits: tuple[str, ...] = ()
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     """Ways that were probed: linked_clone, full_clone, import_from, upload …"""

@@ -53,6 +53,10 @@ def devices(
             if "mapping=" not in value and value != "spice":
                 raise PveError(f"only root can set '{name}' config for real devices")
             cluster.access.require_vm(who, vmid, pool, "VM.Config.HWType")
+            mapping = split(value, "host").get("mapping")
+            if mapping:
+                kind = name.rstrip("0123456789").removeprefix("host")
+                cluster.access.require(who, f"/mapping/{kind}/{mapping}", "Mapping.Use")
         elif group == "tags":
             # Rights on the pool don't count here.
             cluster.access.require(who, f"/vms/{vmid}", "VM.Config.Options")

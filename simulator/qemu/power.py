@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from simulator import mapping_api
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
@@ -95,6 +96,7 @@ def _check_resources(cluster: Cluster, vm: Vm) -> None:
             bridge = parse_net(vm.config[name]).get("bridge")
             if bridge and bridge not in node.bridges:
                 raise PveError(f"bridge '{bridge}' does not exist")
+    mapping_api.devices(cluster, vm)
     cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))
     if cores > node.cpus:
         raise PveError(f"MAX {node.cpus} vcpus allowed per VM on this node")

@@ -6,6 +6,7 @@ from common.failures import Verdict
 from common.messages.commands import Build, Image
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox import guest
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import THIN_TYPES
 from compute.hypervisor.proxmox.errors import ApiError
@@ -62,6 +63,11 @@ def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
             f"Node {node_name} has no active storage for disks (content 'images'): {name}.",
         )
     return found
+
+
+def hardware(build: Build) -> None:
+    """Refuse what no guest can have; the scheduler does, where its filter isn't switched off."""
+    guest.of(build)
 
 
 def room(build: Build, found: Storage) -> None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+import os_traits
 from oslo_config import cfg
 
 from common import clock, ids
@@ -21,6 +22,22 @@ from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
 #: uploads of disk images into storages with content ``import``, and disks from them
 IMPORTS_SINCE = (8, 4)
 _VERSION = re.compile(r"(\d+)\.(\d+)")
+
+#: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any that is supported
+_TRAITS = (
+    os_traits.COMPUTE_FIRMWARE_UEFI,
+    os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT,
+    os_traits.COMPUTE_SECURITY_TPM_1_2,
+    os_traits.COMPUTE_SECURITY_TPM_2_0,
+    os_traits.COMPUTE_SECURITY_TPM_TIS,
+    os_traits.COMPUTE_VIOMMU_MODEL_INTEL,
+    os_traits.COMPUTE_VIOMMU_MODEL_VIRTIO,
+    os_traits.COMPUTE_NET_VIF_MODEL_E1000E,
+    os_traits.COMPUTE_NET_VIF_MODEL_VMXNET3,
+    os_traits.COMPUTE_GRAPHICS_MODEL_CIRRUS,
+    os_traits.COMPUTE_GRAPHICS_MODEL_QXL,
+    os_traits.COMPUTE_GRAPHICS_MODEL_VIRTIO,
+)
 
 _POWER = {
     "running": PowerState.RUNNING,
@@ -102,6 +119,9 @@ def _host(
         bridges=detail.bridges,
         images=tuple(sorted({image.id for image in node.images})),
         cached_images=tuple(sorted(cached)),
+        machine_version=detail.machine_version,
+        devices=snapshot.devices.get(node.name, {}),
+        traits=_TRAITS if detail.architecture == "x86_64" else (),
         capabilities=capabilities(settings, node, disk),
     )
 

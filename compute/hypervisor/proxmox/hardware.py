@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 from common.messages.commands import Build, Nic
+from compute.hypervisor.proxmox import guest
 from compute.hypervisor.proxmox.disks import CONFIG_DRIVE, ROOT_DISK
 from compute.hypervisor.proxmox.ownership import Mark, cloud_line
+from compute.hypervisor.proxmox.view import Storage
 
 TAG = "micronova"
 
@@ -16,37 +18,45 @@ _NOT_TAG = re.compile(r"[^a-z0-9_.+-]+")
 
 
 def parameters(
-    build: Build, mark: Mark, cpu_type: str, config_drive: str | None
+    build: Build, mark: Mark, cpu_type: str, config_drive: str | None, storage: Storage
 ) -> dict[str, Any]:
-    """Everything but the root disk. ``config_drive`` is the ISO's volume, if there is one."""
-    found: dict[str, Any] = {
-        "name": vm_name(build),
-        "description": mark.description(*_about(build)),
-        "tags": ";".join(dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))),
-        "smbios1": f"uuid={build.server_uuid}",
-        "ostype": "l26",
-        "cpu": cpu_type,
-        "cores": build.vcpus,
-        "memory": build.memory_mib,
-        "scsihw": "virtio-scsi-single",
-        "boot": f"order={ROOT_DISK}",
-        "serial0": "socket",
-        "vga": "std",
-        "agent": "enabled=1",
-    }
-    found |= {f"net{number}": net(nic) for number, nic in enumerate(build.nics)}
+    """Everything but the root disk. ``config_drive`` is the ISO's volume, if there is one.
+
+    Raises HypervisorError where the server asks for hardware that can't be had.
+    """
+    has = guest.of(build)
+    model, queues = guest.network(has, build.vcpus)
+    found: dict[str, Any] = (
+        {
+            "name": vm_name(build),
+            "description": mark.description(*_about(build)),
+            "tags": ";".join(
+                dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))
+            ),
+            "smbios1": f"uuid={build.server_uuid}",
+            "memory": build.memory_mib,
+            "scsihw": "virtio-scsi-single",
+            "boot": f"order={ROOT_DISK}",
+            "agent": "enabled=1",
+        }
+        | guest.options(has, cpu_type)
+        | guest.disks(has, storage)
+    )
+    found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
     if config_drive is not None:
         found[CONFIG_DRIVE] = f"{config_drive},media=cdrom"
     return found
 
 
-def net(nic: Nic) -> str:
+def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
     """One network interface."""
-    parts = [f"virtio={nic.mac.upper()}", f"bridge={nic.bridge}"]
+    parts = [f"{model}={nic.mac.upper()}", f"bridge={nic.bridge}"]
     if nic.mtu is not None:
         parts.append(f"mtu={nic.mtu}")
     if nic.vlan is not None:
         parts.append(f"tag={nic.vlan}")
+    if queues:
+        parts.append(f"queues={queues}")
     return ",".join(parts)
 
 

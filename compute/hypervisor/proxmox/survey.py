@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from common.guest.hardware import version
 from common.log import logger
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import images, privileges
+from compute.hypervisor.proxmox import devices, images, privileges
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, Vm
 
@@ -40,6 +41,7 @@ class Surveyor:
         self._disk_sizes: dict[tuple[object, ...], int] = {}
         self._cluster_due = 0.0
         self._missing: tuple[str, ...] = ()
+        self._devices: dict[str, dict[str, int]] = {}
         self._version = ""
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
 
@@ -57,6 +59,7 @@ class Surveyor:
             nodes=full,
             vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
             version=self._version,
+            devices=self._devices,
             missing=self._missing,
         )
 
@@ -99,6 +102,7 @@ class Surveyor:
     def _detail(self, name: str) -> NodeDetail:
         status = self._client.get(f"nodes/{name}/status")
         networks = self._client.get(f"nodes/{name}/network", type="any_bridge")
+        machines = self._client.get(f"nodes/{name}/capabilities/qemu/machines")
         cpu = status.get("cpuinfo", {})
         kernel = status.get("current-kernel", {})
         return NodeDetail(
@@ -109,6 +113,7 @@ class Surveyor:
             cpu_cores=int(cpu.get("cores", 1)),
             cpu_flags=tuple(str(cpu.get("flags", "")).split()),
             architecture=str(kernel.get("machine", "x86_64")),
+            machine_version=_newest(machines),
             bridges=tuple(sorted(one["iface"] for one in networks if "iface" in one)),
         )
 
@@ -144,6 +149,9 @@ class Surveyor:
         self._version = str(self._client.get("version").get("version", ""))
         missing = missing_privileges(self._client, storages_of(nodes))
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
+        mappings = self._client.get("cluster/mapping/pci")
+        granted = self._client.get("access/permissions") if mappings else {}
+        self._devices = devices.by_node(mappings, granted)
         # Who lacks something is looked at again soon: it may be granted any moment.
         pause = self._content_seconds if missing else self._detail_seconds
         self._cluster_due = now + pause
@@ -188,6 +196,12 @@ def configured_storages(client: Client) -> list[tuple[str, frozenset[str]]]:
         if not one.get("disable") and (not hosts or not nodes or nodes & hosts):
             found.append((str(one["storage"]), frozenset(str(one.get("content", "")).split(","))))
     return found
+
+
+def _newest(machines: Iterable[Mapping[str, Any]]) -> str:
+    """The newest version of machine types, without Proxmox VE's own suffix."""
+    versions = {str(one.get("version", "")).split("+")[0] for one in machines}
+    return max(versions, key=version, default="")
 
 
 def _content_key(node: str, storage: Storage) -> tuple[str, str]:

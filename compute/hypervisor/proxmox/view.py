@@ -37,6 +37,7 @@ class NodeDetail:
     cpu_cores: int = 1
     cpu_flags: tuple[str, ...] = ()
     architecture: str = "x86_64"
+    machine_version: str = ""
     bridges: tuple[str, ...] = ()
 
 
@@ -79,6 +80,8 @@ class Snapshot:
     nodes: Mapping[str, Node]
     vms: Mapping[int, Vm]
     version: str = ""
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Node → mapping of PCI devices → how many devices it has there."""
     missing: tuple[str, ...] = ()
     """Privileges that the token lacks, each as path and privilege."""
 

@@ -104,10 +104,14 @@ class FakePlacement:
         self.names: dict[str, str] = {}
         self.inventories: dict[str, Any] = {}
         self.kept: dict[str, frozenset[str]] = {}
+        self.classes: list[str] = []
 
     def ensure_provider(self, uuid: str, name: str) -> None:
         self.names[uuid] = name
         self.kept.setdefault(uuid, frozenset({"COMPUTE_STATUS_DISABLED"}))
+
+    def ensure_resource_class(self, name: str) -> None:
+        self.classes.append(name)
 
     def set_inventory(self, uuid: str, inventories: Any) -> None:
         self.inventories[uuid] = inventories

@@ -50,3 +50,16 @@ def test_a_disabled_host_stays_so() -> None:
     assert with_kept(wanted, frozenset()) == {"A"}
     disabled = frozenset({"B", "COMPUTE_STATUS_DISABLED"})
     assert with_kept(frozenset({"A"}), disabled) == {"A", "COMPUTE_STATUS_DISABLED"}
+
+
+def test_mapped_devices_are_counted_one_by_one() -> None:
+    found = inventories(some_facts(devices={"gpu-a": 2, "gpu.a": 1, "nic": 0}))
+    assert found["CUSTOM_PCI_GPU_A"] == {
+        "total": 3,
+        "reserved": 0,
+        "min_unit": 1,
+        "max_unit": 3,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+    }
+    assert "CUSTOM_PCI_NIC" not in found

@@ -65,6 +65,8 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "storages": st.just(()) | storages,
     "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
     "cpu_load": st.floats(0, 1),
+    "devices": st.sampled_from([{}, {"gpu": 1}]),
+    "machine_version": st.sampled_from(["", "9.2", "10.0"]),
     "cpu_flags": st.sampled_from([("avx",), ()]),
     "silent_seconds": st.sampled_from([0.0, 61.0, float("inf")]),
     "failures": st.sampled_from([0.0, 0.0, 1.5]),
@@ -77,7 +79,9 @@ asked: dict[str, st.SearchStrategy[Any]] = {
     "memory_mib": st.integers(1, 8192),
     "disk_gib": st.integers(0, 100),
     "image_id": st.sampled_from([None, "image"]),
-    "image_properties": st.sampled_from([{}, {"architecture": "arm64"}, {"os_distro": "fedora"}]),
+    "image_properties": st.sampled_from(
+        [{}, {"architecture": "arm64"}, {"hw_machine_type": "pc-q35-10.0"}]
+    ),
     "extra_specs": st.sampled_from(
         [
             {},
@@ -87,6 +91,8 @@ asked: dict[str, st.SearchStrategy[Any]] = {
             {"capabilities:colour": "red"},
             {"aggregate_instance_extra_specs:ssd": "true"},
             {"resources:CUSTOM_GPU": "1"},
+            {"hw:cpu_policy": "dedicated"},
+            {"pci_passthrough:alias": "gpu:1"},
         ]
     ),
     "availability_zone": st.sampled_from([None, "az1"]),

@@ -1,0 +1,1 @@
+"""The virtual hardware that flavors and images ask for, in OpenStack's words. Pure."""

@@ -1,0 +1,65 @@
+"""What a flavor's extra specs and an image's properties say about one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from oslo_utils import strutils
+
+
+class CannotError(ValueError):
+    """What is asked for can't be had, or not be understood; the message says what and why."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Both, side by side: ``hw:cpu_policy`` of a flavor is ``hw_cpu_policy`` of an image."""
+
+    extra_specs: Mapping[str, str]
+    image_properties: Mapping[str, str]
+
+    def flavor_first(self, spec: str, image_property: str) -> str:
+        """The flavor's value, else the image's, in lower case; empty: neither asks."""
+        text = self.extra_specs.get(spec) or self.image_properties.get(image_property) or ""
+        return str(text).strip().lower()
+
+    def agreed(self, spec: str, image_property: str) -> str:
+        """The value of whichever asks. Raises CannotError when they ask for different things."""
+        flavor = str(self.extra_specs.get(spec, "")).strip().lower()
+        image = str(self.image_properties.get(image_property, "")).strip().lower()
+        if flavor and image and flavor != image:
+            raise CannotError(
+                f"the flavor asks {spec}={flavor}, the image {image_property}={image}"
+            )
+        return flavor or image
+
+    def number(self, spec: str, image_property: str) -> int | None:
+        """A number over 0, the flavor's first; None: neither asks. Raises CannotError."""
+        text = self.flavor_first(spec, image_property)
+        if not text:
+            return None
+        if not (text.isascii() and text.isdigit()) or not int(text):
+            raise CannotError(f"{spec}={text} is no number over 0")
+        return int(text)
+
+    def flag(self, spec: str, image_property: str) -> bool:
+        """Whether it is asked for. Raises CannotError."""
+        text = self.agreed(spec, image_property)
+        try:
+            return bool(strutils.bool_from_string(text, strict=True)) if text else False
+        except ValueError as error:
+            raise CannotError(
+                f"{spec or image_property}={text} is neither true nor false"
+            ) from error
+
+    def among(self, choices: Mapping[str, str], spec: str, image_property: str) -> str:
+        """What the value stands for; that of the empty one when nobody asks.
+
+        Raises CannotError for others.
+        """
+        text = self.agreed(spec, image_property)
+        if text not in choices:
+            can = ", ".join(choice for choice in choices if choice)
+            raise CannotError(f"{spec or image_property}={text} can't be had, only {can}")
+        return choices[text]

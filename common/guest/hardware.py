@@ -1,0 +1,153 @@
+"""A guest's virtual hardware, from what its flavor and its image ask. Pure.
+
+One reading for all: the scheduler refuses by it what can't be had, the agent builds by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.guest import limits, topology
+from common.guest.asked import Asked, CannotError
+from common.guest.topology import NumaNode
+
+PCI_ALIAS = "pci_passthrough:alias"
+MAX_DEVICES = 16
+MAX_SERIAL_PORTS = 4
+
+_MACHINE = re.compile(r"(?:pc|q35|(?:pc-i440fx|pc-q35|pc)-(?P<version>\d+(?:\.\d+)+))")
+_ALIAS = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(\d{1,2})")
+_NOT_IN_CLASSES = re.compile(r"[^A-Z0-9_]+")
+
+_FIRMWARES = {"": "", "bios": "bios", "uefi": "uefi"}
+_SECURE_BOOT = {"": "", "disabled": "", "optional": "", "required": "required"}
+_TPM = {"": "", "1.2": "1.2", "2.0": "2.0"}
+_WATCHDOG = {
+    "": "",
+    "disabled": "",
+    **{one: one for one in ("none", "pause", "poweroff", "reset")},
+}
+_VIF = {"": "virtio", **{one: one for one in ("virtio", "e1000", "e1000e", "rtl8139", "vmxnet3")}}
+_VIDEO = {"": "vga", **{one: one for one in ("vga", "cirrus", "qxl", "virtio", "none")}}
+_IOMMU = {"": "", "none": "", "auto": "virtio", "virtio": "virtio", "intel": "intel"}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a guest has, decided. Words are Nova's."""
+
+    sockets: int = 1
+    cores: int = 1
+    """Of each socket."""
+    numa: tuple[NumaNode, ...] = ()
+    uefi: bool = False
+    secure_boot: bool = False
+    tpm: str = ""
+    """Version of the TPM; empty: none."""
+    machine: str = ""
+    """Machine type, e.g. ``q35`` or ``pc-i440fx-9.2``; empty: the hypervisor's default."""
+    iommu: str = ""
+    """Model of the virtual IOMMU; empty: none."""
+    hidden: bool = False
+    """Whether the guest shall not see that it is one."""
+    multiqueue: bool = False
+    """Whether network interfaces have a queue for each VCPU."""
+    vif_model: str = "virtio"
+    video_model: str = "vga"
+    watchdog: str = ""
+    """What a watchdog does; empty: there is none."""
+    serial_ports: int = 1
+    windows: bool = False
+    devices: tuple[tuple[str, int], ...] = ()
+    """(name of a mapped device, how many of it), by name."""
+
+    @property
+    def q35(self) -> bool:
+        """Whether the machine type is of that chipset."""
+        return "q35" in self.machine
+
+    @property
+    def machine_version(self) -> tuple[int, ...]:
+        """The version that the machine type names; empty: none."""
+        match = _MACHINE.fullmatch(self.machine)
+        return version(match["version"] or "") if match else ()
+
+
+def read(
+    vcpus: int,
+    memory_mib: int,
+    extra_specs: Mapping[str, str],
+    image_properties: Mapping[str, str],
+) -> Hardware:
+    """The hardware of a guest of this size. Raises CannotError for what can't be had."""
+    asked = Asked(extra_specs, image_properties)
+    limits.check(asked)
+    sockets, cores = topology.sockets_and_cores(vcpus, asked)
+    firmware = asked.among(_FIRMWARES, "", "hw_firmware_type")
+    secure = bool(asked.among(_SECURE_BOOT, "os:secure_boot", "os_secure_boot"))
+    if secure and firmware == "bios":
+        raise CannotError("secure boot needs hw_firmware_type=uefi, the image says bios")
+    uefi = secure or firmware == "uefi"
+    return Hardware(
+        sockets=sockets,
+        cores=cores,
+        numa=topology.numa_nodes(vcpus, memory_mib, asked),
+        uefi=uefi,
+        secure_boot=secure,
+        tpm=asked.among(_TPM, "hw:tpm_version", "hw_tpm_version"),
+        **_machine(asked, uefi),
+        hidden=asked.flag("hw:hide_hypervisor_id", "img_hide_hypervisor_id"),
+        multiqueue=asked.flag("hw:vif_multiqueue_enabled", "hw_vif_multiqueue_enabled"),
+        vif_model=asked.among(_VIF, "", "hw_vif_model"),
+        video_model=asked.among(_VIDEO, "", "hw_video_model"),
+        watchdog=asked.among(_WATCHDOG, "hw:watchdog_action", "hw_watchdog_action"),
+        serial_ports=_serial_ports(asked),
+        windows=asked.agreed("", "os_type") == "windows",
+        devices=tuple(sorted(devices(extra_specs).items())),
+    )
+
+
+def _machine(asked: Asked, uefi: bool) -> dict[str, str]:
+    """Machine type and IOMMU; where firmware is UEFI and nobody says another, q35."""
+    iommu = asked.among(_IOMMU, "hw:viommu_model", "hw_viommu_model")
+    machine = asked.agreed("", "hw_machine_type")
+    if machine and _MACHINE.fullmatch(machine) is None:
+        raise CannotError(f"hw_machine_type={machine} can't be had, only pc, q35, pc-q35-N.N …")
+    machine = machine or ("q35" if uefi or iommu else "")
+    if iommu == "intel" and "q35" not in machine:
+        raise CannotError(f"hw_viommu_model=intel needs hw_machine_type=q35, not {machine}")
+    return {"machine": machine, "iommu": iommu}
+
+
+def _serial_ports(asked: Asked) -> int:
+    count = asked.number("hw:serial_port_count", "hw_serial_port_count") or 1
+    if count > MAX_SERIAL_PORTS:
+        raise CannotError(f"{count} serial ports can't be had, at most {MAX_SERIAL_PORTS}")
+    return count
+
+
+def devices(extra_specs: Mapping[str, str]) -> dict[str, int]:
+    """Mapped devices by name, and how many of each: ``gpu:1,nic:2``. Raises CannotError."""
+    text = extra_specs.get(PCI_ALIAS, "")
+    found: dict[str, int] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = _ALIAS.fullmatch(part)
+        if match is None or not int(match[2]):
+            raise CannotError(f"{PCI_ALIAS}={text} is no list of NAME:COUNT")
+        found[match[1]] = found.get(match[1], 0) + int(match[2])
+    if sum(found.values()) > MAX_DEVICES:
+        raise CannotError(f"{sum(found.values())} devices can't be had, at most {MAX_DEVICES}")
+    return found
+
+
+def device_class(name: str) -> str:
+    """The resource class that counts a mapped device."""
+    return f"CUSTOM_PCI_{_NOT_IN_CLASSES.sub('_', name.upper())}"
+
+
+def version(text: str) -> tuple[int, ...]:
+    """``10.1`` as (10, 1); empty for what is none."""
+    parts = text.split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

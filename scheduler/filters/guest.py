@@ -1,0 +1,73 @@
+"""Can the host give the guest the virtual hardware that flavor and image ask for?"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from common.guest.asked import CannotError
+from common.guest.hardware import Hardware, read, version
+from common.messages.scheduling import Requested
+from scheduler.columnar import refusing
+from scheduler.fleet import Fleet, Mask
+from scheduler.hosts import Host
+
+_Items = frozenset[tuple[str, str]]
+#: (newest version of machine types, mapped devices by name)
+_Has = tuple[str, frozenset[tuple[str, int]]]
+
+
+def _has(host: Host) -> _Has:
+    return host.facts.machine_version, frozenset(host.facts.devices.items())
+
+
+def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
+    found = _asked(request)
+    if isinstance(found, str):
+        return np.ones(len(fleet), np.bool_)
+    if found is None or not (found.machine_version or found.devices):
+        return None
+    return fleet.where(_has, lambda has: _lacks(has, found) is not None)
+
+
+@refusing(_unfit)
+def guest_hardware(host: Host, request: Requested) -> str | None:
+    """Refuse what no guest can have, wherever, and what this host's guests can't."""
+    found = _asked(request)
+    return found if found is None or isinstance(found, str) else _lacks(_has(host), found)
+
+
+def _lacks(has: _Has, found: Hardware) -> str | None:
+    newest, devices = has[0], dict(has[1])
+    if found.machine_version and newest and found.machine_version > version(newest):
+        return (
+            f"its machine types are {newest} at the newest, hw_machine_type={found.machine} asked"
+        )
+    for name, count in found.devices:
+        there = devices.get(name, 0)
+        if there < count:
+            return f"{there} devices {name} on the node, {count} asked"
+    return None
+
+
+def _asked(request: Requested) -> Hardware | str | None:
+    """The hardware, or why nobody can have it; None: nobody asks for anything."""
+    if not request.extra_specs and not request.image_properties:
+        return None
+    return _read(
+        request.vcpus,
+        request.memory_mib,
+        frozenset(request.extra_specs.items()),
+        frozenset(request.image_properties.items()),
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def _read(
+    vcpus: int, memory_mib: int, extra_specs: _Items, image_properties: _Items
+) -> Hardware | str:
+    try:
+        return read(vcpus, memory_mib, dict(extra_specs), dict(image_properties))
+    except CannotError as error:
+        return str(error)

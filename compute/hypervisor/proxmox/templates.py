@@ -20,7 +20,7 @@ from compute.hypervisor.proxmox import disks, hardware, removal, volumes
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.ownership import lines, template_mark
-from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.vm import MAKERS, Config, ForeignError, Vm
 
 _CHECK_SECONDS = 0.5
 #: the line of a template's description that tells which file it was made of
@@ -111,7 +111,7 @@ class Templates:
         try:
             vm.unlocked(vm.look())
         except HypervisorError as error:
-            return _template_error(error)
+            return _template_error(vm, error)
         return None
 
     def _is_ready(self, template: Template, image: Image, source: str) -> bool:
@@ -179,7 +179,7 @@ class Templates:
         except ForeignError as error:
             raise TakenError(error.message) from error
         except HypervisorError as error:
-            raise _template_error(error) from error
+            raise _template_error(vm, error) from error
 
     def _create(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
         """Import the image; whether it was this call that did it."""
@@ -197,7 +197,7 @@ class Templates:
                 return False  # another process was faster
             if not error.id_taken:
                 self._unmake(vm)
-            raise _template_error(error) from error
+            raise _template_error(vm, error) from error
         return done is not None
 
     def _values(self, vm: Vm, image: Image, template: Template, source: str) -> dict[str, Any]:
@@ -240,15 +240,40 @@ def _free_remains(vm: Vm) -> None:
             volumes.free(vm, volume)
 
 
+def _disks_left(vm: Vm) -> list[str]:
+    """Disks of ours that `qm destroy` of a half-made shell leaves, since it names none of them.
+
+    Those of a server's shell are freed when its destroy goes on; a template's would lie until the
+    next build of its image.
+    """
+    try:
+        config = vm.look()
+        if config is None or config.get("lock") not in MAKERS:
+            return []
+        named = disks.volumes(config, vm.vmid)
+        return [
+            one.volid
+            for one in volumes.made_by_us(vm, volumes.of_vm(vm))
+            if one.volid not in named
+        ]
+    except ApiError as error:
+        vm.work.tell(disks_left=f"not known: {error.message}")
+        return []
+
+
 def _key(image: Image, source: str) -> str:
     return f"{image.id} {source}"
 
 
-def _template_error(error: HypervisorError) -> HypervisorError:
+def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
     """A template that is locked for good, or forbidden, ends the build at once."""
     if error.category is Category.LOCK and error.remedy is not None:
+        disks_left = _disks_left(vm)
         return HypervisorError(
-            Category.TEMPLATE_LOCKED, error.message, left=error.left, remedy=error.remedy
+            Category.TEMPLATE_LOCKED,
+            error.message,
+            left=(*error.left, *(f"volume {volid}" for volid in disks_left)),
+            remedy=" && ".join([error.remedy, *(f"pvesm free {volid}" for volid in disks_left)]),
         )
     if error.category is Category.AUTHORIZATION:
         error.verdict = Verdict.FATAL

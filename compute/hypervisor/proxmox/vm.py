@@ -25,7 +25,8 @@ SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
 LOCK_SECONDS = (1.0, 3.0, 6.0)
 OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low, vmid_high)"
 #: kinds of tasks that leave a shell with this lock
-_MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+#: locks of what is not made to its end → the kind of task that makes it
+MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
 class ForeignError(HypervisorError):
@@ -155,7 +156,7 @@ class Vm:
             if not live:
                 # The task may have ended between the two looks; or a shell's is yet to begin.
                 looks += 1
-                if config["lock"] in _MAKERS:
+                if config["lock"] in MAKERS:
                     self.work.pause(SETTLE_SECONDS[-1])
                 config = self.look()
                 if looks > 1 and config is not None and "lock" in config:
@@ -168,7 +169,7 @@ class Vm:
         return config
 
     def _stuck(self, lock: str) -> HypervisorError:
-        half_made = lock in _MAKERS
+        half_made = lock in MAKERS
         unproven = half_made and self._maker(lock) is None
         made = " No task of this token is known to have made it." if unproven else ""
         unlock = f"as root on {self.node}: qm unlock {self.vmid}"
@@ -193,7 +194,7 @@ class Vm:
 
     def _maker(self, lock: str) -> Upid | None:
         """The task of our token that left a shell with this lock, if there is one on record."""
-        kind = _MAKERS.get(lock)
+        kind = MAKERS.get(lock)
         if kind is None:
             return None
         me = self.shared.settings.token.id

@@ -192,6 +192,21 @@ def test_a_template_that_was_never_finished_ends_builds_at_once_with_the_command
     assert cluster.calls("DELETE", f"/qemu/{template_vmid()}") == []
 
 
+def test_what_root_must_free_of_a_template_that_was_never_finished_is_told(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    vmid = template_vmid()
+    simulator.fault(action="task-kill", method="POST", path="/qemu$")
+    failure = worker.run(a_build()).failure
+    assert failure is not None
+    assert failure.category is Category.TEMPLATE_LOCKED
+    (disk,) = cluster.volumes(vmid)
+    assert failure.remedy == (
+        f"as root on pve1: qm unlock {vmid} && qm destroy {vmid} --purge && pvesm free {disk}"
+    )
+    assert f"volume {disk}" in failure.left
+
+
 def test_a_forbidden_template_ends_the_build_at_once(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from common.errors import MicronovaError
+from common.errors import Conflict, GenerationConflict, MicronovaError
 from common.log import logger
 from common.messages.facts import HostFacts
 from compute import inventory
@@ -26,6 +26,9 @@ class Placement(Protocol):
 
     def ensure_resource_class(self, name: str) -> None:
         """Have a custom resource class."""
+
+    def inventories(self, uuid: str) -> Mapping[str, Mapping[str, Any]]:
+        """Its inventories."""
 
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> Any:
         """Replace its inventories."""
@@ -99,9 +102,30 @@ class Publisher:
             if name.startswith("CUSTOM_"):
                 self._placement.ensure_resource_class(name)
             self._classes.add(name)
-        self._placement.set_inventory(facts.uuid, offer[1])
+        gone_in_use = not self._set(facts.uuid, offer[1])
         present = self._placement.traits(facts.uuid)
         wanted = inventory.with_kept(offer[2], present)
         if wanted != present:
             self._placement.set_traits(facts.uuid, wanted)
-        self._told[facts.uuid] = offer
+        if not gone_in_use:
+            self._told[facts.uuid] = offer
+
+    def _set(self, uuid: str, offered: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Have these inventories; whether all others are gone.
+
+        What is gone from the host and yet promised to somebody can't go; nobody else gets it.
+        """
+        try:
+            self._placement.set_inventory(uuid, offered)
+        except GenerationConflict:
+            raise
+        except Conflict:
+            there = self._placement.inventories(uuid)
+            left = {
+                name: {**record, "reserved": record["total"]}
+                for name, record in there.items()
+                if name not in offered
+            }
+            self._placement.set_inventory(uuid, {**offered, **left})
+            return False
+        return True

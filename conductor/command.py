@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +21,11 @@ from conductor.store.servers import Server
 def wishes(operation: Operation) -> list[Mapping[str, Any]]:
     """The interfaces that were asked for."""
     return list(operation.params.get("networks", ()))
+
+
+def vlans(wanted: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, int], ...]:
+    """(bridge, VLAN tag) of the interfaces that have one."""
+    return tuple((wish["bridge"], wish["vlan"]) for wish in wanted if wish["vlan"] is not None)
 
 
 def nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 OPTIONS = [
     cfg.IntOpt(
@@ -116,6 +116,13 @@ NETWORK_OPTIONS = [
         "[;pool=FIRST-LAST][;dns=IP+IP], e.g. vmbr0=10.20.0.0/16;gateway=10.20.0.1. The gateway "
         "defaults to the first address, the pool to all others. Bridges that are not named have "
         "no addresses: their guests use DHCP.",
+    ),
+    cfg.Opt(
+        "vlans",
+        default={},
+        type=types.Dict(types.Integer(1, 4094)),
+        help="VLAN tags of the networks of bridges, e.g. vmbr0:7. Nodes whose bridge doesn't take "
+        "the tag get no servers of that network.",
     ),
     cfg.StrOpt(
         "mac_prefix",

@@ -204,6 +204,7 @@ def _requested(operation: Operation, server: Server, around: _Around, seconds: f
         extra_specs=server.flavor.get("extra_specs", {}),
         availability_zone=server.pinned_availability_zone,
         networks=tuple(wish["bridge"] for wish in command.wishes(operation)),
+        vlans=command.vlans(command.wishes(operation)),
         ignore_hosts=operation.plan.failed_hosts,
         force_host=operation.params.get("force_host"),
         hints=server.scheduler_hints,

@@ -108,6 +108,7 @@ class ConductorService:
     def _seed(self, connection: sa.Connection) -> None:
         for text in self._conf.networks.subnets:
             networks.ensure_subnet(connection, networks.parse_subnet(text))
+        networks.set_vlans(connection, self._conf.networks.vlans)
         catalog.seed_flavors(connection, [_flavor(text) for text in self._conf.seed.flavors])
 
 

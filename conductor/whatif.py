@@ -12,6 +12,7 @@ from common import hints, ids, wire
 from common.context import RequestContext
 from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
+from conductor import command
 from conductor.accept import requested_networks
 from conductor.cloud import Cloud
 from conductor.messages import CreateServers, Evacuation
@@ -79,6 +80,7 @@ class WhatIfDoors:
             extra_specs=asked.flavor.extra_specs,
             availability_zone=asked.availability_zone,
             networks=tuple(wish["bridge"] for wish in wishes),
+            vlans=command.vlans(wishes),
             force_host=asked.force_host,
             hints=asked.scheduler_hints,
             server_hosts=server_hosts,
@@ -95,14 +97,14 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
     """
     columns = servers.c
     mine = (columns.host == host) & columns.deleted_at.is_(None)
-    bridges: dict[str, list[str]] = {}
-    for uuid, bridge in connection.execute(
-        sa.select(ports.c.server_uuid, networks.c.bridge)
+    wires: dict[str, list[Mapping[str, Any]]] = {}
+    for row in connection.execute(
+        sa.select(ports.c.server_uuid, networks.c.bridge, networks.c.vlan)
         .join(networks, networks.c.id == ports.c.network_id)
         .join(servers, columns.uuid == ports.c.server_uuid)
         .where(mine)
     ):
-        bridges.setdefault(uuid, []).append(bridge)
+        wires.setdefault(row.server_uuid, []).append({"bridge": row.bridge, "vlan": row.vlan})
     rows = connection.execute(
         sa.select(servers).where(mine).order_by(columns.memory_mib.desc(), columns.id)
     ).all()
@@ -125,7 +127,8 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
                 image_properties=row.image_properties,
                 extra_specs=row.flavor.get("extra_specs", {}),
                 availability_zone=row.pinned_availability_zone,
-                networks=tuple(bridges.get(row.uuid, ())),
+                networks=tuple(wire["bridge"] for wire in wires.get(row.uuid, ())),
+                vlans=command.vlans(wires.get(row.uuid, ())),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
                 group=_left(groups[row.server_group_uuid], host),

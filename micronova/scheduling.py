@@ -10,6 +10,7 @@ from scheduler.filters.aggregates import (
 from scheduler.filters.guest import guest_hardware
 from scheduler.filters.hints import different_host, near_host_ip, same_host
 from scheduler.filters.image import image_properties, image_reach
+from scheduler.filters.network import vlan_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
 from scheduler.filters.server_groups import (
@@ -57,4 +58,5 @@ __all__ = [
     "storage",
     "storage_room",
     "traits",
+    "vlan_reach",
 ]

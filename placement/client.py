@@ -87,6 +87,12 @@ class PlacementClient:
 
         return until_undisturbed(attempt)
 
+    def inventories(self, uuid: str) -> dict[str, dict[str, Any]]:
+        """Return {resource class: inventory} of a provider. 1 request. Raises NotFound."""
+        path = f"/resource_providers/{uuid}/inventories"
+        found: dict[str, dict[str, Any]] = self._call("GET", path)["inventories"]
+        return found
+
     def set_traits(self, uuid: str, traits: Iterable[str]) -> bool:
         """Make these the provider's traits; return whether that changed anything.
 

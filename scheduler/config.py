@@ -20,6 +20,7 @@ FILTERS = [
     "image_properties",
     "image_reach",
     "network_reach",
+    "vlan_reach",
     "disk_way",
     "storage_room",
     "server_group_affinity",

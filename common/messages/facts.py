@@ -84,6 +84,8 @@ class HostFacts:
     """Where root disks go."""
     storages: tuple[StorageFacts, ...] = ()
     bridges: tuple[str, ...] = ()
+    bridge_vlans: Mapping[str, str] = field(default_factory=dict)
+    """Bridges that don't take every VLAN tag: which they take, ``2-99,200``; empty: none."""
     images: tuple[str, ...] = ()
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ class Requested:
     availability_zone: str | None = None
     networks: tuple[str, ...] = ()
     """Bridges that the node must have."""
+    vlans: tuple[tuple[str, int], ...] = ()
+    """(bridge, VLAN tag that it must take)."""
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
     hints: Mapping[str, Any] = field(default_factory=dict)

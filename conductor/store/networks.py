@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,20 @@ def ensure_network(connection: sa.Connection, bridge: str) -> str:
             )
         )
     return network_id
+
+
+def set_vlans(connection: sa.Connection, wanted: Mapping[str, int]) -> None:
+    """Take over the configured VLAN tags, {bridge: tag}; other networks have none."""
+    for bridge in wanted:
+        ensure_network(connection, bridge)
+    columns = networks.c
+    for row in connection.execute(sa.select(columns.id, columns.bridge, columns.vlan)).all():
+        if row.vlan != wanted.get(row.bridge):
+            connection.execute(
+                networks.update()
+                .where(columns.id == row.id)
+                .values(vlan=wanted.get(row.bridge), updated_at=clock.utcnow())
+            )
 
 
 def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:

@@ -93,9 +93,12 @@ def _check_resources(cluster: Cluster, vm: Vm) -> None:
             raise PveError(f"volume '{one.file}' does not exist")
     for name in sorted(vm.config):
         if name.startswith("net"):
-            bridge = parse_net(vm.config[name]).get("bridge")
+            card = parse_net(vm.config[name])
+            bridge = card.get("bridge")
             if bridge and bridge not in node.bridges:
                 raise PveError(f"bridge '{bridge}' does not exist")
+            if bridge and card.get("tag") and bridge != node.bridges[0]:
+                raise PveError(f"no physical interface on bridge '{bridge}'")
     mapping_api.devices(cluster, vm)
     cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))
     if cores > node.cpus:

@@ -117,6 +117,7 @@ def _host(
         vm_storage=disk.name if disk else "",
         storages=tuple(_storage(one) for _, one in sorted(node.storages.items())),
         bridges=detail.bridges,
+        bridge_vlans=detail.bridge_vlans,
         images=tuple(sorted({image.id for image in node.images})),
         cached_images=tuple(sorted(cached)),
         machine_version=detail.machine_version,

@@ -18,7 +18,7 @@ from common.log import logger
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import devices, images, privileges
+from compute.hypervisor.proxmox import bridges, devices, images, privileges
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, Vm
 
@@ -114,7 +114,8 @@ class Surveyor:
             cpu_flags=tuple(str(cpu.get("flags", "")).split()),
             architecture=str(kernel.get("machine", "x86_64")),
             machine_version=_newest(machines),
-            bridges=tuple(sorted(one["iface"] for one in networks if "iface" in one)),
+            bridges=bridges.usable(networks),
+            bridge_vlans=bridges.restricted(networks),
         )
 
     def _content(self, node: str, storage: str) -> tuple[ImageFacts, ...]:

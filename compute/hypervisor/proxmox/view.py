@@ -39,6 +39,8 @@ class NodeDetail:
     architecture: str = "x86_64"
     machine_version: str = ""
     bridges: tuple[str, ...] = ()
+    bridge_vlans: Mapping[str, str] = field(default_factory=dict)
+    """See ``bridges.restricted``."""
 
 
 @dataclass(frozen=True)

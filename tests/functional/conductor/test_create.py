@@ -161,3 +161,15 @@ def test_the_scheduler_learns_where_the_servers_of_hints_are(world: World) -> No
         {there: "pve1"},
         {there: "pve1"},
     ]
+
+
+def test_the_vlan_of_a_network_is_asked_of_the_host_and_told_to_the_agent(world: World) -> None:
+    world.conductor.store.run(lambda c: networks.set_vlans(c, {"vmbr1": 7}))
+    wishes = tuple(NetworkWish(network_id(world, bridge)) for bridge in ("vmbr0", "vmbr1"))
+    world.create(networks=wishes)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert [nic.vlan for nic in command.nics] == [None, 7]
+    assert world.scheduler.asked[-1].vlans == (("vmbr1", 7),)
+    world.conductor.store.run(lambda c: networks.set_vlans(c, {}))
+    assert {row.vlan for row in world.rows(schema.networks)} == {None}

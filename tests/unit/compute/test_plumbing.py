@@ -9,7 +9,7 @@ from typing import Any
 
 from common import clock, wire
 from common.context import internal
-from common.errors import Unavailable
+from common.errors import Conflict, Unavailable
 from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
@@ -149,15 +149,25 @@ class FakePlacement:
         self.failures = 1
         self.told = threading.Event()
         self.present = frozenset({"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX"})
-        self.inventories: Any = None
+        self.kept: Any = None
+        self.classes: list[str] = []
+        self.promised: set[str] = set()
 
     def ensure_provider(self, uuid: str, name: str) -> None:
         if self.failures:
             self.failures -= 1
             raise Unavailable
 
+    def ensure_resource_class(self, name: str) -> None:
+        self.classes.append(name)
+
     def set_inventory(self, uuid: str, inventories: Any) -> None:
-        self.inventories = inventories
+        if self.promised - set(inventories):
+            raise Conflict("in use")
+        self.kept = inventories
+
+    def inventories(self, uuid: str) -> Any:
+        return self.kept
 
     def traits(self, uuid: str) -> frozenset[str]:
         return self.present
@@ -167,6 +177,24 @@ class FakePlacement:
         self.told.set()
 
 
+def test_devices_that_are_gone_and_promised_are_nobody_elses() -> None:
+    placement = FakePlacement()
+    placement.failures = 0
+    publisher = Publisher(placement, retry_seconds=0.01)
+    publisher.start()
+    publisher.publish([some_facts(devices={"gpu": 2})])
+    assert placement.told.wait(5)
+    assert placement.classes == ["CUSTOM_PCI_GPU"]
+    placement.told.clear()
+    placement.promised = {"CUSTOM_PCI_GPU"}
+    publisher.publish([some_facts(memory_mib=1024, traits=("CUSTOM_NEW",))])
+    assert placement.told.wait(5)
+    publisher.stop()
+    assert placement.kept["MEMORY_MB"]["total"] == 1024
+    record = placement.kept["CUSTOM_PCI_GPU"]
+    assert (record["total"], record["reserved"]) == (2, 2)
+
+
 def test_what_placement_did_not_take_is_told_again() -> None:
     placement = FakePlacement()
     publisher = Publisher(placement, retry_seconds=0.01)
@@ -174,6 +202,6 @@ def test_what_placement_did_not_take_is_told_again() -> None:
     publisher.publish([some_facts()])
     assert placement.told.wait(5)
     publisher.stop()
-    assert placement.inventories["VCPU"]["total"] == 8
+    assert placement.kept["VCPU"]["total"] == 8
     assert "COMPUTE_STATUS_DISABLED" in placement.present
     assert "HW_CPU_X86_AVX" not in placement.present

@@ -65,6 +65,7 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "storages": st.just(()) | storages,
     "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
     "cpu_load": st.floats(0, 1),
+    "bridge_vlans": st.sampled_from([{}, {"vmbr0": ""}, {"vmbr0": "2-5,7"}]),
     "devices": st.sampled_from([{}, {"gpu": 1}]),
     "machine_version": st.sampled_from(["", "9.2", "10.0"]),
     "cpu_flags": st.sampled_from([("avx",), ()]),
@@ -96,6 +97,7 @@ asked: dict[str, st.SearchStrategy[Any]] = {
         ]
     ),
     "availability_zone": st.sampled_from([None, "az1"]),
+    "vlans": st.sampled_from([(), (("vmbr0", 7),)]),
     "networks": st.sampled_from([(), ("vmbr1",)]),
     "hints": st.sampled_from(
         [{}, {"same_host": "s1"}, {"different_host": ["s1"]}, {"build_near_host_ip": "10.0.0.1"}]

@@ -1,0 +1,41 @@
+"""Do the VLANs of the server's networks reach the node?"""
+
+from __future__ import annotations
+
+from common.messages.scheduling import Requested
+from scheduler.columnar import refusing
+from scheduler.fleet import Fleet, Mask
+from scheduler.hosts import Host
+
+#: bridge → the tags that it takes, of those that don't take all
+_Restricted = frozenset[tuple[str, str]]
+
+
+def _restricted(host: Host) -> _Restricted:
+    return frozenset(host.facts.bridge_vlans.items())
+
+
+def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+    if not request.vlans:
+        return None
+    return fleet.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
+
+
+@refusing(_unreached)
+def vlan_reach(host: Host, request: Requested) -> str | None:
+    """Refuse nodes whose bridges don't take the VLAN tags of the server's networks."""
+    return _missing(_restricted(host), request) if request.vlans else None
+
+
+def _missing(bridges: _Restricted, request: Requested) -> str | None:
+    takes = dict(bridges)
+    for bridge, vlan in request.vlans:
+        tags = takes.get(bridge)
+        if tags is not None and not _among(vlan, tags):
+            return f"bridge {bridge} takes {f'VLANs {tags}' if tags else 'no VLAN'}, {vlan} asked"
+    return None
+
+
+def _among(vlan: int, tags: str) -> bool:
+    ranges = (part.partition("-") for part in tags.split(",") if part)
+    return any(int(first) <= vlan <= int(last or first) for first, _, last in ranges)

@@ -109,7 +109,8 @@ class Stage(Cloud):
         for name in self.services:
             self._start(name)
         conf = configuration.load([str(folder / "stage.conf")])
-        self.client = ConductorClient(rpc.transport(conf))
+        self.transport = rpc.transport(conf)
+        self.client = ConductorClient(self.transport)
         login_session = session.Session(auth=token_endpoint.Token(self.placement_url, SERVICE))
         self.placement = PlacementClient(adapter.Adapter(login_session, service_type="placement"))
         self.until(self._hosts_are_known, START_SECONDS)

@@ -9,7 +9,8 @@ import numpy as np
 from common.messages.scheduling import Requested
 from scheduler.columnar import refusing
 from scheduler.filters.resources import needs
-from scheduler.filters.specs import compiled
+from scheduler.filters.specs import Predicate, compiled, compiled_version
+from scheduler.filters.storage import root_storage
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
@@ -34,6 +35,20 @@ def traits(host: Host, request: Requested) -> str | None:
     return f"with {', '.join(unwanted)}" if unwanted else None
 
 
+def _yes(true: bool) -> str:
+    return "true" if true else "false"
+
+
+def _storage_type(host: Host) -> str:
+    storage = root_storage(host)
+    return storage.type if storage is not None else ""
+
+
+def _storage_shared(host: Host) -> str:
+    storage = root_storage(host)
+    return _yes(storage is not None and storage.shared)
+
+
 _SCOPE = "capabilities:"
 #: capability → what the host has of it; Nova's names (ComputeCapabilitiesFilter)
 _CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
@@ -47,7 +62,13 @@ _CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
     "cpu_info:topology:cores": lambda host: str(host.facts.cpu_cores),
     "cpu_info:topology:sockets": lambda host: str(host.facts.cpu_sockets),
     "vcpus_total": lambda host: str(host.facts.vcpus),
+    # of the storage of root disks; not Nova's
+    "storage:type": _storage_type,
+    "storage:shared": _storage_shared,
+    "storage:snapshots": lambda host: _yes(host.facts.capabilities.get("snapshots", False)),
 }
+#: capability → how it is compared, where that isn't as everything is
+_COMPARED: Mapping[str, Callable[[str], Predicate]] = {"hypervisor_version": compiled_version}
 
 
 def _asked(request: Requested) -> Iterator[tuple[str, str, Callable[[Host], str] | None]]:
@@ -61,11 +82,10 @@ def _asked(request: Requested) -> Iterator[tuple[str, str, Callable[[Host], str]
 
 def _incapable(fleet: Fleet, request: Requested) -> Mask | None:
     refused = None
-    for _, wanted, have in _asked(request):
+    for name, wanted, have in _asked(request):
         if have is None:
             return np.ones(len(fleet), np.bool_)
-        matches = compiled(wanted)
-        unfit = ~fleet.where(have, matches)
+        unfit = ~fleet.where(have, _COMPARED.get(name, compiled)(wanted))
         refused = unfit if refused is None else refused | unfit
     return refused
 
@@ -77,6 +97,6 @@ def capabilities(host: Host, request: Requested) -> str | None:
         if have is None:
             return f"{name} is not known of any host"
         value = have(host)
-        if not compiled(wanted)(value):
+        if not _COMPARED.get(name, compiled)(wanted)(value):
             return f"{name} is {value or 'unknown'}, '{wanted}' asked"
     return None

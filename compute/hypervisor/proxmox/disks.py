@@ -18,6 +18,8 @@ FIRMWARE_DISKS = frozenset({"efidisk0", "tpmstate0"})
 FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})
 #: storages whose templates can be cloned without copying (files as qcow2)
 LINKED_TYPES = frozenset({"dir", "nfs", "cifs", "glusterfs", "lvmthin", "zfspool", "zfs", "rbd"})
+#: storages whose disks (files as qcow2) can have snapshots
+SNAPSHOT_TYPES = LINKED_TYPES | {"btrfs"}
 #: storages that take only what is written
 THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
 

@@ -15,13 +15,14 @@ from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFa
 from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox import hardware
-from compute.hypervisor.proxmox.disks import LINKED_TYPES
+from compute.hypervisor.proxmox.disks import LINKED_TYPES, SNAPSHOT_TYPES
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, chosen
 
 #: uploads of disk images into storages with content ``import``, and disks from them
 IMPORTS_SINCE = (8, 4)
 _VERSION = re.compile(r"(\d+)\.(\d+)")
+_WHOLE_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 #: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any that is supported
 _TRAITS = (
@@ -92,7 +93,7 @@ def _host(
         healthy=health is None,
         health=health or "ok",
         hypervisor_type="QEMU",
-        hypervisor_version=detail.version or snapshot.version,
+        hypervisor_version=plain(detail.version or snapshot.version),
         host_ip=node.ip,
         architecture=detail.architecture,
         cpu_model=detail.cpu_model,
@@ -122,7 +123,7 @@ def _host(
         cached_images=tuple(sorted(cached)),
         machine_version=detail.machine_version,
         devices=snapshot.devices.get(node.name, {}),
-        traits=_TRAITS if detail.architecture == "x86_64" else (),
+        traits=_traits(detail, disk),
         capabilities=capabilities(settings, node, disk),
     )
 
@@ -138,7 +139,25 @@ def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[st
         "full_clone": disk is not None,
         "import_from": disk is not None and importing,
         "upload": iso is not None and iso.active,
+        "snapshots": disk is not None and disk.type in SNAPSHOT_TYPES,
     }
+
+
+def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
+    """What guests get there, and what the storage of their root disks is."""
+    found = list(_TRAITS if detail.architecture == "x86_64" else ())
+    if disk is not None:
+        found.append(f"CUSTOM_STORAGE_{disk.type.upper()}")
+        found.append("CUSTOM_STORAGE_SHARED" if disk.shared else "CUSTOM_STORAGE_LOCAL")
+        if disk.type in SNAPSHOT_TYPES:
+            found.append("CUSTOM_STORAGE_SNAPSHOTS")
+    return tuple(found)
+
+
+def plain(version: str) -> str:
+    """``9.2.11`` of ``pve-manager/9.2.11/14a22df35955d97d``; what has no version stays."""
+    found = _WHOLE_VERSION.search(version)
+    return found[0] if found else version
 
 
 def imports(version: str) -> bool:

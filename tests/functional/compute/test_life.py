@@ -164,6 +164,9 @@ def test_facts_and_inventories_are_told(worker: Worker) -> None:
     assert facts.healthy
     assert facts.bridges == ("vmbr0", "vmbr1")
     assert facts.capabilities["linked_clone"]
+    assert facts.capabilities["snapshots"]
+    assert (facts.hypervisor_version, facts.machine_version) == ("9.2.11", "10.0")
+    assert facts.bridge_vlans == {"vmbr1": ""}
     assert {image.name for image in beat.clusters[0].images} >= {"cirros", "debian-12"}
     told = len([beat for beat in worker.conductor.heartbeats if beat.facts])
     worker.client.announce(internal())
@@ -174,7 +177,13 @@ def test_facts_and_inventories_are_told(worker: Worker) -> None:
     inventory = worker.placement.inventories[facts.uuid]
     assert set(inventory) == {"VCPU", "MEMORY_MB", "DISK_GB"}
     assert inventory["MEMORY_MB"]["reserved"] == 1024
-    assert "COMPUTE_STATUS_DISABLED" in worker.placement.kept[facts.uuid]
+    assert worker.placement.kept[facts.uuid] >= {
+        "COMPUTE_STATUS_DISABLED",
+        "COMPUTE_FIRMWARE_UEFI",
+        "CUSTOM_STORAGE_DIR",
+        "CUSTOM_STORAGE_LOCAL",
+        "CUSTOM_STORAGE_SNAPSHOTS",
+    }
 
 
 def test_a_command_of_an_unknown_cluster_is_refused(worker: Worker) -> None:

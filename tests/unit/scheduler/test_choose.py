@@ -120,7 +120,12 @@ def test_reasons_carry_the_numbers() -> None:
 
 
 def test_traits_and_capabilities() -> None:
-    host = a_host(traits=frozenset({"HW_A"}), cpu_flags=("avx", "sse"), cpu_cores=8)
+    host = a_host(
+        traits=frozenset({"HW_A"}),
+        cpu_flags=("avx", "sse"),
+        cpu_cores=8,
+        hypervisor_version="9.2.11",
+    )
     assert traits(host, a_request(extra_specs={"trait:HW_A": "required"})) is None
     assert traits(host, a_request(extra_specs={"trait:HW_B": "required"})) == "without HW_B"
     assert traits(host, a_request(extra_specs={"trait:HW_A": "forbidden"})) == "with HW_A"
@@ -128,6 +133,8 @@ def test_traits_and_capabilities() -> None:
         "capabilities:hypervisor_type": "QEMU",
         "capabilities:cpu_info:features": "<in> avx",
         "capabilities:cpu_info:topology:cores": ">= 8",
+        "capabilities:hypervisor_version": ">= 9.2",
+        "capabilities:storage:shared": "false",
         "hw:cpu_policy": "shared",
         "quota": "x",
     }
@@ -135,6 +142,14 @@ def test_traits_and_capabilities() -> None:
     for key, value, reason in (
         ("hypervisor_type", "Xen", "hypervisor_type is QEMU, 'Xen' asked"),
         ("capabilities:vcpus_total", ">= 17", "vcpus_total is 16, '>= 17' asked"),
+        (
+            "capabilities:hypervisor_version",
+            ">= 9.3",
+            "hypervisor_version is 9.2.11, '>= 9.3' asked",
+        ),
+        ("capabilities:storage:type", "rbd", "storage:type is dir, 'rbd' asked"),
+        ("capabilities:storage:shared", "true", "storage:shared is false, 'true' asked"),
+        ("capabilities:storage:snapshots", "true", "storage:snapshots is false, 'true' asked"),
         ("capabilities:colour", "red", "colour is not known of any host"),
     ):
         assert capabilities(host, a_request(extra_specs={key: value})) == reason

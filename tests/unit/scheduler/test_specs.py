@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from scheduler.filters.specs import compiled
+from scheduler.filters.specs import compiled, compiled_version
 
 CASES = [
     (spec, value)
@@ -30,3 +30,25 @@ def test_as_oslo_has_it(spec: str, value: str) -> None:
         except Exception:  # noqa: BLE001  (it fails where a number is compared with a word)
             expected = False
     assert compiled(spec)(value) == expected, (spec, value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fits", "not_"),
+    [
+        (">= 8.4", ("8.4", "8.4.14", "8.10.1", "9.0.11"), ("8.3.5", "7", "", "new")),
+        (">= 9", ("9.2.11", "10.0"), ("8.4.14",)),
+        ("= 9.2", ("9.2.11", "9.10"), ("9.1",)),
+        ("== 9.2", ("9.2", "9.2.11"), ("9.20", "9.1")),
+        ("> 9.2", ("9.3",), ("9.2.11",)),
+        ("< 9.2.11", ("9.2.2",), ("9.2.11", "9.10")),
+        ("!= 9.2", ("9.3",), ("9.2.1",)),
+        (">= 8004014", ("8.4.14", "9.0"), ("8.4.13",)),
+        ("<or> 9.2.11 <or> 9.2.12", ("9.2.11",), ("9.2",)),
+        ("s== 9.2", ("9.2",), ("9.2.1",)),
+        ("9.2.11", ("9.2.11",), ("9.2",)),
+        (">= new", (), ("9.2",)),
+    ],
+)
+def test_versions(spec: str, fits: tuple[str, ...], not_: tuple[str, ...]) -> None:
+    matches = compiled_version(spec)
+    assert [value for value in (*fits, *not_) if matches(value)] == list(fits)

@@ -132,6 +132,18 @@ NETWORK_OPTIONS = [
     ),
 ]
 
+IMAGE_OPTIONS = [
+    cfg.MultiStrOpt(
+        "properties",
+        default=[],
+        help="Properties of images by name, PATTERN; KEY=VALUE; KEY=VALUE, e.g. windows-*; "
+        "hw_firmware_type=uefi; os_type=windows; min_ram=4096. May be given more than once; of "
+        "two that say something of one property of an image, the later counts. min_disk (GiB) "
+        "and min_ram (MiB) are what the image needs. Servers keep the properties that their "
+        "image had when they were created.",
+    ),
+]
+
 SEED_OPTIONS = [
     cfg.ListOpt(
         "flavors",
@@ -146,4 +158,5 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Declare this module's options; idempotent."""
     conf.register_opts(OPTIONS, group="conductor")
     conf.register_opts(NETWORK_OPTIONS, group="networks")
+    conf.register_opts(IMAGE_OPTIONS, group="images")
     conf.register_opts(SEED_OPTIONS, group="seed")

@@ -12,8 +12,8 @@ from common.messages.reports import Report, Working
 from conductor import leases
 from conductor.cloud import Cloud
 from conductor.runner import Runner
+from conductor.store import described, registry
 from conductor.store import operations as ledger
-from conductor.store import registry
 from conductor.store.operations import Operation
 from conductor.templates import NO_OPERATION, TemplateKeeper
 from db.schema import operations, servers
@@ -27,6 +27,7 @@ class Reports:
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
         self._runner = runner
+        self._descriptions = described.parse(cloud.conf.images.properties)
         self._templates = TemplateKeeper(cloud)
         runner.chores.append(self._templates.tidy)
 
@@ -52,6 +53,8 @@ class Reports:
 
         def work(connection: sa.Connection) -> bool:
             registry.take(connection, heartbeat)
+            if heartbeat.clusters:
+                described.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
             return leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
 

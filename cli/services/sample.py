@@ -39,6 +39,7 @@ _OURS = frozenset(
         "quota",
         "rpc",
         "scheduler",
+        "images",
         "seed",
         "token_cache",
     }

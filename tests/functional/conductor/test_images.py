@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from common import clock
+from common.errors import ConfigurationError
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
+from conductor.store import described
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -36,3 +38,32 @@ def test_an_image_needs_a_flavor_with_room_for_its_disk(world: World) -> None:
     assert world.rows(schema.images)[0].min_disk_gib == 4
     tell(world)
     assert world.rows(schema.images) == []
+
+
+def test_images_are_as_the_configuration_describes_them(world: World) -> None:
+    image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
+    image = dataclasses.replace(image, virtual_size_bytes=3 * GIB)
+    reports = world.conductor.reports
+    reports._descriptions = described.parse(
+        ["debian-*; hw_firmware_type=uefi; min_disk=2; min_ram=512", "*-11; hw_firmware_type=bios"]
+    )
+    tell(world, image)
+    (row,) = world.rows(schema.images)
+    assert (row.properties, row.min_disk_gib, row.min_ram_mib) == (
+        {"hw_firmware_type": "uefi"},
+        3,
+        512,
+    )
+    reports._descriptions = ()
+    tell(world, image)
+    (row,) = world.rows(schema.images)
+    assert (row.properties, row.min_disk_gib, row.min_ram_mib) == ({}, 3, 0)
+
+
+def test_descriptions_of_images() -> None:
+    rules = described.parse(["*; a=1; b=2", "windows-*; b=3;min_ram=4096 ;"])
+    assert described.of(rules, "windows-11") == {"a": "1", "b": "3", "min_ram": "4096"}
+    assert described.of(rules, "debian-12") == {"a": "1", "b": "2"}
+    for wrong in ("", "x", "x; a", "; a=1", "x; min_ram=much"):
+        with pytest.raises(ConfigurationError):
+            described.parse([wrong])

@@ -35,7 +35,9 @@ def not_offered(count: int) -> str:
 
 def advice(suggestion: Suggestion) -> str:
     """What would have worked, e.g. "With 2048 MiB less RAM, 1 host would do."; names no host."""
-    words = [_WORDS[change.field](change) for change in suggestion.changes]
+    words = [
+        _WORDS[change.field](change) for change in suggestion.changes if change.field in _WORDS
+    ]
     text = " and ".join(words)
     count = "1 host" if suggestion.hosts == 1 else f"{suggestion.hosts} hosts"
     return f"{text[:1].upper()}{text[1:]}, {count} would do."
@@ -51,10 +53,22 @@ def _without_networks(change: Change) -> str:
     return f"without network {', '.join(gone)}"
 
 
+def _without_one(what: str) -> Callable[[Change], str]:
+    def words(change: Change) -> str:
+        gone = sorted(change.asked.keys() - change.works.keys())
+        return f"without {what} {', '.join(gone)}"
+
+    return words
+
+
+#: a network's VLANs go with it
 _WORDS: Mapping[str, Callable[[Change], str]] = {
     "availability_zone": lambda change: f"in zone {change.works}",
     "force_host": lambda change: "without a forced host",
     "networks": _without_networks,
+    "hints": _without_one("the hint"),
+    "extra_specs": _without_one("the flavor's"),
+    "image_properties": _without_one("the image's"),
     "vcpus": _less("VCPU less"),
     "memory_mib": _less("MiB less RAM"),
     "disk_gib": _less("GiB less disk"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def nearest(
     """The cheapest change that makes ``filters`` accept one of the hosts that refused.
 
     Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
-    change helps.
+    change helps, or none is needed.
     """
     fleet = Fleet.of(hosts)
     best: tuple[float, str, Requested] | None = None
@@ -46,7 +47,9 @@ def nearest(
             if best is not None and (others + cost, name) >= best[:2]:
                 break
             smaller = _fitted(fleet, position, altered)
-            if smaller != request and _accepts(fleet.host(position), smaller, filters):
+            if _accepts(fleet.host(position), smaller, filters):
+                if smaller == request:
+                    return None
                 best = (others + cost, name, smaller)
                 break
     if best is None:
@@ -84,10 +87,13 @@ def _promising(
         fits &= room >= min(_least(altered, name), asked)
         if asked:
             cost += np.maximum(asked - room, 0) / asked
+    if not fits.any():
+        return []
+    # No host is asked for less than this.
     smallest = dataclasses.replace(
         altered,
         **{
-            field: min(_least(altered, name), getattr(altered, field))
+            field: min(int(_room(fleet, name)[fits].min()), getattr(altered, field))
             for name, (field, _, _) in _SIZES.items()
         },
     )
@@ -144,10 +150,38 @@ def _any_host(fleet: Fleet, request: Requested) -> Iterator[Requested]:
 def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     for left_out in dict.fromkeys(request.networks):
         rest = tuple(bridge for bridge in request.networks if bridge != left_out)
-        yield dataclasses.replace(request, networks=rest)
+        vlans = tuple(one for one in request.vlans if one[0] != left_out)
+        yield dataclasses.replace(request, networks=rest, vlans=vlans)
 
 
-ALTERATIONS: tuple[Alteration, ...] = (_zones, _any_host, _networks)
+#: what begins so is the user's or the operator's own word and refuses no host
+_HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
+
+
+def _without_one(field: str) -> Alteration:
+    """One of the things that a mapping asks for is left out."""
+
+    def altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+        asked: Mapping[str, Any] = getattr(request, field)
+        for left_out in sorted(asked)[:_TRIED]:
+            if not left_out.startswith(_HARMLESS):
+                rest = {name: value for name, value in asked.items() if name != left_out}
+                values: dict[str, Any] = {field: rest}
+                yield dataclasses.replace(request, **values)
+
+    return altered
+
+
+_MAPPINGS = ("hints", "extra_specs", "image_properties")
+#: of more things asked no more are tried to be left out
+_TRIED = 20
+
+ALTERATIONS: tuple[Alteration, ...] = (
+    _zones,
+    _any_host,
+    _networks,
+    *map(_without_one, _MAPPINGS),
+)
 
 
 def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
@@ -162,6 +196,8 @@ _FIELDS = (
     "availability_zone",
     "force_host",
     "networks",
+    "vlans",
+    *_MAPPINGS,
     *(field for field, _, _ in _SIZES.values()),
 )
 

@@ -55,6 +55,8 @@ def least_change(suggestion: Facts) -> str:
 
 def _value(value: Any) -> str:
     """A value of a request; nothing is asked where there is none."""
+    if isinstance(value, Mapping):
+        value = [f"{name}={text}" for name, text in value.items()]
     if isinstance(value, list | tuple):
         return ", ".join(one_line(item) for item in value) or "none"
     return "any" if value is None else one_line(str(value))

@@ -11,6 +11,9 @@ from common.messages.facts import StorageFacts
 from common.messages.scheduling import Change, Suggestion
 from scheduler.choose import Filter, choose
 from scheduler.explain import advice, not_offered, sentence
+from scheduler.filters.guest import guest_hardware
+from scheduler.filters.hints import same_host
+from scheduler.filters.network import vlan_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy
@@ -69,6 +72,37 @@ def test_another_zone_host_or_network() -> None:
     assert told(full, availability_zone="a") == "With 1024 MiB less RAM, 1 host would do."
     assert told([hosts[0]], availability_zone="b", vcpus=13) == (
         "In zone a and with 1 VCPU less, 1 host would do."
+    )
+
+
+def test_without_a_hint_or_what_flavor_and_image_ask() -> None:
+    hosts = [a_host("a"), a_host("b", free_mib=1024)]
+    more = {"same_host": same_host, "guest_hardware": guest_hardware, "vlan_reach": vlan_reach}
+
+    def told(**asked: Any) -> str | None:
+        suggestion = nearest(hosts, a_request(**asked), FILTERS | more)
+        if suggestion is None:
+            return None
+        works = changed(a_request(**asked), suggestion)
+        assert choose(hosts, works, FILTERS | more, {}).passed == suggestion.hosts
+        return advice(suggestion)
+
+    assert told(hints={"same_host": "s", "group": "g"}) == (
+        "Without the hint same_host, 1 host would do."
+    )
+    assert told(extra_specs={"hw:cpu_policy": "dedicated", "hw:cpu_cores": "1"}) == (
+        "Without the flavor's hw:cpu_policy, 1 host would do."
+    )
+    assert told(image_properties={"hw_machine_type": "virt"}, memory_mib=9000) == (
+        "Without the image's hw_machine_type and with 4904 MiB less RAM, 1 host would do."
+    )
+    hosts = [a_host("a", bridge_vlans={"vmbr0": ""})]
+    assert told(networks=("vmbr0",), vlans=(("vmbr0", 7),)) == (
+        "Without network vmbr0, 1 host would do."
+    )
+    hosts = [a_host("a", free_mib=1024)]
+    assert told(extra_specs={"hw:numa_nodes": "2"}, vcpus=2) == (
+        "With 1024 MiB less RAM, 1 host would do."
     )
 
 

@@ -2,8 +2,9 @@
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped
 and started at random, while conductors, schedulers and agents are killed, the wire to the broker
-is cut, the simulated Proxmox VE fails in every way that it can be ordered to, and nodes are lost
-and come back. At the end everything is deleted, and nothing may be left that no record owns.
+is cut, the broker itself is restarted, the simulated Proxmox VE fails in every way that it can be
+ordered to, and nodes are lost and come back. At the end everything is deleted, and nothing may be
+left that no record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
 one. The seed decides what is done; when it meets what depends on the machine. Exit code 1: not
@@ -58,6 +59,8 @@ ORDERS: tuple[dict[str, Any], ...] = (
     {"action": "token-revoked", "seconds": 20},
 )
 
+KILL, CUT, RESTART, ORDER = "kill ", "cut", "restart", "order "
+
 
 class Soak:
     """The random user, and the random misfortune."""
@@ -68,9 +71,14 @@ class Soak:
         self._number = 0
         self._slow: int | None = None
         self.done: collections.Counter[str] = collections.Counter()
+        """What the user asked for, by action."""
+        self.struck: collections.Counter[str] = collections.Counter()
+        """Misfortunes: ``kill <service>``, ``cut``, ``restart``, ``order <what>``."""
+        self.most_alive = 0
         self._misfortunes: tuple[tuple[int, Callable[[], str]], ...] = (
             (4, self._kill),
             (2, self._cut),
+            (1, self._restart),
             (12, self._order),
         )
 
@@ -85,7 +93,7 @@ class Soak:
                 misfortune = time.monotonic() + self._random.uniform(1, 5)
                 weights, kinds = zip(*self._misfortunes, strict=True)
                 (strike,) = self._random.choices(kinds, weights)
-                self.done[strike()] += 1
+                self.struck[strike()] += 1
             pause.wait(0.02)
 
     def _use(self) -> None:
@@ -94,6 +102,7 @@ class Soak:
                 schema.servers.c.uuid, schema.servers.c.vm_state, schema.servers.c.task_state
             ).where(schema.servers.c.deleted_at.is_(None))
         )
+        self.most_alive = max(self.most_alive, len(alive))
         idle = [row for row in alive if row.task_state is None and row.vm_state != "building"]
         if len(alive) < self._servers and self._random.random() < 0.7:
             self._number += 1
@@ -118,11 +127,15 @@ class Soak:
     def _kill(self) -> str:
         name = self._random.choice(self._cloud.services)
         self._cloud.kill(name)
-        return f"kill {name.partition('-')[0]}"
+        return f"{KILL}{name.partition('-')[0]}"
 
     def _cut(self) -> str:
         self._cloud.cut(self._random.uniform(0.5, 3))
-        return "cut broker"
+        return CUT
+
+    def _restart(self) -> str:
+        self._cloud.restart_broker(self._random.uniform(0.5, 3))
+        return RESTART
 
     def _order(self) -> str:
         order = dict(self._random.choice(ORDERS))
@@ -131,7 +144,7 @@ class Soak:
             self._cloud.simulator.take_back(self._slow)
         # The one that would hold for ever.
         self._slow = fault if order.get("action") == "storage-slow" else None
-        return str(order.get("action") or order["leak"])
+        return f"{ORDER}{order.get('action') or order['leak']}"
 
 
 def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str, Any]:
@@ -158,7 +171,12 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
         "seconds": round(seconds),
         "servers": servers,
         "alive_at_the_end": alive,
-        "done": dict(sorted(soak.done.items())),
+        "most_alive": soak.most_alive,
+        "operations": {"all": soak.done.total(), **dict(sorted(soak.done.items()))},
+        "kills": _struck(soak, KILL),
+        "cuts": soak.struck[CUT],
+        "broker_restarts": soak.struck[RESTART],
+        "faults_ordered": _struck(soak, ORDER),
         "servers_by_state": {row[0]: row[1] for row in states},
         "faults_by_category": {row[0]: row[1] for row in faults},
         "vmids_quarantined": len(cloud.rows(sa.select(schema.vmids.c.vmid).where(quarantined))),
@@ -168,6 +186,16 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
         "audit": audit or "clean",
         "clean": not problem and not before and not audit,
     }
+
+
+def _struck(soak: Soak, kind: str) -> dict[str, int]:
+    """Misfortunes of a kind, by name, and all together."""
+    found = {
+        name.removeprefix(kind): count
+        for name, count in sorted(soak.struck.items())
+        if name.startswith(kind)
+    }
+    return {"all": sum(found.values()), **found}
 
 
 def _under_way(cloud: Stage) -> bool:

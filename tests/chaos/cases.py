@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from tests.chaos.stage import Stage
 HANG_SECONDS = 2.0
 WHICH = "MICRONOVA_TEST_CHAOS"
 """``all``, ``2/8`` (the second eighth), a regular expression of case names; else the sample."""
+SAMPLE = "sample"
 
 Act = Callable[[Stage, str], str | None]
 
@@ -143,18 +143,15 @@ def _may(step: Step, action: str) -> bool:
     return not action.startswith("task ") or not step.name.startswith("PUT ")
 
 
-def chosen(cases: Sequence[Case], budget: int) -> list[Case]:
-    """What is to be run: all, a part, what matches, or a sample of that size."""
-    wanted = os.environ.get(WHICH, "")
-    if wanted == "all":
-        return list(cases)
+def chosen(cases: Sequence[Case], wanted: str, budget: int) -> list[Case]:
+    """What is to be run: a part, what matches, or a ``sample`` of that size."""
+    if wanted == SAMPLE:
+        return sample(cases, budget)
     part = re.fullmatch(r"(\d+)/(\d+)", wanted)
     if part:
         index, parts = int(part[1]), int(part[2])
         return [case for case in cases if int(case.hash, 16) % parts == index % parts]
-    if wanted:
-        return [case for case in cases if re.search(wanted, str(case))]
-    return sample(cases, budget)
+    return [case for case in cases if re.search(wanted, str(case))]
 
 
 def sample(cases: Sequence[Case], budget: int) -> list[Case]:

@@ -45,6 +45,8 @@ class Cloud:
     def __init__(self) -> None:
         self.followed: list[str] = []
         """Remedies that the operator has carried out."""
+        self.unheard: list[str] = []
+        """Requests of which the sender knows only that nobody answered."""
 
     # --- asking
 
@@ -72,8 +74,10 @@ class Cloud:
         self._ask("act", lambda: self.client.act(self.context(), uuid, action))
 
     def _ask(self, method: str, call: Callable[[], Any]) -> None:
-        with contextlib.suppress(Unavailable):
+        try:
             call()
+        except Unavailable as error:
+            self.unheard.append(f"{method}: {error.message}")
 
     # --- looking
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 from keystoneauth1 import adapter, session, token_endpoint
 
-from cli.embedded.settings import Sections, render
+from cli.embedded.settings import render
 from cli.services import configuration
 from common import rpc
 from common.errors import MicronovaError
@@ -37,6 +37,7 @@ from tests.chaos.cloud import Cloud
 from tests.chaos.director import GO, MESSAGE, Director
 from tests.chaos.doors import WatchedSimulator, watched_placement
 from tests.chaos.nursery import Nursery
+from tests.chaos.settings import sections
 from tests.chaos.wire import Wire
 from tests.fixtures.auth import SERVICE
 from tests.functional import backends
@@ -44,14 +45,6 @@ from tests.functional import backends
 START_SECONDS = 90
 NODES = 2
 SPEED = 400.0
-
-_RABBIT = {
-    "kombu_reconnect_delay": "0.1",
-    "rabbit_retry_interval": "1",
-    "rabbit_retry_backoff": "0",
-    "rabbit_interval_max": "1",
-    "heartbeat_timeout_threshold": "0",
-}
 
 
 @dataclasses.dataclass
@@ -79,10 +72,11 @@ class Stage(Cloud):
         self.director = Director(folder / "director")
         stack.callback(self.director.close)
         postgres = stack.enter_context(backends.postgres())
-        broker = urlsplit(stack.enter_context(backends.rabbitmq()))
-        self.wire = Wire(broker.port or 0)
+        self.broker = stack.enter_context(backends.broker())
+        bus = urlsplit(self.broker.url)
+        self.wire = Wire(bus.port or 0)
         stack.callback(self.wire.close)
-        login = f"{broker.username}:{broker.password}"
+        login = f"{bus.username}:{bus.password}"
         self._bus = f"rabbit://{login}@127.0.0.1:{self.wire.port}/"
         self.database_url = _databases(postgres)
         self.placement_url = stack.enter_context(
@@ -110,6 +104,8 @@ class Stage(Cloud):
             self._start(name)
         conf = configuration.load([str(folder / "stage.conf")])
         self.transport = rpc.transport(conf)
+        # Else it would look for its broker for ever, and the next one may have the port.
+        stack.callback(self.transport.cleanup)
         self.client = ConductorClient(self.transport)
         login_session = session.Session(auth=token_endpoint.Token(self.placement_url, SERVICE))
         self.placement = PlacementClient(adapter.Adapter(login_session, service_type="placement"))
@@ -156,6 +152,16 @@ class Stage(Cloud):
             self.wire.mend()
 
         self.later(mend)
+
+    def restart_broker(self, seconds: float = 1.0) -> None:
+        """The broker itself ends, and begins anew after so long: durable queues stay, no more."""
+
+        def restart() -> None:
+            self.broker.stop()
+            threading.Event().wait(seconds)
+            self.broker.start()
+
+        self.later(restart)
 
     def later(self, work: Callable[[], None]) -> None:
         """Have the stagehands do something, one thing after the other."""
@@ -207,58 +213,22 @@ class Stage(Cloud):
         names = [f"conductor-{number + 1}" for number in range(self.plan.conductors)]
         names += [f"scheduler-{number + 1}" for number in range(self.plan.schedulers)]
         names.append("compute-1")
-        write_private(self.folder / "stage.conf", render(self._sections()))
+        made = sections(
+            self._bus,
+            self.database_url,
+            self.placement_url,
+            self.simulator,
+            self.folder / "simulator",
+            self.plan.driver,
+        )
+        for section, values in self.plan.options.items():
+            made.setdefault(section, {}).update(values)
+        write_private(self.folder / "stage.conf", render(made))
         for name in names:
             kind = name.partition("-")[0]
             own = {"worker": name} if kind == "compute" else {"name": name}
             write_private(self.folder / f"{name}.conf", render({kind: own}))
         return names
-
-    def _sections(self) -> Sections:
-        simulator = self.folder / "simulator"
-        token = self.simulator.token
-        write_private(simulator / "agent-token", f"{token['tokenid']}={token['secret']}\n")
-        endpoint = self.simulator.endpoints[0]
-        made: Sections = {
-            "DEFAULT": {"transport_url": self._bus, "debug": "false"},
-            "oslo_messaging_rabbit": dict(_RABBIT),
-            "rpc": {"rpc_timeout_seconds": "4"},
-            "database": {"connection": self.database_url},
-            "placement": {
-                "auth_type": "admin_token",
-                "endpoint": self.placement_url,
-                "token": SERVICE,
-            },
-            "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
-            "networks": {"subnets": "vmbr0=10.20.0.0/16"},
-            "conductor": {
-                "lease_seconds": "5",
-                "scan_seconds": "0.1",
-                "host_down_seconds": "10",
-                "build_timeout_seconds": "60",
-                "action_timeout_seconds": "60",
-                "audit_settle_seconds": "0.5",
-            },
-            "compute": {
-                "driver": self.plan.driver,
-                "heartbeat_seconds": "1",
-                "observe_seconds": "1",
-                "content_seconds": "1",
-                "shutdown_seconds": "1",
-                "stop_seconds": "5",
-            },
-            "proxmox": {"clusters": endpoint["cluster"]},
-            f"proxmox:{endpoint['cluster']}": {
-                "endpoints": endpoint["url"],
-                "token_file": str(simulator / "agent-token"),
-                "ca_file": str(simulator / "ca.pem"),
-                "vm_storage": "local",
-                "iso_storage": "local",
-            },
-        }
-        for section, values in self.plan.options.items():
-            made.setdefault(section, {}).update(values)
-        return made
 
     def _put_images(self) -> None:
         cluster = self.simulator.cluster()

@@ -239,9 +239,39 @@ def postgres(**more: str) -> Iterator[Postgres]:
             yield server
 
 
+class Broker:
+    """A RabbitMQ server that can be stopped and started again; what is durable stays."""
+
+    def __init__(
+        self, url: str, log: Path, run: Callable[[], contextlib.AbstractContextManager[object]]
+    ) -> None:
+        self.url = url
+        self._log, self._run = log, run
+        self._running = contextlib.ExitStack()
+
+    def start(self) -> None:
+        """Return once it listens."""
+        self._running.enter_context(self._run())
+
+    def stop(self) -> None:
+        """End it in order, as its service manager does."""
+        self._running.close()
+
+    def tail(self, characters: int = 4000) -> str:
+        """The end of what it has logged: why a connection was closed, for one."""
+        return self._log.read_text(errors="replace")[-characters:]
+
+
 @contextlib.contextmanager
 def rabbitmq() -> Iterator[str]:
-    """Run RabbitMQ with an epmd of its own; gives the transport URL."""
+    """Run RabbitMQ; gives the transport URL."""
+    with broker() as running_:
+        yield running_.url
+
+
+@contextlib.contextmanager
+def broker() -> Iterator[Broker]:
+    """Run RabbitMQ with an epmd of its own."""
     require(RABBITMQ, EPMD)
     assert RABBITMQ is not None
     assert EPMD is not None
@@ -278,6 +308,14 @@ def rabbitmq() -> Iterator[str]:
             command = [EPMD, "-port", str(names), "-address", "127.0.0.1"]
             daemon = stack.enter_context(running(command, who, folder / "epmd.log"))
             wait_until("epmd", lambda: listens(names), daemon, folder / "epmd.log")
-            server = stack.enter_context(running([RABBITMQ], who, log, environment))
-            wait_until("RabbitMQ", lambda: listens(port), server, log)
-            yield f"rabbit://micronova:{password}@127.0.0.1:{port}/"
+
+            @contextlib.contextmanager
+            def run() -> Iterator[None]:
+                with running([str(RABBITMQ)], who, log, environment) as server:
+                    wait_until("RabbitMQ", lambda: listens(port), server, log)
+                    yield
+
+            made = Broker(f"rabbit://micronova:{password}@127.0.0.1:{port}/", log, run)
+            stack.callback(made.stop)
+            made.start()
+            yield made

@@ -1,0 +1,69 @@
+"""The one configuration file of a stage's services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.embedded.settings import Sections
+from identity.private_file import write_private
+from simulator.server import Simulator
+from tests.fixtures.auth import SERVICE
+
+_RABBIT = {
+    "kombu_reconnect_delay": "0.1",
+    "rabbit_retry_interval": "1",
+    "rabbit_retry_backoff": "0",
+    "rabbit_interval_max": "1",
+    "heartbeat_timeout_threshold": "0",
+}
+
+
+def sections(
+    bus: str,
+    database_url: str,
+    placement_url: str,
+    simulator: Simulator,
+    folder: Path,
+    driver: str,
+) -> Sections:
+    """Short times, so that what must end soon is seen to; ``folder``: the simulator's."""
+    token = simulator.token
+    write_private(folder / "agent-token", f"{token['tokenid']}={token['secret']}\n")
+    endpoint = simulator.endpoints[0]
+    return {
+        "DEFAULT": {"transport_url": bus, "debug": "false"},
+        "oslo_messaging_rabbit": dict(_RABBIT),
+        "rpc": {"rpc_timeout_seconds": "4"},
+        "database": {"connection": database_url},
+        "placement": {
+            "auth_type": "admin_token",
+            "endpoint": placement_url,
+            "token": SERVICE,
+        },
+        "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
+        "networks": {"subnets": "vmbr0=10.20.0.0/16"},
+        "conductor": {
+            "lease_seconds": "5",
+            "scan_seconds": "0.1",
+            "host_down_seconds": "10",
+            "build_timeout_seconds": "60",
+            "action_timeout_seconds": "60",
+            "audit_settle_seconds": "0.5",
+        },
+        "compute": {
+            "driver": driver,
+            "heartbeat_seconds": "1",
+            "observe_seconds": "1",
+            "content_seconds": "1",
+            "shutdown_seconds": "1",
+            "stop_seconds": "5",
+        },
+        "proxmox": {"clusters": endpoint["cluster"]},
+        f"proxmox:{endpoint['cluster']}": {
+            "endpoints": endpoint["url"],
+            "token_file": str(folder / "agent-token"),
+            "ca_file": str(folder / "ca.pem"),
+            "vm_storage": "local",
+            "iso_storage": "local",
+        },
+    }

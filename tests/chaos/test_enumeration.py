@@ -1,0 +1,60 @@
+"""The enumeration itself: parts add up, and a recording that was disturbed is made anew."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.chaos.director import MESSAGE, Step
+from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, Theatre
+from tests.chaos.summary import ALL, counts, table
+
+STEP = Step(MESSAGE, "act")
+
+
+def line(**given: Any) -> dict[str, Any]:
+    base = {"case": "a", "kind": MESSAGE, "action": "drop", "met": True, "state": "active"}
+    return {**base, "operator": 0, "problem": "", **given}
+
+
+def test_parts_add_up_to_one_table() -> None:
+    lines = [line(), line(action="hang", state="error"), line(problem="VM 1 is nobody's")]
+    rows = counts(lines)
+    assert rows[ALL]["cases"] == 3
+    assert (rows[ALL]["survived"], rows[ALL]["leaks or overdue"]) == (2, 1)
+    assert rows[MESSAGE, "drop"]["cases"] == 2
+    told = table(lines).splitlines()
+    assert told[-2].startswith("all")
+    assert told[-1] == "FAILED a: VM 1 is nobody's"
+
+
+class Disturbed(Theatre):
+    """Loses the request of its first runs."""
+
+    def __init__(self, losses: int, end: str) -> None:
+        self._losses, self._end = losses, end
+        broker = SimpleNamespace(tail=lambda: "closed: reset")
+        self._stage: Any = SimpleNamespace(unheard=[], broker=broker)
+
+    def _recorded(self, scenario: str) -> tuple[list[Step], str]:
+        if self._losses:
+            self._losses -= 1
+            self._stage.unheard.append("act: nobody answered")
+            return [], "active"
+        return [STEP], self._end
+
+
+def test_a_run_whose_request_was_lost_is_recorded_anew() -> None:
+    assert Disturbed(RECORDINGS - 1, "deleted").record(DESTROY) == [STEP]
+
+
+def test_it_is_not_recorded_for_ever_and_the_broker_is_quoted() -> None:
+    with pytest.raises(AssertionError, match="closed: reset"):
+        Disturbed(RECORDINGS, "deleted").record(DESTROY)
+
+
+def test_a_run_that_went_wrong_though_it_was_heard_is_a_failure() -> None:
+    with pytest.raises(AssertionError, match="error"):
+        Disturbed(0, "error").record(BUILD)

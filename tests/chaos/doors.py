@@ -114,12 +114,12 @@ def watched_placement(database_url: str, director: Director) -> Iterator[str]:
 def _watched(app: Any, director: Director) -> Any:
     def door(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         name = f"{environ['REQUEST_METHOD']} {_UUID.sub('*', environ['PATH_INFO'])}"
-        verdict, ticket = director.before("client-of-placement", PLACEMENT, name)
+        verdict, ticket = director.before(PLACEMENT, PLACEMENT, name)
         if verdict == FAIL:
             start_response("503 Service Unavailable", [("content-length", "0")])
             return []
         answer: Iterable[bytes] = app(environ, start_response)
-        if director.after("client-of-placement", ticket) == LOSE:
+        if director.after(PLACEMENT, ticket) == LOSE:
             environ["chaos.connection"].shutdown(socket.SHUT_RDWR)
             return []
         return answer

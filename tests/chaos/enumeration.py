@@ -195,8 +195,7 @@ class Play:
 
     def state(self) -> str:
         """Their vm_state, the worst of them; empty while they weren't made."""
-        states = {str(row.vm_state) for row in self.rows()}
-        return next((one for one in _WORST_FIRST if one in states), "")
+        return worst(self.rows())
 
     def settled(self) -> str:
         """What it ends as, within the bound; "none" if the request was lost altogether."""
@@ -204,18 +203,17 @@ class Play:
             return "none"
 
         def ended() -> str:
-            state = self.state()
-            if self.scenario == DESTROY and not self._deleting() and state == "active":
+            rows = self.rows()  # once: between two looks a destroy may end
+            state = worst(rows)
+            if self.scenario == DESTROY and state == "active" and not deleting(rows):
                 # The request for the delete was lost, as its sender knows.
                 self.stage.settle()
-                return "" if self._deleting() else "active"
-            busy = self.scenario == DESTROY and self._deleting()
+                rows = self.rows()
+                return "active" if worst(rows) == "active" and not deleting(rows) else ""
+            busy = self.scenario == DESTROY and deleting(rows)
             return state if state in _ENDS and not busy else ""
 
         return str(self.stage.until(ended))
-
-    def _deleting(self) -> bool:
-        return any(row.task_state == "deleting" for row in self.rows())
 
     def _heard(self) -> bool:
         """Whether the request has come through, late as it may be."""
@@ -229,6 +227,17 @@ class Play:
 
         self.stage.until(answers)
         return bool(self.state())
+
+
+def worst(rows: Sequence[Any]) -> str:
+    """The vm_state of servers, or the worst of them; empty for none."""
+    states = {str(row.vm_state) for row in rows}
+    return next((one for one in _WORST_FIRST if one in states), "")
+
+
+def deleting(rows: Sequence[Any]) -> bool:
+    """Whether a delete is under way."""
+    return any(row.task_state == "deleting" for row in rows)
 
 
 def learn_idle(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.director import MESSAGE, Step
-from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, Theatre
+from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, Play, Theatre
 from tests.chaos.summary import ALL, counts, table
 
 STEP = Step(MESSAGE, "act")
@@ -58,3 +58,26 @@ def test_it_is_not_recorded_for_ever_and_the_broker_is_quoted() -> None:
 def test_a_run_that_went_wrong_though_it_was_heard_is_a_failure() -> None:
     with pytest.raises(AssertionError, match="error"):
         Disturbed(0, "error").record(BUILD)
+
+
+def test_a_destroy_that_ends_between_two_looks_is_no_lost_request() -> None:
+    looks = [[row("active", "deleting")], [row("active", "deleting")], [row("deleted")]]
+
+    class Cloud:
+        """Each look sees what is then."""
+
+        def rows(self, query: Any) -> list[Any]:
+            return looks.pop(0) if len(looks) > 1 else looks[0]
+
+        def until(self, check: Any) -> Any:
+            return next(answer for answer in iter(check, None) if answer)
+
+        def settle(self) -> None:
+            raise AssertionError("nothing was lost")
+
+    play = Play(Cloud(), DESTROY, 1, 0)  # type: ignore[arg-type]
+    assert play.settled() == "deleted"
+
+
+def row(vm_state: str, task_state: str | None = None) -> Any:
+    return SimpleNamespace(vm_state=vm_state, task_state=task_state)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.cases import SAMPLE, WHICH, cases_of, chosen
+from tests.chaos.cases import ACTIONS, SAMPLE, WHICH, cases_of, chosen
 from tests.chaos.director import MESSAGE, PLACEMENT, PROXMOX, TRANSACTION
 from tests.chaos.enumeration import SCENARIOS, Theatre, line_of, problems
 from tests.chaos.summary import PROPERTY
@@ -36,7 +36,11 @@ def test_every_step(wanted: str, tmp_path: Path, record_property: pytest.RecordP
             steps = theatre.record(scenario)
             assert {step.kind for step in steps} == {MESSAGE, PLACEMENT, PROXMOX, TRANSACTION}
             cases += cases_of(scenario, steps)
-        for case in chosen(cases, wanted, BUDGET):
+        met = {(case.step.kind, case.action) for case in cases}
+        assert {(kind, action) for kind in ACTIONS for action in ACTIONS[kind]} == met
+        picked = chosen(cases, wanted, BUDGET)
+        assert picked, f"{WHICH}: none of {len(cases)} cases is {wanted!r}"
+        for case in picked:
             result = theatre.run(case)
             results.append(result)
             record_property(PROPERTY, line_of(result))

@@ -16,7 +16,12 @@ from compute.steps import Step, Unwound, carry_out
 def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Outcome:
     """Stop, remove, see config and volumes gone. A VM that is absent already is gone as well."""
     sums = _Sums()
-    failure = carry_out(job, steps(machine, sums, graceful_seconds if command.graceful else 0))
+    if command.drive_only:
+        remove = sums.removing(machine.let_go_of_config_drive)
+        todo: tuple[Step, ...] = (Step("compute_delete_config_drive", remove),)
+    else:
+        todo = steps(machine, sums, graceful_seconds if command.graceful else 0)
+    failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.NOSTATE, gone=True)
     return Outcome(False, PowerState.NOSTATE, failure=sums.tell(failure, machine))

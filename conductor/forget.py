@@ -13,16 +13,18 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, Unavailable
 from common.log import logger
+from common.messages.commands import Destroy, Placed
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import Happening, OperationState, VmState
 from conductor import lifecycle
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, backoff, placed
 from conductor.store import networks, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store import sightings as store
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
+from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
@@ -89,6 +91,7 @@ class Forgetting:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
+            plan=_drive(server, found),
         )
         pending = ledger.open_of(connection, server.uuid)
         operation = ledger.insert(connection, ctxt, [new])[0]
@@ -135,22 +138,69 @@ class Forgetting:
 
 
 class Forget:
-    """The flow of ``Happening.FORGET``: the record is gone already, its allocation follows."""
+    """The flow of ``Happening.FORGET``: the record is gone already; claim and drive follow."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._unwinding = Unwinding(cloud)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Give the allocation back. Raises Unavailable: then again later."""
         self._cloud.placement.release(operation.server_uuid)
-        self._cloud.store.run(lambda c: ledger.close(c, operation.id, OperationState.DONE))
-        LOG.warning("Server %s was forgotten.", operation.server_uuid)
+        where = placed(operation)
+        late = operation.deadline is None or operation.deadline < clock.utcnow()
+        if where is None or late or not self._journalled(operation.server_uuid, where):
+            self._close(operation, None)
+            return
+        worker = self._unwinding.take_to(operation, where.host)
+        if worker is None:
+            self._cloud.wait(operation, backoff(operation.attempt))
+            return
+        self._cloud.compute.destroy(
+            operation.ctxt,
+            worker,
+            Destroy(
+                operation.id,
+                operation.attempt,
+                operation.server_uuid,
+                where,
+                operation.deadline or clock.utcnow(),
+                drive_only=True,
+            ),
+        )
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """No agent has a command of it."""
+        """The config drive is gone; or it is left, and the audit tells of it."""
+        self._close(operation, outcome.failure)
 
     def overtaken(self, operation: Operation) -> None:
         """Nobody takes over a server that is gone."""
+
+    def _journalled(self, server_uuid: str, where: Placed) -> bool:
+        """Whether the VMID was ever this server's: its name on the drive is half of the proof."""
+        with self._cloud.store.read() as connection:
+            return vmids.was_of(connection, where.cluster, where.vmid, server_uuid)
+
+    def _close(self, operation: Operation, failure: Failure | None) -> None:
+        def work(connection: sa.Connection) -> None:
+            if failure is not None:
+                ledger.record_failure(connection, operation, failure)
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+        LOG.warning("Server %s was forgotten.", operation.server_uuid)
+
+
+def _drive(server: Server, found: Inspection | None) -> Plan:
+    """Where its config drive is to be looked for; nowhere if nobody can look there."""
+    if found is None or found.failure is not None or server.vmid is None or not server.host:
+        return Plan()
+    return Plan(
+        host=server.host,
+        cluster=server.cluster,
+        node=found.node or server.node,
+        vmid=server.vmid,
+    )
 
 
 def judged(server: Server, found: Inspection | None, *, force: bool) -> str:

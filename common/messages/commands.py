@@ -137,6 +137,8 @@ class Destroy(Command):
     """Make the VMID absent, if it is provably ours: stop, purge, see config and volumes gone."""
 
     graceful: bool = False
+    drive_only: bool = False
+    """Only the config drive, and only if the VM that has the VMID, whosever, doesn't use it."""
 
 
 class PowerAction(enum.StrEnum):

@@ -268,6 +268,10 @@ class NullMachine:
         """There is none."""
         return Removal(True)
 
+    def let_go_of_config_drive(self) -> Removal:
+        """There is none."""
+        return Removal(True)
+
     def mark(self, smbios_uuid: str | None) -> Detail:
         """Remember the owner of a VM that has none."""
         vm = self._vm

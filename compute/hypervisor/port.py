@@ -139,6 +139,9 @@ class Machine(Protocol):
     def remove_config_drive(self) -> Removal:
         """Make the config drive's file absent."""
 
+    def let_go_of_config_drive(self) -> Removal:
+        """Make the config drive's file absent, unless a VM that has the id now uses it."""
+
 
 @dataclass(frozen=True)
 class Observation:

@@ -34,11 +34,7 @@ def has_vm(server: Server) -> bool:
 
 def journalled(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
     """Whether the journal ever gave the VMID to the server."""
-    columns = schema.vmid_journal.c
-    query = sa.select(columns.id).where(
-        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
-    )
-    return connection.execute(query).first() is not None
+    return vmids.was_of(connection, cluster, vmid, server_uuid)
 
 
 def host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:

@@ -145,6 +145,15 @@ def hold(
     return True
 
 
+def was_of(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
+    """Whether the journal ever gave the VMID to the server."""
+    columns = vmid_journal.c
+    query = sa.select(columns.id).where(
+        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
+    )
+    return connection.execute(query).first() is not None
+
+
 def holds(connection: sa.Connection, operation_id: int) -> bool:
     """Whether an operation holds a VMID."""
     mine = vmids.c.operation_id == operation_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compute.hypervisor.port import Removal
 from compute.hypervisor.proxmox import admit, hardware, volumes
-from compute.hypervisor.proxmox.vm import Vm
+from compute.hypervisor.proxmox.vm import ForeignError, Vm
 
 
 def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
@@ -32,3 +32,18 @@ def remove(vm: Vm, server_uuid: str) -> Removal:
                 return Removal(False, tuple(cleaned), (f"volume {volid}",))
             cleaned.append(f"volume {volid}")
     return Removal(True, tuple(cleaned))
+
+
+def let_go(vm: Vm, server_uuid: str) -> Removal:
+    """Delete the ISO of a server that has no VM here any more, unless what has the VMID uses it.
+
+    Somebody may have restored or copied the server's VM to it, with the drive inserted.
+    """
+    try:
+        config = vm.locate() or {}
+    except ForeignError:
+        config = {}  # a container has no drives
+    name = hardware.config_drive_name(vm.vmid, server_uuid)
+    if any(name in str(value) for value in config.values()):
+        return Removal(False, left=(f"config drive {name}: {vm} uses it",))
+    return remove(vm, server_uuid)

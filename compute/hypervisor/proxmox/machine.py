@@ -122,20 +122,7 @@ class ProxmoxMachine:
         present = disks.size_bytes(self._root)
         if present >= wanted:
             return {"bytes": present}
-        storage = self._storage(build)
-        with self._shared.admission.slot(
-            self._work, self._shared.storage_key(self._vm.node, storage.name), "resize"
-        ):
-            self._vm.converge(
-                lambda: disks.root_bytes(self._vm.look() or {}) >= wanted,
-                lambda: self._shared.client.put(
-                    f"{self._vm.path}/resize",
-                    disk=disks.ROOT_DISK,
-                    size=f"{build.disk_gib}G",
-                    digest=self._vm.fence()["digest"],
-                ),
-                look_first=False,
-            )
+        volumes.grow_root(self._vm, self._storage(build).name, build.disk_gib)
         return {"bytes": wanted, "before": present}
 
     # --- any operation
@@ -186,6 +173,10 @@ class ProxmoxMachine:
     def remove_config_drive(self) -> Removal:
         """Delete the ISO by its own name, on every storage where this driver may have put it."""
         return drives.remove(self._vm, self._work.command.server_uuid)
+
+    def let_go_of_config_drive(self) -> Removal:
+        """Delete the ISO of a server whose VM this is not, or no more."""
+        return drives.let_go(self._vm, self._work.command.server_uuid)
 
     # --- inner
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import admit
+from compute.hypervisor.proxmox import admit, disks
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
 
@@ -131,3 +131,18 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
             return False
         raise
     return True
+
+
+def grow_root(vm: Vm, storage: str, gib: int) -> None:
+    """Have the root disk as large as that; bound to the configuration that was seen to be ours."""
+    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
+        vm.converge(
+            lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,
+            lambda: vm.shared.client.put(
+                f"{vm.path}/resize",
+                disk=disks.ROOT_DISK,
+                size=f"{gib}G",
+                digest=vm.fence()["digest"],
+            ),
+            look_first=False,
+        )

@@ -94,6 +94,8 @@ def check(call: Call, known: list[tuple[re.Pattern[str], Any]]) -> Iterator[str]
             yield f"{method} {path}: there is no parameter {name}"
             continue
         yield from (f"{method} {path} {name}: {text}" for text in problems(value, rule))
+    if "digest" in rules and "digest" not in given:
+        yield f"{method} {path}: it could be bound to the configuration that was seen"
     for name, rule in rules.items():
         if not rule.get("optional") and name not in given and "[n]" not in name:
             yield f"{method} {path}: {name} is missing"

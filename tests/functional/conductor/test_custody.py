@@ -12,7 +12,7 @@ import pytest
 from common import clock, wire
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded, ServerNotFound
-from common.messages.commands import Command, Mark
+from common.messages.commands import Command, Destroy, Mark
 from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category, Failure
 from conductor.messages import Adoption, FlavorSnapshot
@@ -268,7 +268,13 @@ def test_a_delete_that_never_ends_is_ended_by_forgetting(world: World) -> None:
     forget(world, uuid)
     row = world.until(uuid, "deleted")
     assert row.deleted_at is not None
+    drive = world.compute.wait_for(3)
+    assert isinstance(drive, Destroy)
+    assert (drive.drive_only, drive.placed) == (True, destroy.placed)
+    used = Failure(Category.UNKNOWN_OUTCOME, "the VM uses it", left=("config drive",))
+    world.answer(drive, ok=False, failure=used)
     world.until_operation("done", "failed", "done")
+    assert world.rows(schema.faults)[-1].left == ["config drive"]
     assert world.placement.claims == {}
     assert world.rows(schema.ports) == []
     row = vmid_row(world, vmid)

@@ -129,6 +129,10 @@ class FakeMachine:
         self.absent = self.removal.gone
         return self.removal
 
+    def let_go_of_config_drive(self) -> Removal:
+        self._call("let_go_of_config_drive")
+        return Removal(True)
+
     def remove_config_drive(self) -> Removal:
         self._call("remove_config_drive")
         return Removal(True)

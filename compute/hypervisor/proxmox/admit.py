@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from common.failures import Verdict
 from common.messages.commands import Build, Image
+from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import guest
+from compute.hypervisor.proxmox import guest, images
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.disks import THIN_TYPES
 from compute.hypervisor.proxmox.errors import ApiError
@@ -107,8 +108,45 @@ def image_is_there(shared: Shared, build: Build) -> None:
     known = shared.snapshot.nodes[build.placed.node].images
     if any(one.volid == found.volid for one in known):
         return
+    _look(shared, build.placed.node, found)
+
+
+def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
+    """Look at an image's file before it is read: there, a disk image, and as the survey saw it.
+
+    Nothing in Proxmox VE tells a file's checksum: size and time of change are what it tells.
+    Raises image_not_found, and image_corrupt where it is none or was changed meanwhile.
+    """
+    place = found.volid.split(":", 1)[0]
+    path = f"nodes/{node_name}/storage/{place}/content"
+    listed = images.facts(place, shared.client.get(path, content="import"))
+    now = next((one for one in listed if one.volid == found.volid), None)
+    if now is None or not now.size_bytes:
+        _look(shared, node_name, found)
+        raise _corrupt(found, "is no disk image")
+    for seen_before in seen(shared, node_name).images:
+        if seen_before.volid == found.volid and _file(seen_before) != _file(now):
+            raise _corrupt(
+                found,
+                f"changed since it was listed: then {_file(seen_before)}, now {_file(now)}; "
+                "it is listed anew within content_seconds",
+            )
+
+
+def _file(facts: ImageFacts) -> str:
+    """What is known of a file, in words."""
+    when = f" of {facts.created_at.isoformat()}" if facts.created_at else ""
+    return f"{facts.size_bytes} bytes{when}"
+
+
+def _corrupt(found: Image, why: str) -> HypervisorError:
+    return HypervisorError(Category.IMAGE_CORRUPT, f"Image {found.name} ({found.volid}) {why}.")
+
+
+def _look(shared: Shared, node_name: str, found: Image) -> None:
+    """Raise where a file isn't there, or is empty."""
     storage = found.volid.split(":", 1)[0]
-    path = f"nodes/{build.placed.node}/storage/{storage}/content/{found.volid}"
+    path = f"nodes/{node_name}/storage/{storage}/content/{found.volid}"
     try:
         told = shared.client.get(path)
     except ApiError as error:
@@ -118,9 +156,7 @@ def image_is_there(shared: Shared, build: Build) -> None:
             ) from error
         raise
     if not int(told.get("size") or 0):
-        raise HypervisorError(
-            Category.IMAGE_CORRUPT, f"Image {found.name} ({found.volid}) is no disk image."
-        )
+        raise _corrupt(found, "is no disk image")
 
 
 def config_drives(shared: Shared, node_name: str) -> Storage:

@@ -92,6 +92,8 @@ class ProxmoxMachine:
             except TakenError as taken:
                 detail["template_taken"] = str(taken)
                 self._way = Way.IMPORT_FROM
+        if self._way is Way.IMPORT_FROM:
+            admit.image_is_as_listed(self._shared, self._vm.node, image)
         return {**detail, "way": self._way.value}
 
     def upload_config_drive(self, build: Build, iso: bytes) -> Detail:

@@ -16,7 +16,7 @@ from common.failures import Verdict
 from common.messages.commands import Build, Image, Template
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal, Work
-from compute.hypervisor.proxmox import disks, hardware, removal, volumes
+from compute.hypervisor.proxmox import admit, disks, hardware, removal, volumes
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.ownership import lines, template_mark
@@ -25,6 +25,7 @@ from compute.hypervisor.proxmox.vm import MAKERS, Config, ForeignError, Vm
 _CHECK_SECONDS = 0.5
 #: the line of a template's description that tells which file it was made of
 SOURCE = "micronova: source="
+_CHANGED = ", changed "
 
 
 class TakenError(Exception):
@@ -140,7 +141,11 @@ class Templates:
         node = self._shared.snapshot.nodes.get(build.placed.node)
         for known in node.images if node is not None else ():
             if known.volid == image.volid:
-                return f"{SOURCE}{known.volid} of {known.size_bytes} bytes"
+                source = f"{SOURCE}{known.volid} of {known.size_bytes} bytes"
+                storage = self._shared.snapshot.storage(build.placed.node, known.storage)
+                if known.created_at is None or storage is None or not storage.shared:
+                    return source  # the nodes' copies may be of different times
+                return f"{source}{_CHANGED}{known.created_at.isoformat()}"
         return ""
 
     def _maker(self, vmid: int) -> threading.Lock:
@@ -154,6 +159,7 @@ class Templates:
             if config.get("template"):
                 return False
         if config is None:
+            admit.image_is_as_listed(self._shared, vm.node, image)
             _free_remains(vm)
         ours = config is None and self._create(vm, image, template, source)
         try:
@@ -283,6 +289,8 @@ def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
 def _require_same_file(vm: Vm, config: Config, source: str) -> None:
     """Raise TakenError where the image's file was replaced since the template was made."""
     made_of = next((line for line in lines(config) if line.startswith(SOURCE)), "")
+    if _CHANGED not in made_of:
+        source = source.partition(_CHANGED)[0]  # one of an earlier release, or of a local file
     if source and made_of and made_of != source:
         raise TakenError(f"{vm} was made of another file: {made_of.removeprefix(SOURCE)}")
 

@@ -11,8 +11,6 @@ from common.messages.commands import Build
 
 ROOT_DISK = "scsi0"
 CONFIG_DRIVE = "ide2"
-#: they keep the state of firmware and TPM; Proxmox VE sizes them
-FIRMWARE_DISKS = frozenset({"efidisk0", "tpmstate0"})
 
 #: storages that keep disks as files, where the format is a choice
 FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})

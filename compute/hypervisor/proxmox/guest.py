@@ -15,7 +15,7 @@ from common.guest.topology import cpu_list
 from common.messages.commands import Build
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.disks import FILE_TYPES
+from compute.hypervisor.proxmox.disks import FILE_TYPES, LINKED_TYPES
 from compute.hypervisor.proxmox.view import Storage
 
 #: more queues no network interface takes
@@ -80,7 +80,8 @@ def disks(found: Hardware, storage: Storage) -> dict[str, str]:
     if found.uefi:
         # The keys make secure boot; without them, what isn't signed boots too.
         keys = int(found.secure_boot)
-        fmt = ",format=qcow2" if storage.type in FILE_TYPES else ""
+        # Else it would be a raw file, of which there are no snapshots.
+        fmt = ",format=qcow2" if storage.type in FILE_TYPES & LINKED_TYPES else ""
         values["efidisk0"] = f"{storage.name}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
     if found.tpm:
         values["tpmstate0"] = f"{storage.name}:1,version=v{found.tpm}"

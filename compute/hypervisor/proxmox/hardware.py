@@ -9,7 +9,6 @@ from common.messages.commands import Build, Nic
 from compute.hypervisor.proxmox import guest
 from compute.hypervisor.proxmox.disks import CONFIG_DRIVE, ROOT_DISK
 from compute.hypervisor.proxmox.ownership import Mark, cloud_line
-from compute.hypervisor.proxmox.view import Storage
 
 TAG = "micronova"
 
@@ -18,30 +17,24 @@ _NOT_TAG = re.compile(r"[^a-z0-9_.+-]+")
 
 
 def parameters(
-    build: Build, mark: Mark, cpu_type: str, config_drive: str | None, storage: Storage
+    build: Build, mark: Mark, cpu_type: str, config_drive: str | None
 ) -> dict[str, Any]:
-    """Everything but the root disk. ``config_drive`` is the ISO's volume, if there is one.
+    """Everything but the disks. ``config_drive`` is the ISO's volume, if there is one.
 
     Raises HypervisorError where the server asks for hardware that can't be had.
     """
     has = guest.of(build)
     model, queues = guest.network(has, build.vcpus)
-    found: dict[str, Any] = (
-        {
-            "name": vm_name(build),
-            "description": mark.description(*_about(build)),
-            "tags": ";".join(
-                dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))
-            ),
-            "smbios1": f"uuid={build.server_uuid}",
-            "memory": build.memory_mib,
-            "scsihw": "virtio-scsi-single",
-            "boot": f"order={ROOT_DISK}",
-            "agent": "enabled=1",
-        }
-        | guest.options(has, cpu_type)
-        | guest.disks(has, storage)
-    )
+    found: dict[str, Any] = {
+        "name": vm_name(build),
+        "description": mark.description(*_about(build)),
+        "tags": ";".join(dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))),
+        "smbios1": f"uuid={build.server_uuid}",
+        "memory": build.memory_mib,
+        "scsihw": "virtio-scsi-single",
+        "boot": f"order={ROOT_DISK}",
+        "agent": "enabled=1",
+    } | guest.options(has, cpu_type)
     found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
     if config_drive is not None:
         found[CONFIG_DRIVE] = f"{config_drive},media=cdrom"

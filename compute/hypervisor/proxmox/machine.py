@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from common.messages.commands import Build, Template
@@ -13,6 +12,8 @@ from compute.hypervisor.proxmox import (
     admit,
     disks,
     drives,
+    firmware,
+    guest,
     hardware,
     ownership,
     power,
@@ -268,32 +269,28 @@ class ProxmoxMachine:
 
     def _import(self, build: Build, storage: Storage) -> Any:
         image = admit.image(self._shared, build)
-        values = self._parameters(build, storage)
+        values = self._parameters(build) | guest.disks(guest.of(build), storage)
         values["vmid"] = self._vm.vmid
         values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def _configure(self, build: Build, seen: Config, storage: Storage) -> None:
         """Bound to the configuration that was seen to be ours: another one is refused there."""
-        fresh = [seen]
-        values = self._parameters(build, storage)
-        key = self._shared.storage_key(self._vm.node, storage.name)
+        wanted = guest.disks(guest.of(build), storage)
+        fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 
         def configure() -> Any:
             digest = (fresh.pop() if fresh else self._vm.fence())["digest"]
+            values = self._parameters(build)
             return self._shared.client.post(f"{self._vm.path}/config", digest=digest, **values)
 
-        slot = self._shared.admission.slot(self._work, key, "configure")
-        with slot if values.keys() & disks.FIRMWARE_DISKS else contextlib.nullcontext():
-            self._vm.converge(
-                lambda: not ownership.is_building(self._vm.look() or {}),
-                configure,
-                look_first=False,
-            )
+        self._vm.converge(
+            lambda: not ownership.is_building(self._vm.look() or {}), configure, look_first=False
+        )
 
-    def _parameters(self, build: Build, storage: Storage) -> dict[str, Any]:
-        cpu_type, drive = self._shared.settings.cpu_type, self._config_drive
-        return hardware.parameters(build, self._vm.mark, cpu_type, drive, storage)
+    def _parameters(self, build: Build) -> dict[str, Any]:
+        cpu_type = self._shared.settings.cpu_type
+        return hardware.parameters(build, self._vm.mark, cpu_type, self._config_drive)
 
     def _storage(self, build: Build) -> Storage:
         return admit.storage(self._shared, self._vm.node, build.storage)

@@ -88,13 +88,16 @@ def _may_hold_disks(vm: Vm, storage: str) -> bool:
 
 
 def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
-    """Those that came to be while a create or clone task of our token worked on this VMID."""
+    """Those that came to be while a task of our token that makes disks worked on this VMID."""
     listed = list(volumes)
     if not listed:
         return []
     me, tasks = vm.shared.settings.token.id, vm.shared.tasks
-    spans = tasks.spans(vm.node, vm.vmid, "qmcreate", me)
-    ours = [one for one in listed if _within(one, spans)]
+    ours: list[Volume] = []
+    for kind in ("qmcreate", "qmconfig"):
+        if len(ours) < len(listed):
+            spans = tasks.spans(vm.node, vm.vmid, kind, me)
+            ours += [one for one in listed if one not in ours and _within(one, spans)]
     if len(ours) < len(listed):
         spans = tasks.clone_spans(vm.node, vm.vmid, me)
         ours += [one for one in listed if one not in ours and _within(one, spans)]

@@ -89,3 +89,17 @@ def test_mapped_devices(worker: Worker, cluster: Cluster, mapped: None) -> None:
         lambda: worker.placement.inventories[uuid].get("CUSTOM_PCI_GPU_A") is not None
     )
     assert worker.placement.classes == ["CUSTOM_PCI_GPU_A"]
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.35])
+def test_disks_of_a_killed_configuration_go_with_the_vm(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, seconds: float
+) -> None:
+    build = a_build(extra_specs=SPECS, image_properties=IMAGE)
+    path = f"/qemu/{build.placed.vmid}/config$"
+    simulator.fault(action="task-kill", method="POST", path=path, seconds=seconds)
+    outcome = worker.run(build)
+    assert outcome.ok or outcome.gone, outcome
+    # Another worker, or this one begun anew, knows nothing of what it saw before.
+    assert worker.run(a_destroy(build)).gone
+    assert cluster.is_empty(build.placed.vmid), cluster.volumes(build.placed.vmid)

@@ -12,7 +12,7 @@ import pytest
 from common.failures import Verdict
 from common.messages.commands import Nic
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import devices, hardware, survey
+from compute.hypervisor.proxmox import devices, guest, hardware, survey
 from compute.hypervisor.proxmox.ownership import server_mark
 from compute.hypervisor.proxmox.view import Storage
 from tests.unit.compute.fakes import SERVER, a_build
@@ -30,7 +30,8 @@ def options(
 ) -> dict[str, Any]:
     sizes = {"vcpus": 4, "memory_mib": 4096, **changes}
     build = a_build(extra_specs=specs or {}, image_properties=image or {}, **sizes)
-    return hardware.parameters(build, server_mark(SERVER), "host", None, storage)
+    found = hardware.parameters(build, server_mark(SERVER), "host", None)
+    return found | guest.disks(guest.of(build), storage)
 
 
 def test_nobody_asks_for_anything() -> None:

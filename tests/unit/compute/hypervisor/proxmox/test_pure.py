@@ -27,10 +27,8 @@ from compute.hypervisor.proxmox.ownership import (
 from compute.hypervisor.proxmox.settings import Token
 from compute.hypervisor.proxmox.tasks import is_running
 from compute.hypervisor.proxmox.upid import parse
-from compute.hypervisor.proxmox.view import Storage
 from tests.unit.compute.fakes import SERVER, FakeWork, a_build
 
-LOCAL = Storage("local", "dir", False, True, 1 << 40, 0, frozenset({"images"}))
 OTHER = "00000000-0000-4000-8000-000000000000"
 
 
@@ -99,14 +97,14 @@ def test_volumes_of_a_vm_are_those_with_its_id() -> None:
 def test_hardware_of_a_server() -> None:
     nic = Nic("p", "n", "net", "vmbr1", "fa:16:3e:aa:bb:cc", 1450, 7)
     build = a_build(nics=(nic,), tags=("Blue Team", "x"), hostname="My_Server.example")
-    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/a.iso", LOCAL)
+    found = hardware.parameters(build, server_mark(SERVER), "host", "l:iso/a.iso")
     assert found["net0"] == "virtio=FA:16:3E:AA:BB:CC,bridge=vmbr1,mtu=1450,tag=7"
     assert found["smbios1"] == f"uuid={SERVER}"
     assert found["tags"] == "micronova;blue-team;x"
     assert found["name"] == "my-server.example"
     assert found["ide2"] == "l:iso/a.iso,media=cdrom"
     assert owner(found, server_mark(SERVER)) is Owner.OURS
-    assert "ide2" not in hardware.parameters(build, server_mark(SERVER), "host", None, LOCAL)
+    assert "ide2" not in hardware.parameters(build, server_mark(SERVER), "host", None)
 
 
 @pytest.mark.parametrize(

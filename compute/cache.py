@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from common.messages.commands import CacheImage
-from common.messages.reports import Outcome
+from common.messages.reports import Category, Outcome
 from common.states import PowerState
-from compute.hypervisor.port import Machine
+from compute.hypervisor.port import Detail, HypervisorError, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out
 
 
 def cache(job: Job, machine: Machine, command: CacheImage) -> Outcome:
     """Have the image's template. One that is there already is fine."""
-    step = Step("compute_ensure_image", lambda: machine.ensure_image(command))
-    failure = carry_out(job, (step,))
+
+    def have() -> Detail:
+        detail = machine.ensure_image(command)
+        taken = detail.get("template_taken")
+        if taken is not None:
+            # A build would take another way; ahead of any there is nothing else to make.
+            raise HypervisorError(Category.CREATION_FAILED, f"There is no template: {taken}.")
+        return detail
+
+    failure = carry_out(job, (Step("compute_ensure_image", have),))
     return Outcome(failure is None, PowerState.NOSTATE, failure=failure)

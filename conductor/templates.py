@@ -14,7 +14,7 @@ from common import clock
 from common.context import internal
 from common.log import logger
 from common.messages.commands import Placed, RetireTemplate
-from common.messages.reports import Report
+from common.messages.reports import Failure, Report
 from conductor.cloud import Cloud
 from conductor.store import registry, templates
 from conductor.store.templates import IDLE, RETIRING, Known
@@ -38,6 +38,9 @@ class TemplateKeeper:
         """Mark what is needed no more, and have removed what was marked for long enough."""
         with self._cloud.store.read() as connection:
             idle, back = templates.unneeded(connection)
+            made = templates.made_after_all(connection)
+        if made:
+            self._cloud.store.run(lambda c: _ready(c, made))
         if idle or back:
             for one, host, worker in self._cloud.store.run(self._mark):
                 self._send(one, host, worker)
@@ -50,9 +53,9 @@ class TemplateKeeper:
         due = []
         for one in idle:
             age = (clock.utcnow() - one.since) / datetime.timedelta(seconds=1)
-            if one.reason not in (IDLE, RETIRING):
+            if one.reason != IDLE and not one.retiring:
                 templates.mark(connection, one, IDLE)
-            elif age >= (AGAIN_SECONDS if one.reason == RETIRING else self._grace):
+            elif age >= (AGAIN_SECONDS if one.retiring else self._grace):
                 where = self._agent(connection, one)
                 if where is not None:
                     templates.mark(connection, one, RETIRING)
@@ -92,20 +95,40 @@ class TemplateKeeper:
 
     def told(self, report: Report) -> None:
         """How a removal went, or a making ahead. An agent may speak only of its own cluster."""
-        cluster, _, vmid = report.server_uuid.rpartition("/")
-        if report.outcome is None or not vmid.isdigit():
+        cluster, _, number = report.server_uuid.rpartition("/")
+        if report.outcome is None or not number.isdigit():
             return
         if not report.outcome.gone:
-            failure = report.outcome.failure
-            if failure is None:
-                LOG.info("Template %s of cluster %s is ready.", vmid, cluster)
-            else:
-                LOG.warning("Template %s of cluster %s: %s", vmid, cluster, failure.message)
+            self._not_gone(cluster, int(number), report.host, report.outcome.failure)
             return
 
         def work(connection: sa.Connection) -> bool:
             mine = report.host in registry.hosts_in(connection, cluster)
-            return mine and templates.gone(connection, cluster, int(vmid))
+            return mine and templates.gone(connection, cluster, int(number))
 
         if self._cloud.store.run(work):
-            LOG.info("Template %s of cluster %s is gone.", vmid, cluster)
+            LOG.info("Template %s of cluster %s is gone.", number, cluster)
+
+    def _not_gone(self, cluster: str, vmid: int, host: str, failure: Failure | None) -> None:
+        """It was made ahead; or that, or its removal, failed: the list of VMIDs says why."""
+
+        def work(connection: sa.Connection) -> None:
+            if host not in registry.hosts_in(connection, cluster):
+                return
+            if failure is None:
+                templates.ready(connection, cluster, vmid)
+            else:
+                remedy = f" Remedy: {failure.remedy}." if failure.remedy else ""
+                why = f"{failure.category} on {host}: {failure.message}{remedy}"
+                templates.failed(connection, cluster, vmid, why)
+
+        self._cloud.store.run(work)
+        if failure is None:
+            LOG.info("Template %s of cluster %s is ready.", vmid, cluster)
+        else:
+            LOG.warning("Template %s of cluster %s: %s", vmid, cluster, failure.message)
+
+
+def _ready(connection: sa.Connection, made: list[Known]) -> None:
+    for known in made:
+        templates.ready(connection, known.cluster, known.vmid)

@@ -2,7 +2,8 @@
 
 One per image and node, or per image and shared storage. A template's VMID stays reserved as long
 as its row is there; the row of its VMID says in ``reason`` when it is not needed (``IDLE``) or
-being removed (``RETIRING``), and in ``since`` from when on.
+being removed (``RETIRING``), and in ``since`` from when on. Where removing it, or making it ahead
+of any build (``NOT_MADE``), failed, it says why: operators read it in the list of VMIDs.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from common import clock
 from common.messages.commands import Template
 from common.messages.facts import HostFacts
 from conductor.store import vmids as reservations
-from db.schema import images, servers, templates, vmids
+from db.schema import hosts, images, servers, templates, vmids
 
 IDLE = "The image is gone, and no server was made of the template."
 RETIRING = "The template is being removed."
+NOT_MADE = "The image could not be made ready ahead of a build."
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Known:
     vmid: int
     reason: str | None
     since: datetime.datetime
+
+    @property
+    def retiring(self) -> bool:
+        """Whether an agent was asked to remove it."""
+        return (self.reason or "").startswith(RETIRING)
 
 
 def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Template | None:
@@ -59,7 +66,7 @@ def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Templ
             )
             return Template(vmid, facts.node, facts.vm_storage)
         reservations.free(connection, facts.cluster, vmid)
-    if found.reason == RETIRING:
+    if found.retiring:
         return None
     return Template(found.vmid, found.node, found.storage)
 
@@ -135,10 +142,52 @@ def mark(connection: sa.Connection, one: Known, reason: str | None) -> None:
     )
 
 
+def failed(connection: sa.Connection, cluster: str, vmid: int, why: str) -> None:
+    """Keep why a template could not be removed, or not made ahead of any build."""
+    known = _known(connection, cluster, vmid)
+    if known is None or known.reason == IDLE:
+        return
+    began = f"{RETIRING} The last try failed:" if known.retiring else NOT_MADE
+    _say(connection, known, f"{began} {why}")
+
+
+def ready(connection: sa.Connection, cluster: str, vmid: int) -> None:
+    """It was made: what failed before is no longer so."""
+    known = _known(connection, cluster, vmid)
+    if known is not None and (known.reason or "").startswith(NOT_MADE):
+        _say(connection, known, None)
+
+
+def made_after_all(connection: sa.Connection) -> list[Known]:
+    """Those that could not be made ahead, and that their node was seen to have by now."""
+    rows = connection.execute(_query().where(vmids.c.reason.startswith(NOT_MADE)))
+    return [
+        known for known in (Known(**row._mapping) for row in rows) if _cached(connection, known)
+    ]
+
+
+def _cached(connection: sa.Connection, known: Known) -> bool:
+    mine = (hosts.c.cluster == known.cluster) & (hosts.c.node == known.node)
+    found = connection.execute(sa.select(hosts.c.facts).where(mine)).scalars()
+    return any(known.image_id in facts.get("cached_images", ()) for facts in found)
+
+
+def _known(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
+    mine = (templates.c.cluster == cluster) & (templates.c.vmid == vmid)
+    row = connection.execute(_query().where(mine)).first()
+    return None if row is None else Known(**row._mapping)
+
+
+def _say(connection: sa.Connection, known: Known, reason: str | None) -> None:
+    """Another reason, since the same time."""
+    mine = (vmids.c.cluster == known.cluster) & (vmids.c.vmid == known.vmid)
+    connection.execute(vmids.update().where(mine).values(reason=reason))
+
+
 def gone(connection: sa.Connection, cluster: str, vmid: int) -> bool:
     """A template was seen gone: forget it; False when none was being removed there."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
-    freed = connection.execute(vmids.delete().where(mine, vmids.c.reason == RETIRING))
+    freed = connection.execute(vmids.delete().where(mine, vmids.c.reason.startswith(RETIRING)))
     if freed.rowcount:
         connection.execute(
             templates.delete().where(templates.c.cluster == cluster, templates.c.vmid == vmid)

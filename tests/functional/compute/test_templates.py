@@ -293,6 +293,13 @@ def test_an_image_is_made_ready_ahead_of_any_build(worker: Worker, cluster: Clus
     assert worker.conductor.steps(build)["compute_ensure_image"].detail["made"] is False
 
 
+def test_an_image_whose_template_is_not_to_be_had_is_not_told_ready(worker: Worker) -> None:
+    outcome = cached(worker, template=Template(template_vmid(), "pve9", "local"))
+    assert not outcome.ok
+    assert outcome.failure is not None
+    assert "node pve9 of template" in outcome.failure.message
+
+
 def test_an_image_that_is_not_there_is_not_made_ready(worker: Worker, cluster: Cluster) -> None:
     image = Image(ids.new_uuid(), "none", "nowhere:import/none.qcow2", 1)
     outcome = cached(worker, image=image)

@@ -163,12 +163,53 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     assert len(retirements(world)) == 2
     hanging = Failure(Category.LOCK, "Template 100001 is still needed.", clean=False)
     world.conductor.reports.take([answer(command, Outcome(False, failure=hanging))])
+    row = template_row(world)
+    assert row.reason == (
+        "The template is being removed. The last try failed: lock on pve1: "
+        "Template 100001 is still needed."
+    )
+    # It is tried again as ever, with the reason until then.
+    long_ago(world)
+    keeper.tidy()
+    assert len(retirements(world)) == 3
     assert template_row(world).reason == templates.RETIRING
+    world.conductor.reports.take([answer(command, Outcome(False, failure=hanging))])
     world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
     assert world.rows(schema.templates) == []
     assert [row for row in world.rows(schema.vmids) if row.server_uuid is None] == []
     # Told twice, when somebody else may have the VMID.
     world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+
+
+def test_why_an_image_could_not_be_made_ready_is_told_until_it_is(
+    world: World, keeper: TemplateKeeper
+) -> None:
+    uuid, _ = active(world)
+    vmid = template_row(world).vmid
+    since = template_row(world).since
+
+    def told(outcome: Outcome, host: str = "pve1") -> str | None:
+        subject = f"sim1/{vmid}"
+        world.conductor.reports.take([Report(0, 0, subject, host, outcome=outcome)])
+        reason: str | None = template_row(world).reason
+        return reason
+
+    full = Outcome(False, failure=Failure(Category.STORAGE_FULL, "No room.", remedy="add a disk"))
+    assert told(full, host="a-stranger") is None
+    why = "The image could not be made ready ahead of a build. storage_full on pve1: No room."
+    assert told(full) == f"{why} Remedy: add a disk."
+    assert template_row(world).since == since
+    keeper.tidy()
+    assert template_row(world).reason is not None
+    assert told(Outcome(True)) is None
+    # A build made it meanwhile: the agents see it.
+    assert told(full) is not None
+    with world.conductor.store.read() as connection:
+        facts, _ = registry.host(connection, "pve1")
+    facts = dataclasses.replace(facts, cached_images=(world.row(uuid).image_id,))
+    world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1",), (facts,)))
+    keeper.tidy()
+    assert template_row(world).reason is None
 
 
 def test_nobody_builds_from_a_template_that_is_being_removed(

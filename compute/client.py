@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from common import rpc, wire
+from common.aggregates import Ratios
 from common.context import RequestContext
 from common.messages.commands import (
     Build,
@@ -111,6 +112,10 @@ class ComputeClient:
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""
         self._everyone.cast(ctxt, "announce", fanout=True)
+
+    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+        """Tell every worker how much its hosts may promise."""
+        self._everyone.cast(ctxt, "update_ratios", fanout=True, told=told)
 
     def _send(self, ctxt: RequestContext, method: str, worker: str, command: Command) -> None:
         self._workers.cast(ctxt, method, server=worker, command=command)

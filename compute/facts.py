@@ -6,7 +6,9 @@ import datetime
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
+from common.aggregates import RATIOS, Ratios
 from common.messages.facts import ClusterFacts, HostFacts
 
 #: a change of these shares of the whole is news; smaller ones wait for a bigger one
@@ -57,17 +59,41 @@ class Board:
         self._clusters: dict[str, ClusterFacts] = {}
         self._told: dict[str, HostFacts] = {}
         self._told_clusters: dict[str, ClusterFacts] = {}
+        self._seen: dict[str, HostFacts] = {}
+        self._ratios = Ratios(-1)
 
     def update(self, hosts: Iterable[HostFacts], cluster: ClusterFacts) -> list[HostFacts]:
         """Take a look's result; the hosts about which there is news."""
         with self._lock:
             self._clusters[cluster.cluster] = cluster
-            seen = list(hosts)
+            seen = []
+            for facts in hosts:
+                self._seen[facts.host] = facts
+                seen.append(self._with_ratios(facts))
             for facts in seen:
                 self._hosts[facts.host] = facts
             news = [facts for facts in seen if is_news(self._told.get(facts.host), facts)]
             gone = self._gone(cluster.cluster, {facts.host for facts in seen})
             return news + gone
+
+    def update_ratios(self, told: Ratios) -> list[HostFacts]:
+        """Take over how much hosts may promise; those of which that is news."""
+        with self._lock:
+            if told.version <= self._ratios.version:
+                return []
+            self._ratios = told
+            changed = []
+            for host, facts in self._hosts.items():
+                own = self._with_ratios(self._seen[host])
+                now: Any = {name: getattr(own, name) for name in RATIOS}
+                if now != {name: getattr(facts, name) for name in RATIOS}:
+                    changed.append(replace(facts, **now))
+            self._hosts.update({facts.host: facts for facts in changed})
+            return changed
+
+    def _with_ratios(self, facts: HostFacts) -> HostFacts:
+        said: Any = self._ratios.hosts.get(facts.host, {})
+        return replace(facts, **said) if said else facts
 
     def unreachable(self, cluster: str, why: str) -> list[HostFacts]:
         """No look was possible: its hosts are unhealthy until one is."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from oslo_context import context as oslo_context
 
 from common import wire
+from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
@@ -239,9 +240,14 @@ def _refusal(job: Job, category: Category, message: str) -> Outcome:
 class Announcer:
     """Endpoint of the announce topic."""
 
-    def __init__(self, heart: Heart) -> None:
-        self._heart = heart
+    def __init__(self, heart: Heart, ratios: Callable[[Ratios], None]) -> None:
+        """``ratios`` takes over what hosts may promise."""
+        self._heart, self._ratios = heart, ratios
 
     def announce(self, ctxt: RequestContext) -> None:
         """Say everything: somebody just started and knows nothing."""
         self._heart.announce()
+
+    def update_ratios(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
+        """Take over what aggregates say of overcommitting."""
+        self._ratios(wire.load(Ratios, told))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from common import rpc
+from common import context, rpc
+from common.aggregates import Ratios
 from common.log import logger
 from common.messages.facts import HostFacts
-from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC, CONDUCTOR_TOPIC
 from compute.facts import Board
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Hypervisor
@@ -61,10 +62,15 @@ class ComputeService:
             self._manager.pool.working,
         )
         self._manager.set_heart(self._heart)
+        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         self._servers = [
             rpc.Server(transport, COMPUTE_TOPIC, self.worker, [self._manager]),
             rpc.Server(
-                transport, ANNOUNCE_TOPIC, self.worker, [Announcer(self._heart)], workers=2
+                transport,
+                ANNOUNCE_TOPIC,
+                self.worker,
+                [Announcer(self._heart, self._take_ratios)],
+                workers=2,
             ),
         ]
         self._observers = [
@@ -82,6 +88,7 @@ class ComputeService:
         for observer in self._observers:
             observer.start()
         self._heart.start()
+        self._conductor.cast(context.internal(), "tell_aggregates")
         LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
@@ -103,6 +110,11 @@ class ComputeService:
             observer.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
+
+    def _take_ratios(self, told: Ratios) -> None:
+        news = self._board.update_ratios(told)
+        if news:
+            self._news(news)
 
     def _news(self, hosts: list[HostFacts]) -> None:
         if self._publisher is not None:

@@ -1,7 +1,8 @@
 """Host aggregates: what the API asks, and who else is told of what became of them.
 
-Schedulers are told by fanout, at each change and now and then, so that a lost message heals.
-Placement is told after the transaction; what it did not take stays marked, and is told again.
+Schedulers and agents are told by fanout, at each change and now and then, so that a lost message
+heals. Placement is told after the transaction; what it did not take stays marked, and is told
+again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from common import context
-from common.aggregates import AggregateFacts, AllAggregates
+from common.aggregates import AggregateFacts, AllAggregates, ratios
 from common.context import RequestContext
 from common.errors import MicronovaError, NotFound
 from common.log import logger
@@ -75,7 +76,7 @@ class AggregateDoors:
         self._precache.cache(ctxt, number, image_ids)
 
     def tell_aggregates(self, ctxt: RequestContext) -> None:
-        """A scheduler doesn't know the aggregates."""
+        """A scheduler, or an agent, doesn't know the aggregates."""
         self._herald.tell(ctxt)
 
     def _change(self, ctxt: RequestContext, work: Callable[[sa.Connection], None]) -> None:
@@ -84,7 +85,7 @@ class AggregateDoors:
 
 
 class Herald:
-    """Tells schedulers and placement of the aggregates."""
+    """Tells schedulers, agents and placement of the aggregates."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -115,12 +116,15 @@ class Herald:
         self._news.set()
 
     def tell(self, ctxt: RequestContext) -> None:
-        """All aggregates, to every scheduler. Who misses it hears it the next time."""
+        """All aggregates, to every scheduler; ratios, to every agent. Who misses it hears it the
+        next time."""
         with self._cloud.store.read() as connection:
             version = reads.version(connection)
             known = reads.list_aggregates(connection)
         told = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
-        self._cloud.scheduler.update_aggregates(ctxt, AllAggregates(version, told))
+        everything = AllAggregates(version, told)
+        self._cloud.scheduler.update_aggregates(ctxt, everything)
+        self._cloud.compute.update_ratios(ctxt, ratios(everything))
 
     def mirror(self) -> bool:
         """Placement: the aggregates of every host of which it isn't told; whether it has them."""

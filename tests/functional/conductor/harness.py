@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, config, ids, log, quotas, rpc
+from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.commands import Command
@@ -85,6 +86,8 @@ class Compute:
     """Keeps the commands; the test answers them."""
 
     def __init__(self) -> None:
+        self.ratios: Ratios | None = None
+        """What agents were told last."""
         self.sent: list[tuple[str, Command]] = []
         self.vms: dict[int, Inspection] = {}
         self.inspected: list[int] = []
@@ -94,6 +97,9 @@ class Compute:
         self.answering: Callable[[Command], None] | None = None
         """Told of every command, right when it is sent."""
         self._news = threading.Condition()
+
+    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+        self.ratios = told
 
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         with self._news:

@@ -122,6 +122,24 @@ def test_schedulers_are_told_of_each_change(site: Site) -> None:
     assert site.schedulers.told.aggregates == ()
 
 
+def test_agents_are_told_how_much_their_hosts_may_promise(site: Site) -> None:
+    agents = site.world.compute
+    one, two = site.create("a"), site.create("b")
+    site.add(one, "pve1")
+    site.add(two, "pve1")
+    site.add(two, "pve2")
+    assert agents.ratios is not None
+    assert agents.ratios.hosts == {}
+    ratio = "cpu_allocation_ratio"
+    site.doors.set_aggregate_metadata(RequestContext(), one, {ratio: "2.0"})
+    site.doors.set_aggregate_metadata(RequestContext(), two, {ratio: "8", "ssd": "true"})
+    told = agents.ratios
+    assert told.hosts == {"pve1": {ratio: 2.0}, "pve2": {ratio: 8.0}}
+    site.remove(one, "pve1")
+    assert agents.ratios.hosts["pve1"] == {ratio: 8.0}
+    assert agents.ratios.version > told.version
+
+
 def test_placement_is_told_in_the_end(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.placement.down = True

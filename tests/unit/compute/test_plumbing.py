@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from common import clock, wire
+from common.aggregates import Ratios
 from common.context import internal
 from common.errors import Conflict, Unavailable
 from common.messages.commands import Destroy
@@ -205,3 +206,19 @@ def test_what_placement_did_not_take_is_told_again() -> None:
     assert placement.kept["VCPU"]["total"] == 8
     assert "COMPUTE_STATUS_DISABLED" in placement.present
     assert "HW_CPU_X86_AVX" not in placement.present
+
+
+def test_aggregates_say_how_much_may_be_promised() -> None:
+    board = Board()
+    facts = some_facts()
+    board.update([facts], CLUSTER)
+    ours, more = facts.cpu_allocation_ratio, {"cpu_allocation_ratio": 16.0}
+    [news] = board.update_ratios(Ratios(3, {facts.host: more, "another": more}))
+    assert (news.cpu_allocation_ratio, news.vcpus) == (16.0, facts.vcpus)
+    assert board.update_ratios(Ratios(3, {})) == board.update_ratios(Ratios(2, {})) == []
+    board.update([dataclasses.replace(facts, cpu_load=1.0)], CLUSTER)
+    assert [one.cpu_allocation_ratio for one in board.all()] == [16.0]
+    [news] = board.update_ratios(Ratios(4, {}))
+    assert (
+        [one.cpu_allocation_ratio for one in board.all()] == [ours] == [news.cpu_allocation_ratio]
+    )

@@ -10,8 +10,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from common.messages.scheduling import Requested
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
@@ -49,20 +47,6 @@ class ColumnarWeigher:
 def refusing(refused: Refused) -> Callable[[Accept], ColumnarFilter]:
     """A filter with this second form."""
     return lambda accept: ColumnarFilter(accept, refused)
-
-
-def when(asks: Callable[[Requested], object]) -> Callable[[Accept], ColumnarFilter]:
-    """A filter for what few requests ask: those are looked at host by host."""
-
-    def made(accept: Accept) -> ColumnarFilter:
-        def refused(fleet: Fleet, request: Requested) -> Mask | None:
-            if not asks(request):
-                return None
-            return np.array([accept(host, request) is not None for host in fleet], np.bool_)
-
-        return ColumnarFilter(accept, refused)
-
-    return made
 
 
 def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:

@@ -5,15 +5,34 @@ The reasons name no host, as the owner of the server reads them.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
+
+import numpy as np
 
 from common import hints
 from common.messages.scheduling import Requested
-from scheduler.columnar import when
+from scheduler.columnar import refusing
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 
-@when(lambda request: request.hints)
+def _on(fleet: Fleet, request: Requested, named: tuple[str, ...]) -> list[int]:
+    """Positions of the hosts that have one of these servers."""
+    there = {request.server_hosts[one] for one in named if one in request.server_hosts}
+    return [position for _, position in fleet.positions(there)]
+
+
+def _others(fleet: Fleet, request: Requested) -> Mask | None:
+    named = hints.servers(request.hints, hints.SAME_HOST)
+    if not named:
+        return None
+    refused = np.ones(len(fleet), np.bool_)
+    refused[_on(fleet, request, named)] = False
+    return refused
+
+
+@refusing(_others)
 def same_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
     named = hints.servers(request.hints, hints.SAME_HOST)
@@ -27,7 +46,16 @@ def same_host(host: Host, request: Requested) -> str | None:
     )
 
 
-@when(lambda request: request.hints)
+def _theirs(fleet: Fleet, request: Requested) -> Mask | None:
+    positions = _on(fleet, request, hints.servers(request.hints, hints.DIFFERENT_HOST))
+    if not positions:
+        return None
+    refused = np.zeros(len(fleet), np.bool_)
+    refused[positions] = True
+    return refused
+
+
+@refusing(_theirs)
 def different_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
@@ -37,19 +65,42 @@ def different_host(host: Host, request: Requested) -> str | None:
     )
 
 
-@when(lambda request: request.hints)
+def _address(host: Host) -> str:
+    return host.facts.host_ip
+
+
+def _far(fleet: Fleet, request: Requested) -> Mask | None:
+    if not request.hints.get(hints.NEAR_IP):
+        return None
+    try:
+        wanted = hints.near(request.hints)
+    except ValueError:
+        return np.ones(len(fleet), np.bool_)
+    return fleet.where(_address, lambda address: not _within(address, wanted))
+
+
+@refusing(_far)
 def near_host_ip(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""
-    if hints.NEAR_IP not in request.hints:
-        return None
+    return _outside(host.facts.host_ip, request)
+
+
+def _outside(address: str, request: Requested) -> str | None:
     try:
         wanted = hints.near(request.hints)
     except ValueError as error:
         return f"the hints {hints.NEAR_IP} and {hints.CIDR} name no network: {error}"
     if wanted is None:
         return None
-    if not host.facts.host_ip:
+    if not address:
         return f"its address is not known, one in {wanted} asked"
-    if ipaddress.ip_address(host.facts.host_ip) in wanted:
-        return None
-    return f"its address is not in {wanted}"
+    return None if _within(address, wanted) else f"its address is not in {wanted}"
+
+
+def _within(address: str, network: hints.Network | None) -> bool:
+    return network is None or (bool(address) and _parsed(address) in network)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(address)

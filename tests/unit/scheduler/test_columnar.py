@@ -66,6 +66,7 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
     "cpu_load": st.floats(0, 1),
     "bridge_vlans": st.sampled_from([{}, {"vmbr0": ""}, {"vmbr0": "2-5,7"}]),
+    "host_ip": st.sampled_from(["", "10.0.0.9", "192.0.2.1", "fd00::1"]),
     "devices": st.sampled_from([{}, {"gpu": 1}]),
     "machine_version": st.sampled_from(["", "9.2", "10.0"]),
     "cpu_flags": st.sampled_from([("avx",), ()]),
@@ -100,7 +101,13 @@ asked: dict[str, st.SearchStrategy[Any]] = {
     "vlans": st.sampled_from([(), (("vmbr0", 7),)]),
     "networks": st.sampled_from([(), ("vmbr1",)]),
     "hints": st.sampled_from(
-        [{}, {"same_host": "s1"}, {"different_host": ["s1"]}, {"build_near_host_ip": "10.0.0.1"}]
+        [
+            {},
+            {"same_host": "s1"},
+            {"different_host": ["s1"]},
+            {"build_near_host_ip": "10.0.0.1"},
+            {"build_near_host_ip": "10.0.0.1", "cidr": "/99"},
+        ]
     ),
     "server_hosts": st.sampled_from([{}, {"s1": "a"}]),
     "ignore_hosts": st.sampled_from([(), ("a", "gone")]),

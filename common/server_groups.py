@@ -20,7 +20,13 @@ class Policy(enum.StrEnum):
     SOFT_ANTI_AFFINITY = "soft-anti-affinity"
 
 
-STRICT = frozenset({Policy.AFFINITY, Policy.ANTI_AFFINITY})
+SOFT = {
+    Policy.AFFINITY: Policy.SOFT_AFFINITY,
+    Policy.ANTI_AFFINITY: Policy.SOFT_ANTI_AFFINITY,
+}
+"""The wish that a strict policy would be."""
+
+STRICT = frozenset(SOFT)
 """Held by a constraint of the database; the others are wishes."""
 
 

@@ -101,6 +101,23 @@ OPTIONS = [
         help="How long the cached template of an image is kept once the image is gone and no "
         "server was made of it.",
     ),
+    cfg.IntOpt(
+        "history_days",
+        default=90,
+        min=0,
+        max=36_500,
+        help="How many days after their end the details of operations are kept: steps, decisions, "
+        "changes of state and faults, all that 'micronova explain' tells. That they were, and how "
+        "they ended, is kept for good, and so is the last fault of a server that is there. 0: no "
+        "bound.",
+    ),
+    cfg.IntOpt(
+        "history_operations",
+        default=1_000_000,
+        min=0,
+        help="Of how many operations, the newest, details are kept at the most; some 5 KiB each, "
+        "and up to 50 KiB where many hosts were refused. 0: no bound.",
+    ),
     cfg.StrOpt(
         "name",
         help="Name of this conductor in the list of services; default: the machine's host name "

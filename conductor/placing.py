@@ -57,7 +57,7 @@ class Placing:
             decision = self._select(operation, server, alternates)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
-                self._nowhere(operation, server, decision)
+                self._nowhere(operation, server, decision, started)
                 return None
             placed_or_why_not = self._commit(operation, server, decision, started)
             if not isinstance(placed_or_why_not, str):
@@ -92,7 +92,7 @@ class Placing:
         """Write one of many decisions down; what goes wrong with one stops no other."""
         try:
             if decision.host is None:
-                self._nowhere(operation, server, decision)
+                self._nowhere(operation, server, decision, started)
                 return None
             placed_or_why_not = self._commit(operation, server, decision, started)
         except MicronovaError as error:
@@ -121,14 +121,7 @@ class Placing:
     def _commit(
         self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
     ) -> Moved | str:
-        step = Step(
-            "conductor_schedule",
-            0,
-            started,
-            clock.utcnow(),
-            "Success",
-            detail={"host": decision.host, "considered": decision.considered},
-        )
+        step = _step(started, decision)
         return self._cloud.store.run(
             lambda connection: self._place(connection, operation, server, decision, step)
         )
@@ -179,16 +172,38 @@ class Placing:
             availability_zone=facts.availability_zone,
         )
 
-    def _nowhere(self, operation: Operation, server: Server, decision: Decision) -> None:
-        self._cloud.store.run(
-            lambda connection: ledger.record_decision(connection, operation, decision)
-        )
+    def _nowhere(
+        self,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        started: datetime.datetime,
+    ) -> None:
+        event = ledger.conductor_event(operation, _step(started, decision))
+
+        def work(connection: sa.Connection) -> None:
+            ledger.record_decision(connection, operation, decision)
+            ledger.upsert_events(connection, [event])
+
+        self._cloud.store.run(work)
         reason = decision.reason or "No valid host was found."
         if operation.plan.failed_hosts:
             # The last attempt's own fault is the cause; it is kept beside this one.
             reason = f"{reason} Earlier attempts failed on {len(operation.plan.failed_hosts)}."
         failure = Failure(Category.NO_VALID_HOST, reason, "conductor_schedule")
         self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _step(started: datetime.datetime, decision: Decision) -> Step:
+    """The decision as a step of the operation."""
+    return Step(
+        "conductor_schedule",
+        0,
+        started,
+        clock.utcnow(),
+        "Success" if decision.host else "Error",
+        detail={"host": decision.host, "considered": decision.considered},
+    )
 
 
 def _requested(operation: Operation, server: Server, around: _Around, seconds: float) -> Requested:

@@ -20,6 +20,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.create import Create
 from conductor.doors import CustodyDoors
+from conductor.history import History
 from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
 from conductor.messages import NewFlavor
 from conductor.reports import Reports
@@ -64,6 +65,7 @@ class ConductorService:
             wake=self.runner.wake,
         )
         flows |= all_flows.flows(cloud)
+        self.runner.chores.append(History(cloud).tidy)
         self._herald = Herald(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -3,25 +3,49 @@ with the smallest change that would have worked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from common.messages.scheduling import Change, Suggestion
+from scheduler.hosts import Host
+
+#: from a host's name and the reason why it was refused: the reason as anybody may read it
+Unnamed = Callable[[str, str], str]
 
 
 def sentence(
     considered: int,
     refused: Mapping[str, Mapping[str, str]],
     suggestion: Suggestion | None = None,
+    told: Unnamed = lambda _, reason: reason,
 ) -> str:
-    """What the owner of the server reads when no host would do; names no host."""
+    """What the owner of the server reads when no host would do; names no host.
+
+    ``told`` takes from a reason what only operators read.
+    """
     if not considered:
         return "No valid host was found: there is no compute host."
     counts = ", ".join(
         f"{len(hosts)} by {name}" for name, hosts in sorted(refused.items(), key=_most_first)
     )
-    example = _example(refused, suggestion)
+    example = _example(refused, suggestion, told)
     text = f"No valid host was found: of {considered} hosts, {counts or 'none'} refused{example}."
     return f"{text} {advice(suggestion)}" if suggestion else text
+
+
+def unnamed(host: Host, reason: str) -> str:
+    """The reason without the names of the host's storages, node and cluster."""
+    facts = host.facts
+    storages = {facts.vm_storage, *(storage.name for storage in facts.storages)}
+    for names, instead in (
+        (storages, "its storage"),
+        ({facts.host, facts.node}, "the host"),
+        ({facts.cluster}, "its cluster"),
+    ):
+        for name in sorted(filter(None, names), key=len, reverse=True):
+            word = rf"(?:\bstorage )?(?<![\w.-]){re.escape(name)}(?![\w-])"
+            reason = re.sub(word, instead, reason)
+    return reason
 
 
 def not_offered(count: int) -> str:
@@ -66,6 +90,7 @@ _WORDS: Mapping[str, Callable[[Change], str]] = {
     "availability_zone": lambda change: f"in zone {change.works}",
     "force_host": lambda change: "without a forced host",
     "networks": _without_networks,
+    "group_policy": lambda change: f"in a group with policy {change.works}",
     "hints": _without_one("the hint"),
     "extra_specs": _without_one("the flavor's"),
     "image_properties": _without_one("the image's"),
@@ -79,12 +104,13 @@ def _most_first(item: tuple[str, Mapping[str, str]]) -> tuple[int, str]:
     return (-len(item[1]), item[0])
 
 
-def _example(refused: Mapping[str, Mapping[str, str]], suggestion: Suggestion | None) -> str:
+def _example(
+    refused: Mapping[str, Mapping[str, str]], suggestion: Suggestion | None, told: Unnamed
+) -> str:
     """The reason of the host that came nearest: it needs the least change, or, where no change
     helps, the last of the filters refused it."""
     for hosts in reversed(list(refused.values())):
-        if suggestion is None:
-            return f" (e.g. {hosts[min(hosts)]})"
-        if suggestion.host in hosts:
-            return f" (e.g. {hosts[suggestion.host]})"
+        name = min(hosts) if suggestion is None else suggestion.host
+        if name in hosts:
+            return f" (e.g. {told(name, hosts[name])})"
     return ""

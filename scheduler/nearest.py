@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from common.messages.scheduling import Change, Requested, Suggestion
+from common.server_groups import SOFT, STRICT, Policy
 from scheduler.choose import Filters, choose
 from scheduler.columnar import ColumnarFilter
 from scheduler.filters.storage import free_at_once
@@ -61,9 +62,11 @@ def nearest(
 
 def changed(request: Requested, suggestion: Suggestion) -> Requested:
     """The request as the suggestion would have it."""
-    return dataclasses.replace(
-        request, **{change.field: change.works for change in suggestion.changes}
-    )
+    values = {change.field: change.works for change in suggestion.changes}
+    policy = values.pop(_POLICY, None)
+    if policy is not None and request.group is not None:
+        values["group"] = dataclasses.replace(request.group, policy=policy)
+    return dataclasses.replace(request, **values)
 
 
 def _accepts(host: Host, request: Requested, filters: Filters) -> bool:
@@ -154,6 +157,13 @@ def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
         yield dataclasses.replace(request, networks=rest, vlans=vlans)
 
 
+def _groups(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    """The group's policy as a wish, which gives up less than the group does."""
+    if request.group is not None and request.group.policy in STRICT:
+        soft = dataclasses.replace(request.group, policy=SOFT[Policy(request.group.policy)])
+        yield dataclasses.replace(request, group=soft)
+
+
 #: what begins so is the user's or the operator's own word and refuses no host
 _HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
 
@@ -180,6 +190,7 @@ ALTERATIONS: tuple[Alteration, ...] = (
     _zones,
     _any_host,
     _networks,
+    _groups,
     *map(_without_one, _MAPPINGS),
 )
 
@@ -192,6 +203,9 @@ def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
 
 # --- what changed
 
+#: a change of the group's policy is told without the group, which names hosts
+_POLICY = "group_policy"
+
 _FIELDS = (
     "availability_zone",
     "force_host",
@@ -203,8 +217,11 @@ _FIELDS = (
 
 
 def _changes(request: Requested, works: Requested) -> tuple[Change, ...]:
-    return tuple(
+    found = [
         Change(name, getattr(request, name), getattr(works, name))
         for name in _FIELDS
         if getattr(request, name) != getattr(works, name)
-    )
+    ]
+    if request.group and works.group and request.group.policy != works.group.policy:
+        found.insert(0, Change(_POLICY, request.group.policy, works.group.policy))
+    return tuple(found)

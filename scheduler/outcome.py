@@ -52,7 +52,12 @@ class Outcomes:
             suggestion, reason = None, explain.not_offered(choice.passed)
         else:
             suggestion = nearest(hosts, request, self._filters)
-            reason = explain.sentence(len(hosts), choice.refused, suggestion)
+
+            def told(name: str, why: str) -> str:
+                [(_, position)] = hosts.positions([name])
+                return explain.unnamed(hosts.host(position), why)
+
+            reason = explain.sentence(len(hosts), choice.refused, suggestion, told)
         return Decision(
             request.server_uuid,
             None,

@@ -71,10 +71,17 @@ def _claims(decision: Facts) -> Iterator[Line]:
 
 def _scores(decision: Facts) -> Iterator[Line]:
     scores = dict(decision.get("scores") or {})
+    # What gave nothing to any host told none apart.
+    telling = dict.fromkeys(
+        name for known in scores.values() for name, value in known.items() if value
+    )
+    telling.pop("total", None)
     for host, known in list(scores.items())[:_MOST]:
         parts = dict(known)
         total = parts.pop("total", sum(parts.values()))
-        each = "  ".join(f"{one_line(name)} {value:+.3f}" for name, value in parts.items())
+        each = "  ".join(
+            f"{one_line(name)} {parts[name]:+.3f}" for name in telling if name in parts
+        )
         yield (("  score ", "dim"), (f"{one_line(host)} {total:+.3f}", ""), (f"  {each}", "dim"))
     yield from _rest(len(scores), "scored")
 

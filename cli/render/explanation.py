@@ -74,9 +74,15 @@ def operation_lines(operation: Facts) -> list[Line]:
         when = f"{'+' + duration(offset):>12}  " if offset is not None else _INDENT
         lines.append(((when, "dim"), *entry.lines[0]))
         lines.extend(((_INDENT, ""), *line) for line in entry.lines[1:])
-    if operation.get("message"):
+    if operation.get("message") and not _is_told(operation):
         lines.append(((_INDENT, ""), (one_line(operation["message"]), "bold red")))
     return lines
+
+
+def _is_told(operation: Facts) -> bool:
+    """Whether a fault says already what the operation's message says."""
+    told = {fault.get("message") for fault in operation.get("faults") or ()}
+    return operation.get("message") in told
 
 
 def bar(start: float, length: float | None, total: float) -> str:

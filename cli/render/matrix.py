@@ -46,7 +46,10 @@ def matrix(decision: Mapping[str, Any]) -> Matrix:
         if isinstance(hosts, Mapping)
     }
     scores = decision.get("scores") or {}
-    weighers = dict.fromkeys(name for given in scores.values() for name in given)
+    # What gave nothing to any host told none apart.
+    weighers = dict.fromkeys(
+        name for given in scores.values() for name, value in given.items() if value
+    )
     names = dict.fromkeys(scores)
     names |= dict.fromkeys(host for hosts in refused.values() for host in sorted(hosts))
     if decision.get("host"):

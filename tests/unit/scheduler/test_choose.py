@@ -12,7 +12,7 @@ from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
 from scheduler.choose import choose
-from scheduler.explain import sentence
+from scheduler.explain import sentence, unnamed
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
@@ -276,3 +276,16 @@ def test_the_sentence_counts_and_names_no_host() -> None:
         "(e.g. 1 free)."
     )
     assert sentence(0, {}) == "No valid host was found: there is no compute host."
+
+
+def test_a_reason_for_everybody_names_nothing_of_the_inside() -> None:
+    facts = a_host("node-a.example", vm_storage="tank-7", cluster="blue", node="node-a").facts
+    host = Host(facts)
+    told = unnamed(host, str(storage_room(host, a_request())))
+    assert told == "its storage is not on the node"
+    for reason, shown in (
+        ("3 GiB free on tank-7, 5 GiB asked", "3 GiB free on its storage, 5 GiB asked"),
+        ("node-a.example of blue is away", "the host of its cluster is away"),
+        ("node-ab and tank-77 are others", "node-ab and tank-77 are others"),
+    ):
+        assert unnamed(host, reason) == shown

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Change, Suggestion
+from common.server_groups import GroupFacts
 from scheduler.choose import Filter, choose
 from scheduler.explain import advice, not_offered, sentence
 from scheduler.filters.guest import guest_hardware
@@ -16,6 +18,7 @@ from scheduler.filters.hints import same_host
 from scheduler.filters.network import vlan_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
+from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
 from scheduler.filters.service import node_healthy
 from scheduler.filters.storage import storage_room
 from scheduler.nearest import changed, nearest
@@ -35,6 +38,34 @@ FILTERS: dict[str, Filter] = {
 def told(hosts: list[Any], **asked: Any) -> str | None:
     suggestion = nearest(hosts, a_request(**asked), FILTERS)
     return None if suggestion is None else advice(suggestion)
+
+
+@pytest.mark.parametrize(
+    ("group", "text"),
+    [
+        (
+            GroupFacts("g", "anti-affinity", 1, {"a": 1, "b": 1}),
+            "In a group with policy soft-anti-affinity, 2 hosts would do.",
+        ),
+        (
+            GroupFacts("g", "affinity", 1, {"gone": 1}),
+            "In a group with policy soft-affinity, 2 hosts would do.",
+        ),
+    ],
+)
+def test_a_softer_policy_of_the_group(group: GroupFacts, text: str) -> None:
+    filters: dict[str, Filter] = {
+        **FILTERS,
+        "affinity": server_group_affinity,
+        "anti_affinity": server_group_anti_affinity,
+    }
+    hosts, request = [a_host("a"), a_host("b")], a_request(group=group)
+    assert not choose(hosts, request, filters, {}).ranked
+    suggestion = nearest(hosts, request, filters)
+    assert suggestion is not None
+    assert advice(suggestion) == text
+    assert [change.asked for change in suggestion.changes] == [group.policy]
+    assert choose(hosts, changed(request, suggestion), filters, {}).passed == 2
 
 
 def test_less_of_what_is_short_and_no_less_of_the_rest() -> None:

@@ -1,0 +1,37 @@
+"""Forgets the details of old operations, a little at a time, so that the ledger stays bounded."""
+
+from __future__ import annotations
+
+from common import clock
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.store import history
+
+LOG = logger(__name__)
+
+#: operations of one transaction, and transactions of one turn: other writers come between
+BATCH = 500
+BATCHES = 10
+
+_DAY_SECONDS = 86_400
+
+
+class History:
+    """A chore of one conductor; several at once forget the same."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._store = cloud.store
+        self._options = cloud.conf.conductor
+
+    def tidy(self) -> None:
+        """Forget what ``[conductor] history_days`` and ``history_operations`` don't keep."""
+        days, newest = self._options.history_days, self._options.history_operations
+        before = clock.after(-days * _DAY_SECONDS) if days else None
+        total = 0
+        for _ in range(BATCHES):
+            count = self._store.run(lambda c: history.forget(c, before, newest or None, BATCH))
+            total += count
+            if count < BATCH:
+                break
+        if total:
+            LOG.info("The details of %d old operations are forgotten.", total)

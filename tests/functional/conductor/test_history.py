@@ -1,0 +1,153 @@
+"""What the ledger forgets of old operations, and what it must not."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.messages.reports import Category, Failure, Step
+from common.messages.scheduling import Decision
+from common.states import OperationState
+from conductor.store import history
+from conductor.store import operations as ledger
+from conductor.store.operations import NewOperation
+from conductor.store.transactions import Store
+from db import engine, schema
+from tests.fixtures import listings
+from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+
+NOW = clock.utcnow()
+OLD = NOW - datetime.timedelta(days=100)
+LIMIT = NOW - datetime.timedelta(days=90)
+DETAILS = ("decisions", "operation_events", "transitions", "faults")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    url = f"sqlite:///{tmp_path}/cloud.sqlite"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_url")
+    engines = engine.writer(url), engine.reader(url)
+    schema.metadata.create_all(engines[0])
+    yield Store(*engines)
+    for one in engines:
+        one.dispose()
+
+
+def operation(
+    store: Store,
+    server: str,
+    at: datetime.datetime,
+    *,
+    state: OperationState = OperationState.FAILED,
+) -> int:
+    """One with a row of each kind; returns its id."""
+
+    def work(connection: sa.Connection) -> int:
+        new = NewOperation(server, "project", "create", "conductor", 60.0, 900.0)
+        [made] = ledger.insert(connection, RequestContext(request_id="req-1"), [new])
+        ended = None if state == OperationState.RUNNING else at
+        ledger.save(connection, made.id, started_at=at, finished_at=ended, state=state)
+        ledger.record_decision(connection, made, Decision(server, None))
+        step = Step("conductor_schedule", 0, at, at, "Success")
+        ledger.upsert_events(connection, [ledger.conductor_event(made, step)])
+        ledger.record_failure(connection, made, Failure(Category.LOCK, "no"))
+        move = {
+            "server_uuid": server,
+            "operation_id": made.id,
+            "from_vm_state": "building",
+            "to_vm_state": "error",
+            "at": at,
+        }
+        connection.execute(schema.transitions.insert(), move)
+        return made.id
+
+    return store.run(work)
+
+
+def kept(store: Store) -> dict[str, set[int]]:
+    """Of which operations each table still tells."""
+    with store.read() as connection:
+        return {
+            name: set(
+                connection.execute(
+                    sa.select(schema.metadata.tables[name].c.operation_id)
+                ).scalars()
+            )
+            for name in DETAILS
+        }
+
+
+def only(ids: set[int]) -> dict[str, set[int]]:
+    return dict.fromkeys(DETAILS, ids)
+
+
+def forget(
+    store: Store,
+    before: datetime.datetime | None = LIMIT,
+    newest: int | None = None,
+    batch: int = 100,
+) -> int:
+    return store.run(lambda c: history.forget(c, before, newest, batch))
+
+
+def test_the_old_is_forgotten_but_not_that_it_was(store: Store) -> None:
+    operation(store, "gone", OLD)
+    new = operation(store, "gone", NOW)
+    assert forget(store) == 1
+    assert kept(store) == only({new})
+    with store.read() as connection:
+        operations = sa.select(sa.func.count()).select_from(schema.operations)
+        assert connection.execute(operations).scalar() == 2
+    assert forget(store) == 0
+
+
+def test_what_is_open_keeps_everything_however_old(store: Store) -> None:
+    held = operation(store, "held", OLD, state=OperationState.RUNNING)
+    operation(store, "gone", OLD)
+    forget(store, newest=1)
+    forget(store, before=None, newest=1)
+    assert all(held in ids for ids in kept(store).values())
+
+
+def test_what_ended_late_is_kept_though_it_began_early(store: Store) -> None:
+    late = operation(store, "late", OLD)
+    store.run(lambda c: ledger.save(c, late, finished_at=NOW))
+    operation(store, "gone", OLD)
+    forget(store)
+    assert kept(store) == only({late})
+
+
+def test_a_server_that_is_there_keeps_its_last_fault(store: Store) -> None:
+    table, values = listings.a_server(1, uuid="there")
+    store.run(lambda c: c.execute(table.insert().values(**values)))
+    operation(store, "there", OLD)
+    last = operation(store, "there", OLD)
+    operation(store, "gone", OLD)
+    forget(store)
+    assert kept(store) == {**only(set()), "faults": {last}}
+    assert forget(store) == 0
+
+
+def test_of_more_than_are_kept_the_oldest_are_forgotten(store: Store) -> None:
+    ids = [operation(store, "gone", NOW) for _ in range(5)]
+    assert forget(store, before=None, newest=2) == 3
+    assert kept(store) == only(set(ids[3:]))
+
+
+def test_little_is_forgotten_at_a_time_the_oldest_first(store: Store) -> None:
+    ids = [operation(store, "gone", OLD) for _ in range(5)]
+    assert [forget(store, batch=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert ids and not any(kept(store).values())
+
+
+def test_without_bounds_nothing_is_forgotten(store: Store) -> None:
+    operation(store, "gone", OLD)
+    assert forget(store, before=None) == 0
+    assert all(kept(store).values())

@@ -62,6 +62,7 @@ COMMANDS: Mapping[str, str] = {
     "quota list": "cli.quota:ListQuotas",
     "quota set": "cli.quota:SetQuota",
     "quota show": "cli.quota:ShowQuota",
+    "rebalance": "cli.rebalance:Rebalance",
     "schedule": "cli.schedule:Schedule",
     "server adopt": "cli.server.custody:AdoptServer",
     "server create": "cli.server.create:CreateServer",

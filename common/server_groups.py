@@ -47,6 +47,11 @@ class GroupFacts:
         sums.update(further)
         return replace(self, members=dict(sums))
 
+    def less_one(self, host: str) -> GroupFacts:
+        """The group as it would be without one of its servers on a host."""
+        rest = {**self.members, host: self.members.get(host, 0) - 1}
+        return replace(self, members={name: count for name, count in rest.items() if count > 0})
+
     def without(self, host: str) -> GroupFacts:
         """The group as it would be if a host had none of its servers."""
         rest = {name: number for name, number in self.members.items() if name != host}

@@ -24,7 +24,7 @@ from conductor.messages import (
     NewKeyPair,
     NewServerGroup,
 )
-from scheduler.messages import Capacity
+from scheduler.messages import Capacity, Rebalancing
 
 if TYPE_CHECKING:
     import oslo_messaging
@@ -145,6 +145,10 @@ class ConductorClient:
         """Where each server of a host would go if it died. Raises HostNotFound, Unavailable."""
         found = self._rpc.call(ctxt, "evacuation", host=host)
         return [wire.load(Evacuation, item) for item in found]
+
+    def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
+        """At most ``limit`` moves that would fill the hosts more evenly. Raises Unavailable."""
+        return wire.load(Rebalancing, self._rpc.call(ctxt, "rebalance", limit=limit))
 
     # --- flavors
 

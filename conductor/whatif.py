@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,17 +11,21 @@ from common import hints, ids, wire
 from common.context import RequestContext
 from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
-from conductor import command
+from common.states import VmState
+from conductor import command, requests
 from conductor.accept import requested_networks
 from conductor.cloud import Cloud
 from conductor.messages import CreateServers, Evacuation
 from conductor.store import registry, server_groups
 from conductor.store import servers as servers_store
-from db.schema import networks, ports, servers
-from scheduler.messages import Capacity
+from db.schema import servers
+from scheduler.messages import Capacity, Movable, Rebalancing
 
 #: servers that one preview places at the most
 MAX_PREVIEW = 1000
+#: servers that one plan to rebalance looks at, the largest first
+MAX_MOVABLE = 2000
+_MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
 
 
 class WhatIfDoors:
@@ -55,12 +58,27 @@ class WhatIfDoors:
             here = _servers_on(connection, host)
         if not here:
             return []
-        requests = tuple(request for _, request in here)
-        decisions = self._cloud.scheduler.preview(ctxt, requests, (host,))
+        asked = tuple(request for _, request in here)
+        decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
             Evacuation(request.server_uuid, name, decision)
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
+
+    def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
+        """See ``ConductorClient.rebalance``."""
+        columns = servers.c
+        idle = (
+            columns.deleted_at.is_(None)
+            & columns.host.is_not(None)
+            & columns.task_state.is_(None)
+            & ~columns.held
+            & columns.vm_state.in_(_MOVABLE)
+        )
+        with self._cloud.store.read() as connection:
+            there = requests.of_servers(connection, idle, MAX_MOVABLE)
+        movable = tuple(map(_movable, there))
+        return self._cloud.scheduler.rebalance(ctxt, movable, limit)
 
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> Requested:
         with self._cloud.store.read() as connection:
@@ -91,56 +109,21 @@ class WhatIfDoors:
 
 
 def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Requested]]:
-    """(name, what it needs of another host) of each server there, the largest first.
-
-    Its disk moves with it: no image is needed.
-    """
-    columns = servers.c
-    mine = (columns.host == host) & columns.deleted_at.is_(None)
-    wires: dict[str, list[Mapping[str, Any]]] = {}
-    for row in connection.execute(
-        sa.select(ports.c.server_uuid, networks.c.bridge, networks.c.vlan)
-        .join(networks, networks.c.id == ports.c.network_id)
-        .join(servers, columns.uuid == ports.c.server_uuid)
-        .where(mine)
-    ):
-        wires.setdefault(row.server_uuid, []).append({"bridge": row.bridge, "vlan": row.vlan})
-    rows = connection.execute(
-        sa.select(servers).where(mine).order_by(columns.memory_mib.desc(), columns.id)
-    ).all()
-    named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
-    where = servers_store.hosts_of(connection, sorted(named))
-    groups = {
-        uuid: server_groups.facts(connection, uuid, None)
-        for uuid in {row.server_group_uuid for row in rows}
-    }
+    """(name, what it needs of another host) of each server there, the largest first."""
+    here = (servers.c.host == host) & servers.c.deleted_at.is_(None)
     return [
         (
-            row.name,
-            Requested(
-                server_uuid=row.uuid,
-                project_id=row.project_id,
-                user_id=row.user_id,
-                vcpus=row.vcpus,
-                memory_mib=row.memory_mib,
-                disk_gib=row.disk_gib,
-                image_properties=row.image_properties,
-                extra_specs=row.flavor.get("extra_specs", {}),
-                availability_zone=row.pinned_availability_zone,
-                networks=tuple(wire["bridge"] for wire in wires.get(row.uuid, ())),
-                vlans=command.vlans(wires.get(row.uuid, ())),
-                hints=row.scheduler_hints,
-                server_hosts=_of(where, row.scheduler_hints),
-                group=_left(groups[row.server_group_uuid], host),
-            ),
+            one.name,
+            dataclasses.replace(one.requested, group=_left(one.requested.group, host)),
         )
-        for row in rows
+        for one in requests.of_servers(connection, here)
     ]
 
 
-def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:
-    """What of it a server's hints ask about."""
-    return {one: where[one] for one in hints.all_servers(asked) if one in where}
+def _movable(one: requests.Standing) -> Movable:
+    group = one.requested.group
+    asked = dataclasses.replace(one.requested, group=group and group.less_one(one.host))
+    return Movable(asked, one.name, one.host)
 
 
 def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:

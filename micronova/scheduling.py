@@ -21,6 +21,7 @@ from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.weighers.capacity import cpu, disk, ram, storage
+from scheduler.weighers.cluster import cluster_score, cluster_spread
 from scheduler.weighers.history import build_failure, image_cached
 from scheduler.weighers.load import load
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
@@ -32,6 +33,8 @@ __all__ = [
     "availability_zone",
     "build_failure",
     "capabilities",
+    "cluster_score",
+    "cluster_spread",
     "cpu",
     "different_host",
     "disk",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from common.messages.scheduling import Requested
 from scheduler import memberships
-from scheduler.columnar import ColumnarFilter, ColumnarWeigher
+from scheduler.columnar import ColumnarFilter, ColumnarWeigher, TogetherWeigher
 from scheduler.fleet import Fleet, Mask, Rows
 from scheduler.hosts import Host
 from scheduler.known import Floats, lot
@@ -142,6 +142,7 @@ class Standing:
     def changed(self, position: int) -> None:
         """Take over what a host of the fleet is now."""
         host = self.fleet.host(position)
+        self._weigh_together()
         self._refused_by[position] = _PASSED
         self._reasons.pop(position, None)
         for number, accept in enumerate(self._filters.values()):
@@ -150,13 +151,22 @@ class Standing:
                 self._refused_by[position], self._reasons[position] = number, reason
                 return
         for raw, (_, weigh, _) in zip(self._raw, self._weighers, strict=True):
-            if raw is not None:
+            if raw is not None and not isinstance(weigh, TogetherWeigher):
                 raw[position] = weigh(host, self._request)
+
+    def _weigh_together(self) -> None:
+        for index, (_, weigh, _) in enumerate(self._weighers):
+            if isinstance(weigh, TogetherWeigher):
+                self._raw[index] = weigh.weighed(self.fleet, self._request)
+
+    @property
+    def passed(self) -> Rows:
+        """The hosts that no filter refuses."""
+        return np.flatnonzero(self._refused_by == _PASSED)
 
     def choice(self, request: Requested, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
-        passed = np.flatnonzero(self._refused_by == _PASSED)
-        refused = {}
+        passed, refused = self.passed, {}
         if len(passed) < len(self.fleet):
             for number, (name, accept) in enumerate(self._filters.items()):
                 positions = np.flatnonzero(self._refused_by == number)

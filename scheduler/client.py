@@ -9,7 +9,7 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, Requested
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
-from scheduler.messages import Capacity
+from scheduler.messages import Capacity, Movable, Rebalancing
 
 
 class SchedulerClient:
@@ -62,6 +62,17 @@ class SchedulerClient:
         """
         return wire.load(
             Capacity, self._rpc.call(ctxt, "capacity", request=request, without=without)
+        )
+
+    def rebalance(
+        self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
+    ) -> Rebalancing:
+        """At most ``limit`` moves that would fill the hosts more evenly; nothing moves.
+
+        Raises Unavailable.
+        """
+        return wire.load(
+            Rebalancing, self._rpc.call(ctxt, "rebalance", servers=servers, limit=limit)
         )
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:

@@ -44,6 +44,23 @@ class ColumnarWeigher:
         return self._weigh(host, request)
 
 
+class TogetherWeigher(ColumnarWeigher):
+    """A weigher of whole fleets: what a host gets depends on the others. Where one host changed,
+    all are weighed anew."""
+
+    def __init__(self, weighed: Callable[[Fleet, Requested], Floats]) -> None:
+        def alone(host: Host, request: Requested) -> float:
+            return float(weighed(Fleet.of([host]), request)[0])
+
+        super().__init__(alone, weighed)
+        functools.update_wrapper(self, weighed)
+
+
+def weighing_together(weighed: Callable[[Fleet, Requested], Floats]) -> TogetherWeigher:
+    """A weigher that has no other form."""
+    return TogetherWeigher(weighed)
+
+
 def refusing(refused: Refused) -> Callable[[Accept], ColumnarFilter]:
     """A filter with this second form."""
     return lambda accept: ColumnarFilter(accept, refused)

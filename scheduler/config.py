@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from oslo_config import cfg
 
 FILTERS = [
@@ -31,6 +33,10 @@ FILTERS = [
     "guest_hardware",
 ]
 
+#: the weighers that a mode is about
+OF_ROOM = ("ram", "cpu", "disk", "storage")
+CLUSTER_SCORE = "cluster_score"
+
 OPTIONS = [
     cfg.ListOpt(
         "filters",
@@ -56,6 +62,22 @@ OPTIONS = [
         "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
         "spreading into packing. The metadata <weigher>_weight_multiplier of an aggregate "
         "replaces it for the hosts of the aggregate.",
+    ),
+    cfg.StrOpt(
+        "mode",
+        default="spread",
+        choices=[
+            ("spread", "Servers go where most is free."),
+            ("pack", "Servers go where least is free, so that whole hosts stay empty."),
+            (
+                "cluster-score",
+                "Servers go where they leave all hosts together filled most evenly: what "
+                "'micronova rebalance' strives for.",
+            ),
+        ],
+        help="What the weighers of room (ram, cpu, disk, storage) are for. spread takes their "
+        "multipliers as they are, pack their opposites; cluster-score puts the weigher "
+        "cluster_score in their place, with the sum of their multipliers.",
     ),
     cfg.IntOpt(
         "alternates",
@@ -96,6 +118,17 @@ OPTIONS = [
         "and the process ID.",
     ),
 ]
+
+
+def in_mode(mode: str, multipliers: Mapping[str, float]) -> dict[str, float]:
+    """The multipliers of the weighers in a mode; see the option."""
+    room = {name: value for name, value in multipliers.items() if name in OF_ROOM}
+    others = {name: value for name, value in multipliers.items() if name not in OF_ROOM}
+    if mode == "pack":
+        return others | {name: -value for name, value in room.items()}
+    if mode == "cluster-score":
+        return {CLUSTER_SCORE: sum(room.values()) or 1.0} | others
+    return dict(multipliers)
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -232,7 +232,10 @@ class Fleet:
             self._rows,
             self.silent,
             self.failures,
-            {name: Stock(stock.capacity, stock.used.copy()) for name, stock in stocks.items()},
+            {
+                name: Stock(stock.capacity.copy(), stock.used.copy())
+                for name, stock in stocks.items()
+            },
             self._traits,
         )
 
@@ -240,6 +243,12 @@ class Fleet:
         """Promise so much of one host of a ``draft``."""
         for name, amount in amounts.items():
             self._stocks[name].used[position] += amount
+
+    def fill(self, position: int, resource_class: str, amount: int) -> None:
+        """Of a ``draft``: a host without numbers of a class has promised all it has, so much."""
+        stock = self._stocks[resource_class]
+        if not stock.capacity[position]:
+            stock.capacity[position] = stock.used[position] = amount
 
 
 REALLY_THERE: Mapping[str, Measure] = {

@@ -12,7 +12,7 @@ from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, Requested
 from scheduler.decide import Decider
-from scheduler.messages import Capacity
+from scheduler.messages import Capacity, Movable, Rebalancing
 from scheduler.table import HostTable
 from scheduler.trial import Trial
 
@@ -60,6 +60,13 @@ class SchedulerManager:
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
         return self._trial.capacity(wire.load(Requested, request), without)
+
+    def rebalance(
+        self, ctxt: RequestContext, servers: list[dict[str, Any]], limit: int
+    ) -> Rebalancing:
+        """Which servers would have to move; see ``SchedulerClient.rebalance``."""
+        self._check_ready(ctxt)
+        return self._trial.rebalance([wire.load(Movable, item) for item in servers], limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from common.messages.scheduling import Requested
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -23,3 +25,39 @@ class Capacity:
     fits: tuple[Fit, ...]
     """Most roomy first."""
     total: int
+
+
+@dataclass(frozen=True)
+class Movable:
+    """A server that may be moved."""
+
+    request: Requested
+    """What it asks of a host; its group without itself."""
+    name: str
+    host: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """A live migration that is proposed."""
+
+    server_uuid: str
+    name: str
+    source: str
+    target: str
+    memory_mib: int
+    disk_gib: int
+    """What of its disk has to be copied: nothing on a storage that both hosts share."""
+    gain: float
+    """What it takes off the score."""
+
+
+@dataclass(frozen=True)
+class Rebalancing:
+    """Moves that would fill the hosts more evenly, in order; see ``scheduler.balance``."""
+
+    score_before: float
+    score_after: float
+    moves: tuple[Move, ...]
+    considered: int
+    """Servers that were looked at."""

@@ -19,6 +19,7 @@ from common.messages.topics import (
     SCHEDULER_TOPIC,
 )
 from placement.client import PlacementClient
+from scheduler import config
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
 from scheduler.manager import HostFactsManager, SchedulerManager
@@ -84,9 +85,10 @@ def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:
 
 def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
     """The configured weighers with their multipliers. Raises ConfigurationError."""
+    asked = {name: _number(name, text) for name, text in conf.scheduler.weighers.items()}
     return {
-        name: (_load(WEIGHER_GROUP, name), _number(name, text))
-        for name, text in conf.scheduler.weighers.items()
+        name: (_load(WEIGHER_GROUP, name), multiplier)
+        for name, multiplier in config.in_mode(conf.scheduler.mode, asked).items()
     }
 
 

@@ -11,8 +11,9 @@ from scheduler import whatif
 from scheduler.choose import Filter, Weigher
 from scheduler.filters.resources import wanted
 from scheduler.fleet import Fleet
-from scheduler.messages import Capacity
+from scheduler.messages import Capacity, Movable, Rebalancing
 from scheduler.outcome import Outcomes
+from scheduler.rebalance import plan
 from scheduler.world import World
 
 
@@ -45,6 +46,11 @@ class Trial:
     def capacity(self, request: Requested, without: Collection[str]) -> Capacity:
         """How many more such servers would fit."""
         return whatif.capacity(self._hosts([request], without), request, self._filters)
+
+    def rebalance(self, servers: Sequence[Movable], limit: int) -> Rebalancing:
+        """Which of these servers would have to move for the hosts to be filled more evenly."""
+        hosts = self._hosts([server.request for server in servers], ())
+        return plan(hosts, servers, self._filters, limit)
 
     def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> Fleet:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))

@@ -105,7 +105,7 @@ Resources and actions of micronova's own; operate.md tells what they do.
 
 ## What if
 
-Three resources of micronova's own tell what would happen; nothing is claimed, written or created.
+Four resources of micronova's own tell what would happen; nothing is claimed, written or created.
 Hosts named by `without` (repeated) are taken for gone.
 
 - `POST /schedule` takes the body of a `POST /servers` and answers
@@ -119,6 +119,12 @@ Hosts named by `without` (repeated) are taken for gone.
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
 - `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
   of the host with the decision about it.
+- `GET /rebalance?limit=N` (10, at most 100) answers
+  `{"rebalance": {"score_before", "score_after", "considered", "moves": […]}}`: live migrations
+  within a cluster that would fill the hosts more evenly, in order, each with
+  `server`, `name`, `source`, `target`, its cost (`memory_mib`, and `disk_gib` where the disk isn't
+  on a storage that both hosts share) and its `gain`. The score is the variance of the shares
+  of processors and memory that the hosts have promised, each host counted by its size; 0 is even.
 
 ## The audit
 

@@ -169,6 +169,7 @@ REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
 EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
 CAPACITY = "micronova:capacity:show"
+REBALANCE = "micronova:rebalance:plan"
 ADOPT = "micronova:adoptions:create"
 RELEASE = "micronova:servers:release"
 HOLD = "micronova:servers:hold"
@@ -204,6 +205,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         ("GET", "/capacity"),
         ("GET", "/evacuations/{host}"),
     ),
+    rule(REBALANCE, ADMIN, "Ask which servers would better move.", ("GET", "/rebalance")),
     rule(AUDIT_BEGIN, ADMIN, "Have an audit run.", ("POST", "/audits")),
     rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
     rule(AUDIT_HEAL, ADMIN, "Heal.", ("POST", "/audit/findings/{finding_id}/action")),

@@ -35,7 +35,7 @@ from api.compute.resources.server_tags import ServerTags
 from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
 from api.compute.resources.vmids import Vmids
-from api.compute.resources.whatif import CapacityLeft, Evacuations, Schedule
+from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 
 VERSION = "/v2.1"
 
@@ -167,6 +167,7 @@ ROUTES = (
     Row("/schedule", Schedule, {"POST": "preview"}),
     Row("/capacity", CapacityLeft, {"GET": "show"}),
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
+    Row("/rebalance", Rebalance, {"GET": "show"}),
     Row("/vmids", Vmids, {"GET": "index"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),
     Row("/audits/{audit_id}", Audits, {"GET": "show"}),

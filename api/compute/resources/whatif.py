@@ -1,6 +1,6 @@
-"""`/schedule`, `/capacity` and `/evacuations/{host}`: what would happen; nothing is changed.
+"""`/schedule`, `/capacity`, `/evacuations/{host}`, `/rebalance`: what would happen.
 
-These resources are micronova's own, for administrators.
+Nothing is changed. These resources are micronova's own, for administrators.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from common import wire
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
 from conductor.messages import CreateServers, NetworkWish
 from db.reads import flavors, images
+
+#: moves that are proposed if nothing else is asked, and at the most
+_MOVES = 10
+MAX_MOVES = 100
 
 
 class Schedule:
@@ -60,6 +64,19 @@ class Evacuations:
         ]
         fits = all(item.decision.host is not None for item in found)
         return {"evacuation": {"host": host, "fits": fits, "servers": servers}}
+
+
+class Rebalance:
+    """Which servers would have to move for the hosts to be filled more evenly."""
+
+    @operation(policies.REBALANCE, query=schemas.REBALANCE)
+    def show(self, call: Call) -> Any:
+        """The score before and after, and at most `limit` moves, in order; nothing moves."""
+        limit = int(call.query.last("limit") or _MOVES)
+        plan = dataclasses.asdict(call.conductor.rebalance(call.ctxt, min(limit, MAX_MOVES)))
+        for move in plan["moves"]:
+            move["server"] = move.pop("server_uuid")
+        return {"rebalance": plan}
 
 
 def _kind(call: Call) -> CreateServers:

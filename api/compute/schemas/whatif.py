@@ -25,3 +25,4 @@ CAPACITY = {
     )
     | {"required": ["flavor"]}
 }
+REBALANCE = {"2.1": query({"limit": types.LIMIT}, more=False)}

@@ -1,0 +1,145 @@
+"""Which servers would have to move for the hosts to be filled more evenly. Pure: a plan.
+
+A server goes only where its own request passes every filter, within its cluster. Each move is the
+one that improves the score of ``scheduler.balance`` most for what it costs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler import balance
+from scheduler.choose import Filters, Standing
+from scheduler.filters.resources import wanted
+from scheduler.filters.storage import root_storage
+from scheduler.fleet import Fleet, Rows
+from scheduler.hosts import Host
+from scheduler.messages import Movable, Move, Rebalancing
+
+#: what of the score at the beginning a move must gain to be worth while
+LEAST_GAIN = 0.01
+#: a GiB on a disk that moves along costs as much as so many of memory: it is read and written
+DISK_COST = 2.0
+#: for so many servers the filters are asked to find one move: those that promise most
+LOOKED_AT = 20
+
+
+def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int) -> Rebalancing:
+    """At most ``limit`` moves, each made on the fleet that those before it leave behind."""
+    world = _whole(hosts, servers)
+    waiting = {one.request.server_uuid: one for one in servers}
+    before = now = balance.score(world)
+    moves: list[Move] = []
+    while waiting and before and len(moves) < limit:
+        best = _best(world, list(waiting.values()), filters)
+        if best is None or best.gain < LEAST_GAIN * before:
+            break
+        moved = waiting.pop(best.server_uuid)
+        _shift(world, moved, best.target)
+        waiting = {uuid: _after(one, moved, best) for uuid, one in waiting.items()}
+        now = balance.score(world)
+        moves.append(best)
+    return Rebalancing(before, now, tuple(moves), len(servers))
+
+
+def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
+    """A draft that counts hosts without any room too: placement tells no numbers of those."""
+    promised: dict[str, Counter[str]] = {}
+    for one in servers:
+        promised.setdefault(one.host, Counter()).update(wanted(one.request))
+    classes = {name for amounts in promised.values() for name in amounts}
+    world = hosts.draft([*balance.CLASSES, *classes])
+    for name, position in world.positions(promised):
+        for resource_class, amount in promised[name].items():
+            world.fill(position, resource_class, amount)
+    return world
+
+
+def _best(world: Fleet, servers: Sequence[Movable], filters: Filters) -> Move | None:
+    """The move that gains most for what it costs, if any gains anything."""
+    found: list[tuple[float, str, Move]] = []
+    for server, relief in _promising(world, servers):
+        [(_, source)] = world.positions([server.host])
+        targets = _targets(world, server, source, filters)
+        if not len(targets):
+            continue
+        costs = balance.cost_of(world, server.request)[targets]
+        target = int(targets[int(np.argmin(costs))])
+        gain = relief - float(costs.min())
+        if gain > 0:
+            move = _move(world, server, source, target, gain)
+            # Of equal ones always the same.
+            found.append((-gain / _cost(move), move.server_uuid, move))
+    return min(found, key=lambda one: one[:2])[2] if found else None
+
+
+def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
+    """The servers that relieve the score most by leaving their host, and by how much."""
+    reliefs = [
+        (server, relief) for server in servers if (relief := _relief(world, server)) is not None
+    ]
+    reliefs.sort(key=lambda one: (-one[1], one[0].request.server_uuid))
+    return reliefs[:LOOKED_AT]
+
+
+def _relief(world: Fleet, server: Movable) -> float | None:
+    position = next((found for _, found in world.positions([server.host])), None)
+    return None if position is None else balance.relief(world, server.request, position)
+
+
+def _targets(world: Fleet, server: Movable, source: int, filters: Filters) -> Rows:
+    """Where the server may go: every filter lets it, and it is in the same cluster."""
+    passed = Standing(world, server.request, filters, {}).passed
+    cluster = world.host(source).facts.cluster
+    near = world.where(_cluster, lambda name: name == cluster)
+    targets: Rows = passed[near[passed] & (passed != source)]
+    return targets
+
+
+def _cluster(host: Host) -> str:
+    return host.facts.cluster
+
+
+def _cost(move: Move) -> float:
+    return 1.0 + move.memory_mib / 1024 + DISK_COST * move.disk_gib
+
+
+def _move(world: Fleet, server: Movable, source: int, target: int, gain: float) -> Move:
+    here, there = root_storage(world.host(source)), root_storage(world.host(target))
+    stays = here is not None and here.shared and there is not None and here.name == there.name
+    return Move(
+        server.request.server_uuid,
+        server.name,
+        server.host,
+        world.name(target),
+        server.request.memory_mib,
+        0 if stays else server.request.disk_gib,
+        gain,
+    )
+
+
+def _shift(world: Fleet, server: Movable, target: str) -> None:
+    amounts = wanted(server.request)
+    for _, position in world.positions([server.host]):
+        world.take(position, {name: -amount for name, amount in amounts.items()})
+    for _, position in world.positions([target]):
+        world.take(position, amounts)
+
+
+def _after(one: Movable, moved: Movable, move: Move) -> Movable:
+    """A server as the move leaves it: its group, and those its hints name, may be elsewhere."""
+    request = one.request
+    group, uuid = request.group, move.server_uuid
+    of_moved = moved.request.group
+    if group is not None and of_moved is not None and group.uuid == of_moved.uuid:
+        group = group.less_one(move.source).with_members({move.target: 1})
+    where = request.server_hosts
+    if uuid in where:
+        where = {**where, uuid: move.target}
+    return dataclasses.replace(
+        one, request=dataclasses.replace(request, group=group, server_hosts=where)
+    )

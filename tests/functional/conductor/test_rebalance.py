@@ -1,0 +1,50 @@
+"""What is read of the record for a plan to rebalance: one look, bounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conductor import requests
+from db import schema
+from tests.fixtures import listings
+from tests.fixtures.listings import Row
+
+pytestmark = pytest.mark.database
+
+
+def a_server(number: int, **changes: object) -> Row:
+    return listings.a_server(number, flavor={"extra_specs": {"trait:HW_A": "required"}}, **changes)
+
+
+def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
+    one, two = a_server(1, memory_mib=512), a_server(2, memory_mib=1024, host="pve2")
+    hint = {"different_host": [two[1]["uuid"]]}
+    rows = [
+        listings.a_network("vmbr0", vlan=7),
+        listings.a_subnet("vmbr0"),
+        (one[0], {**one[1], "scheduler_hints": hint, "pinned_availability_zone": "az1"}),
+        two,
+        listings.a_port(1, server_uuid=one[1]["uuid"]),
+        a_server(3, host=None),
+    ]
+    reader = listings.a_database(tmp_path, rows)
+    there = schema.servers.c.host.is_not(None)
+    with reader.connect() as connection, listings.counted(reader) as count:
+        found = requests.of_servers(connection, there)
+        assert [(item.name, item.host) for item in found] == [
+            ("server-2", "pve2"),
+            ("server-1", "pve1"),
+        ]
+        asked = found[1].requested
+        assert asked.server_uuid == one[1]["uuid"]
+        assert asked.extra_specs == {"trait:HW_A": "required"}
+        assert asked.networks == ("vmbr0",)
+        assert asked.vlans == (("vmbr0", 7),)
+        assert asked.availability_zone == "az1"
+        assert asked.server_hosts == {two[1]["uuid"]: "pve2"}
+        assert asked.image_id is None
+        assert count() == 3
+        assert [item.name for item in requests.of_servers(connection, there, 1)] == ["server-2"]
+    reader.dispose()

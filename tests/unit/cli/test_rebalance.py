@@ -1,0 +1,54 @@
+"""``micronova rebalance``: a plan, and nothing but a plan."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.fixtures.sdk import FakeConnection, FakeProxy, run
+
+PLAN: dict[str, Any] = {
+    "score_before": 0.02,
+    "score_after": 0.015,
+    "considered": 7,
+    "moves": [
+        {
+            "server": "uuid-1",
+            "name": "web",
+            "source": "pve1",
+            "target": "pve2",
+            "memory_mib": 2048,
+            "disk_gib": 20,
+            "gain": 0.005,
+        }
+    ],
+}
+
+
+def a_cloud(plan: dict[str, Any]) -> FakeConnection:
+    response = SimpleNamespace(status_code=200, json=lambda: {"rebalance": plan})
+    return FakeConnection(FakeProxy(get=response))
+
+
+def test_a_plan_with_cost_and_gain() -> None:
+    connection = a_cloud(PLAN)
+    ran = run(connection, "rebalance", "--plan", "--limit", "3", "-f", "value")
+    assert ran.code == 0
+    assert ran.out == "uuid-1 web pve1 pve2 2.0 20 25.0 %\n"
+    assert "nothing was moved" in ran.err
+    assert connection.compute.called("get") == [(("/rebalance",), {"params": {"limit": 3}})]
+
+
+def test_nothing_to_gain() -> None:
+    ran = run(a_cloud({**PLAN, "moves": []}), "rebalance", "--plan", "-f", "value")
+    assert (ran.code, ran.out.strip()) == (0, "")
+
+
+@pytest.mark.parametrize("flags", [(), ("--apply",), ("--plan", "--apply")])
+def test_nothing_is_ever_moved(flags: tuple[str, ...]) -> None:
+    connection = a_cloud(PLAN)
+    ran = run(connection, "rebalance", *flags)
+    assert ran.code == 1
+    assert connection.compute.called("get") == []

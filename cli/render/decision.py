@@ -18,7 +18,7 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
 
     An administrator's has hosts, reasons and scores; an owner's has only numbers and ``placed``.
     """
-    count = _hosts(decision.get("considered") or 0)
+    count = hosts_counted(decision.get("considered") or 0)
     took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
     considered = (f"  {count} considered{took}", "dim")
     if decision.get("host"):
@@ -39,7 +39,8 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
         yield (("  would have done as well: ", "dim"), (", ".join(alternates), ""))
 
 
-def _hosts(count: int) -> str:
+def hosts_counted(count: int) -> str:
+    """So many hosts, in words."""
     return f"{count} host{'' if count == 1 else 's'}"
 
 
@@ -92,7 +93,11 @@ def _refusals(decision: Facts) -> Iterator[Line]:
         count = (decision.get("counts") or {}).get(
             name, refused if isinstance(refused, int) else len(hosts)
         )
-        yield (("  refused by ", "dim"), (one_line(name), "yellow"), (f": {_hosts(count)}", ""))
+        yield (
+            ("  refused by ", "dim"),
+            (one_line(name), "yellow"),
+            (f": {hosts_counted(count)}", ""),
+        )
         for host, reason in sorted(hosts.items())[:_MOST]:
             yield ((f"    {one_line(host)}: ", ""), (one_line(reason), "yellow"))
         yield from _rest(count if hosts else 0, "refused")

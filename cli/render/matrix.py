@@ -50,6 +50,8 @@ def matrix(decision: Mapping[str, Any]) -> Matrix:
     weighers = dict.fromkeys(
         name for given in scores.values() for name, value in given.items() if value
     )
+    if "total" in weighers:
+        weighers["total"] = weighers.pop("total")
     names = dict.fromkeys(scores)
     names |= dict.fromkeys(host for hosts in refused.values() for host in sorted(hosts))
     if decision.get("host"):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from cli.render.decision import least_change
+from cli.render.decision import hosts_counted, least_change
 from cli.render.matrix import Matrix, matrix
 from cli.render.text import duration, one_line, seconds_between
 
@@ -21,7 +21,7 @@ _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --ok: #2a7; --bad: #d33; --step: #37b; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem;
        padding: 0 1rem; }
-h1 small, h2 small, .dim { opacity: .65; font-weight: normal; }
+h1 small, h2 small, h3 small, .dim { opacity: .65; font-weight: normal; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line);
          vertical-align: top; }
@@ -35,6 +35,10 @@ td.lane { width: 45%; position: relative; }
 pre, code { font: 13px/1.4 ui-monospace, monospace; white-space: pre-wrap; }
 tr.chosen { font-weight: 600; }
 .wide { overflow-x: auto; }
+section + section { border-top: 2px solid var(--line); margin-top: 2rem; }
+tr.attempt td { font-weight: 600; padding-top: .8rem; }
+td:first-child, td.took { white-space: nowrap; }
+details pre { overflow-wrap: anywhere; margin: .3rem 0 .3rem 1rem; opacity: .8; }
 """
 
 
@@ -106,8 +110,12 @@ def _waterfall(section: Element, operation: Facts) -> None:
     times = [seconds_between(started, end) or 0.0 for _, _, end, _ in marks]
     total = max([*times, seconds_between(started, operation.get("finished_at")) or 0.0, 0.001])
     rows = _table(section, ("at", "step", "", "took", "result", "where"))
+    attempt = 1
     for name, start, end, facts in sorted(marks, key=lambda mark: str(mark[1])):
         offset = seconds_between(started, start) or 0.0
+        if int(facts.get("attempt") or 1) > attempt:
+            attempt = int(facts["attempt"])
+            _add(_add(rows, "tr", class_="attempt"), "td", f"attempt {attempt}", colspan="6")
         if name:
             _step(rows, facts, offset, seconds_between(start, end), total)
         else:
@@ -133,26 +141,28 @@ def _step(rows: Element, event: Facts, offset: float, took: float | None, total:
     result = one_line(event.get("result") or ("running" if took is None else ""))
     row = _add(rows, "tr", class_=result)
     _add(row, "td", f"+{duration(offset)}")
-    name = _add(row, "td", one_line(event.get("name")))
-    _details(name, event)
+    _details(_add(row, "td"), event, result)
     lane = _add(row, "td", class_="lane")
     left = min(100.0, 100 * offset / total)
     width = min(100.0 - left, 100 * (total - offset if took is None else took) / total)
     _add(lane, "div", class_="bar", style=f"left:{left:.2f}%;width:{width:.2f}%")
-    _add(row, "td", duration(took))
+    _add(row, "td", duration(took), class_="took")
     _add(row, "td", result, class_="result")
     _add(row, "td", one_line(event.get("host") or ""))
 
 
-def _details(cell: Element, event: Facts) -> None:
+def _details(cell: Element, event: Facts, result: str) -> None:
+    """The step's name; behind it, open where it failed, its tasks and facts."""
     detail = dict(event.get("detail") or {})
     upids = detail.pop("upids", None) or [event.get("upid")]
     lines = [f"task {one_line(upid)}" for upid in upids if upid]
     lines += [f"{one_line(key)}: {one_line(value)}" for key, value in sorted(detail.items())]
-    if lines:
-        folded = _add(cell, "details", class_="dim")
-        _add(folded, "summary", "more")
-        _add(folded, "pre", "\n".join(lines))
+    if not lines:
+        cell.text = one_line(event.get("name"))
+        return
+    folded = _add(cell, "details", **({"open": "open"} if result == "Error" else {}))
+    _add(folded, "summary", one_line(event.get("name")))
+    _add(folded, "pre", "\n".join(lines))
 
 
 # --- decisions and faults
@@ -162,7 +172,10 @@ def _decision(section: Element, decision: Facts) -> None:
     chosen = decision.get("host") or ("a host" if decision.get("placed") else None)
     heading = _add(section, "h3", f"Scheduler: {one_line(chosen) if chosen else 'nowhere'} ")
     took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
-    _add(heading, "small", f"{decision.get('considered') or 0} hosts considered{took}")
+    attempt = decision.get("attempt") or 1
+    nth = f"attempt {attempt}, " if attempt != 1 else ""
+    considered = hosts_counted(decision.get("considered") or 0)
+    _add(heading, "small", f"{nth}{considered} considered{took}")
     change = least_change(decision.get("suggestion") or {})
     for text in (decision.get("reason"), f"would do: {change}" if change else None):
         if text:
@@ -170,11 +183,18 @@ def _decision(section: Element, decision: Facts) -> None:
     for claim in decision.get("claims") or ():
         words = f"claim {one_line(claim.get('host'))}: {one_line(claim.get('result'))}"
         _add(section, "p", words, class_="dim")
+    others = [one_line(one.get("host")) for one in decision.get("alternates") or ()]
+    if others:
+        _add(section, "p", f"would have done as well: {', '.join(others)}", class_="dim")
+    counts = decision.get("counts") or decision.get("refused") or {}
+    refused = [f"{count} by {name}" for name, count in counts.items() if isinstance(count, int)]
+    if refused:
+        _add(section, "p", f"refused: {', '.join(map(one_line, refused))}", class_="dim")
     _matrix(section, matrix(decision))
 
 
 def _matrix(section: Element, found: Matrix) -> None:
-    if not found.rows:
+    if not (found.filters or found.weighers):
         return
     rows = _table(section, ("host", *found.filters, *found.weighers))
     for host in found.rows:

@@ -86,3 +86,28 @@ def test_the_matrix_says_who_was_asked() -> None:
     assert shown == {"c": ["✓", "✓"], "a": ["silent", "–"], "b": ["✓", "full"]}
     assert [row.chosen for row in found.rows] == [True, False, False]
     assert [row.scores for row in found.rows] == [(1.0,), (None,), (None,)]
+
+
+def test_attempts_are_told_apart_and_what_failed_is_open() -> None:
+    def step(attempt: int, result: str) -> dict[str, Any]:
+        return {
+            "name": "compute_start_vm",
+            "attempt": attempt,
+            "started_at": f"2026-01-31T12:00:0{attempt}.000000",
+            "finished_at": f"2026-01-31T12:00:0{attempt}.500000",
+            "result": result,
+            "detail": {"node": "pve1"},
+        }
+
+    decision = {**DECISION, "attempt": 2, "alternates": [{"host": "pve7"}]}
+    events = [step(1, "Error"), step(2, "Success")]
+    reader = read(an_operation(events=events, decisions=[decision]))
+    assert reader.text.count("attempt 2\n") == 1
+    assert "attempt 2, 3 hosts considered" in reader.text
+    assert "would have done as well: pve7" in reader.text
+    assert [name for name, _ in reader.attributes].count("open") == 1
+
+
+def test_what_told_no_host_apart_has_no_column() -> None:
+    scores = {"a": {"ram": 1.0, "total": 1.0, "load": 0.0}, "b": {"ram": 0.0, "total": 0.0}}
+    assert matrix({"scores": scores}).weighers == ("ram", "total")

@@ -5,15 +5,19 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
 
-from common import clock
+from common import clock, config
 from common.context import RequestContext
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Decision
 from common.states import OperationState
+from conductor import config as conductor_config
+from conductor.history import History
 from conductor.store import history
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation
@@ -151,3 +155,16 @@ def test_without_bounds_nothing_is_forgotten(store: Store) -> None:
     operation(store, "gone", OLD)
     assert forget(store, before=None) == 0
     assert all(kept(store).values())
+
+
+def test_a_turn_forgets_what_the_options_do_not_keep(store: Store) -> None:
+    conf = config.load([conductor_config.register])
+    conf.set_override("history_days", 90, "conductor")
+    conf.set_override("history_operations", 0, "conductor")
+    ids = [operation(store, "gone", at) for at in (OLD, NOW, NOW)]
+    chore = History(cast(Any, SimpleNamespace(store=store, conf=conf)))
+    chore.tidy()
+    assert kept(store) == only(set(ids[1:]))
+    conf.set_override("history_operations", 1, "conductor")
+    chore.tidy()
+    assert kept(store) == only({ids[2]})

@@ -20,8 +20,8 @@ from scheduler.fleet import Fleet, Rows
 from scheduler.hosts import Host
 from scheduler.messages import Movable, Move, Rebalancing
 
-#: what of the score at the beginning a move must gain to be worth while
-LEAST_GAIN = 0.01
+#: what a move must gain to be worth while, of what a host has of the score on average
+LEAST_GAIN = 0.1
 #: a GiB on a disk that moves along costs as much as so many of memory: it is read and written
 DISK_COST = 2.0
 #: for so many servers the filters are asked to find one move: those that promise most
@@ -36,7 +36,7 @@ def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int)
     moves: list[Move] = []
     while waiting and before and len(moves) < limit:
         best = _best(world, list(waiting.values()), filters)
-        if best is None or best.gain < LEAST_GAIN * before:
+        if best is None or best.gain < LEAST_GAIN * before / len(world):
             break
         moved = waiting.pop(best.server_uuid)
         _shift(world, moved, best.target)

@@ -209,3 +209,9 @@ def test_a_server_keeps_the_company_that_its_hints_ask_for() -> None:
     ]
     found = plan(hosts, servers, {**FILTERS, "different_host": different_host}, 10)
     assert moves(found) == [("1", "a", "b")]
+
+
+def test_among_many_hosts_one_move_is_worth_while_too() -> None:
+    hosts = Fleet.of([filled(f"h{number}", 8192 * (number % 2), 4) for number in range(400)])
+    servers = [movable(str(number), "h1") for number in range(4)]
+    assert [move[1] for move in moves(plan(hosts, servers, FILTERS, 1))] == ["h1"]

@@ -108,7 +108,12 @@ class Runner:
                 LOG.warning("%d builds begin one by one: %s", len(operations), error.message)
                 going = [(operation, False) for operation in operations]
             for operation, fresh in going:
-                self.submit(operation, fresh=fresh)
+                if fresh:
+                    self.submit(operation)
+                else:
+                    # What was kept of it may be more than its beginner heard: it is read anew.
+                    self._pause(operation, seconds=0)
+            self._wake.set()
 
         self._run(self._builds, operations[0], work)
 
@@ -155,8 +160,12 @@ class Runner:
                 "Operation %s could not step back; again when its lease ends.", operation.id
             )
 
-    def _pause(self, operation: Operation, why: str | None = None) -> None:
-        seconds = UNAVAILABLE_PAUSE_SECONDS
+    def _pause(
+        self,
+        operation: Operation,
+        why: str | None = None,
+        seconds: float = UNAVAILABLE_PAUSE_SECONDS,
+    ) -> None:
         try:
             self._store.run(lambda c: leases.pause(c, operation.id, self._name, seconds, why))
         except Exception:

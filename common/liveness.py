@@ -6,9 +6,12 @@ life proves that the process still takes messages, not only that it runs.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
+import time
+from collections.abc import Callable
 
 import oslo_messaging
 
@@ -28,11 +31,50 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
+#: so many intervals without a sign of oneself, and nobody can be heard
+_DEAF_INTERVALS = 2.5
+
+
+class Hearing:
+    """Whether others that are silent can be heard at all: since when signs came without a gap.
+
+    While the message bus is away everybody is silent, and right after it everybody still was.
+    """
+
+    def __init__(self, gap_seconds: float, timer: Callable[[], float] = time.monotonic) -> None:
+        self._gap, self._timer = gap_seconds, timer
+        self._since = self._last = -math.inf
+
+    def note(self) -> None:
+        """A sign came through."""
+        now = self._timer()
+        if now - self._last > self._gap:
+            self._since = now
+        self._last = now
+
+    def for_seconds(self) -> float:
+        """For how long everybody could be heard, up to now; 0 when that is not so now."""
+        now = self._timer()
+        return 0.0 if now - self._last > self._gap else now - self._since
+
+
+def interval(down_seconds: float) -> float:
+    """Seconds between two signs, where silence of so many seconds means something."""
+    return min(INTERVAL_SECONDS, down_seconds / 4)
+
+
 class Beat:
     """Reports one process as alive, for as long as it consumes."""
 
-    def __init__(self, transport: oslo_messaging.Transport, binary: str, name: str) -> None:
-        self._binary, self._name = binary, name
+    def __init__(
+        self,
+        transport: oslo_messaging.Transport,
+        binary: str,
+        name: str,
+        seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._binary, self._name, self._seconds = binary, name, seconds
+        self.hearing = Hearing(_DEAF_INTERVALS * seconds)
         self._topic = f"alive.{binary}"
         self._own = rpc.Client(transport, self._topic)
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
@@ -53,6 +95,7 @@ class Beat:
 
     def tick(self, ctxt: RequestContext) -> None:
         """Our own tick came through: tell the conductor."""
+        self.hearing.note()
         self._conductor.cast(ctxt, "alive", binary=self._binary, host=self._name)
 
     def _run(self) -> None:
@@ -61,5 +104,5 @@ class Beat:
                 self._own.cast(context.internal(), "tick", server=self._name)
             except oslo_messaging.MessagingException:
                 LOG.warning("The message bus does not take our sign of life; trying again.")
-            if self._stopped.wait(INTERVAL_SECONDS):
+            if self._stopped.wait(self._seconds):
                 return

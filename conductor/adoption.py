@@ -44,11 +44,10 @@ class Acceptance:
         return Adopted(operation.server_uuid, operation.id), operation
 
     def _inspect(self, ctxt: RequestContext, asked: Adoption) -> Inspection:
-        silent = self._cloud.conf.conductor.host_down_seconds
         with self._cloud.store.read() as connection:
             if not store.hosts_of(connection, asked.cluster):
                 raise NotFound(f"There is no cluster {asked.cluster}.")
-            worker = store.worker_in(connection, asked.cluster, None, silent)
+            worker = store.worker_in(connection, asked.cluster, None, self._cloud.down(connection))
         if worker is None:
             raise Unavailable(f"No agent of cluster {asked.cluster} answers.")
         return self._cloud.compute.inspect(ctxt, worker, asked.cluster, asked.vmid)

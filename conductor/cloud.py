@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ class Cloud:
     """Default limits."""
     wake: Callable[[], None]
     """Have operations looked for that are due now."""
+    heard_for: Callable[[], float]
+    """For how many seconds agents could be heard without a gap."""
 
     @functools.cached_property
     def id(self) -> str:
@@ -56,8 +59,16 @@ class Cloud:
 
     def worker_of(self, connection: sa.Connection, host: str) -> str | None:
         """The worker that carries the host's agent now; None while it is down."""
-        down = registry.silent(connection, registry.COMPUTE, self.conf.conductor.host_down_seconds)
-        return None if host in down else registry.workers(connection, [host]).get(host)
+        if host in self.down(connection):
+            return None
+        return registry.workers(connection, [host]).get(host)
+
+    def down(self, connection: sa.Connection) -> frozenset[str]:
+        """The hosts whose agents are down: they were silent for long, and could be heard."""
+        seconds = self.conf.conductor.host_down_seconds
+        if self.heard_for() < seconds:
+            seconds = math.inf
+        return frozenset(registry.silent(connection, registry.COMPUTE, seconds))
 
     def wait(self, operation: Operation, seconds: float) -> None:
         """Nobody's for that long."""

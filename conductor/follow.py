@@ -94,10 +94,9 @@ class Follow:
         return self._inspect_on(operation, server, was)
 
     def _inspect_on(self, operation: Operation, server: Server, node: str | None) -> Inspection:
-        silent = self._cloud.conf.conductor.host_down_seconds
         cluster = str(server.cluster)
         with self._cloud.store.read() as connection:
-            worker = store.worker_in(connection, cluster, node, silent)
+            worker = store.worker_in(connection, cluster, node, self._cloud.down(connection))
         if worker is None:
             raise Unavailable(f"No agent of cluster {cluster} answers.")
         return self._cloud.compute.inspect(

@@ -53,9 +53,9 @@ class Forgetting:
         """A close look now; None where the record names no VM."""
         if server.cluster is None or server.vmid is None:
             return None
-        silent = self._cloud.conf.conductor.host_down_seconds
         with self._cloud.store.read() as connection:
-            worker = store.worker_in(connection, server.cluster, server.node, silent)
+            down = self._cloud.down(connection)
+            worker = store.worker_in(connection, server.cluster, server.node, down)
         text = f"No agent of cluster {server.cluster} answers."
         try:
             if worker is not None:

@@ -52,6 +52,8 @@ class ConductorService:
         self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
         self._conf, self._name = conf, name
         self._compute = ComputeClient(transport)
+        often = liveness.interval(conf.conductor.host_down_seconds)
+        self._beat = liveness.Beat(transport, "nova-conductor", name, often)
         flows: dict[str, Flow] = {}
         self.runner = Runner(conf, self.store, name, flows)
         cloud = Cloud(
@@ -63,6 +65,7 @@ class ConductorService:
             placement=placement or PlacementClient(auth.adapter(conf, "placement")),
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
+            heard_for=self._beat.hearing.for_seconds,
         )
         flows |= all_flows.flows(cloud)
         self.runner.chores.append(History(cloud).tidy)
@@ -80,7 +83,6 @@ class ConductorService:
             CustodyDoors(cloud, self.runner),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
-        self._beat = liveness.Beat(transport, "nova-conductor", name)
 
     def start(self) -> None:
         """Put configured subnets and flavors in place, then listen and work.

@@ -41,7 +41,8 @@ class SchedulerService:
         placement: PlacementClient,
     ) -> None:
         name = conf.scheduler.name or liveness.process_name()
-        self.table = HostTable()
+        self._beat = liveness.Beat(transport, "nova-scheduler", name)
+        self.table = HostTable(heard_for=self._beat.hearing.for_seconds)
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         world = World(placement, self.table, conf.scheduler.candidates)
         filters, weighers = load_filters(conf), load_weighers(conf)
@@ -58,7 +59,6 @@ class SchedulerService:
             ),
         ]
         self._announce = rpc.Client(transport, ANNOUNCE_TOPIC)
-        self._beat = liveness.Beat(transport, "nova-scheduler", name)
 
     def start(self) -> None:
         """Listen, and ask every agent, and the conductor, to say all they know."""

@@ -33,7 +33,14 @@ class _Failures:
 class HostTable:
     """Facts of every host; decisions look at pictures of it, which never change."""
 
-    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        timer: Callable[[], float] = time.monotonic,
+        heard_for: Callable[[], float] = lambda: np.inf,
+    ) -> None:
+        """``heard_for`` says for how many seconds agents could be heard without a gap: none was
+        silent for longer."""
+        self._heard_for = heard_for
         self._timer, self._made_at = timer, timer()
         self._lock = threading.Lock()
         self._known = Known([])
@@ -94,10 +101,11 @@ class HostTable:
             for name in self._failures:
                 if name in known.by_name:
                     failures[known.by_name[name]] = self._decayed(name, now)
+        silent = now.timestamp() - seen
         return Fleet(
             known,
             np.arange(len(known)),
-            now.timestamp() - seen,
+            np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._heard_for())),
             failures,
             {},
             [NO_TRAITS] * len(known),

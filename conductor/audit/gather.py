@@ -30,7 +30,6 @@ from conductor.audit.facts import (
     TemplateFacts,
 )
 from conductor.cloud import Cloud
-from conductor.store import registry
 from db import schema
 
 LOG = logger(__name__)
@@ -70,11 +69,7 @@ class Gatherer:
 
     def _workers(self, connection: sa.Connection, unseen: list[str]) -> dict[str, str]:
         """A worker for each cluster that carries agents of it and was heard of."""
-        down = set(
-            registry.silent(
-                connection, registry.COMPUTE, self._cloud.conf.conductor.host_down_seconds
-            )
-        )
+        down = self._cloud.down(connection)
         columns = schema.hosts.c
         rows = connection.execute(
             sa.select(columns.cluster, columns.host, columns.worker).order_by(columns.host)

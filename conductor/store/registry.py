@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -57,9 +58,14 @@ def seen(
 
 
 def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
-    """Hosts of a binary that gave no sign of life for that long, or are forced down."""
-    before = clock.after(-seconds)
-    late = services.c.last_seen_at.is_(None) | (services.c.last_seen_at < before)
+    """Hosts of a binary that gave no sign of life for that long, or are forced down.
+
+    With ``inf`` seconds only the latter.
+    """
+    late: sa.ColumnElement[bool] = sa.false()
+    if seconds < math.inf:
+        before = clock.after(-seconds)
+        late = services.c.last_seen_at.is_(None) | (services.c.last_seen_at < before)
     return list(
         connection.execute(
             sa.select(services.c.host).where(

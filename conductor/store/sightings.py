@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from common.states import OPEN_STATES, Happening, OperationState
-from conductor.store import registry
 from db.schema import hosts, operations, servers, vmids
 
 
@@ -108,10 +107,9 @@ def hosts_of(connection: sa.Connection, cluster: str) -> dict[str, HostOf]:
 
 
 def worker_in(
-    connection: sa.Connection, cluster: str, node: str | None, silent_seconds: float
+    connection: sa.Connection, cluster: str, node: str | None, down: Collection[str]
 ) -> str | None:
     """A worker that carries agents of the cluster and is alive, at best that of ``node``."""
-    down = set(registry.silent(connection, registry.COMPUTE, silent_seconds))
     alive = {
         name: one.worker
         for name, one in hosts_of(connection, cluster).items()

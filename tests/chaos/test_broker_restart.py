@@ -16,13 +16,11 @@ from tests.chaos.stage import Plan, Stage, stage
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
 
 SERVERS = 6
-#: an agent that is silent for as long as the broker takes to begin is none that is down
-PATIENT = {"conductor": {"host_down_seconds": "60"}}
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("broker"), Plan(options=PATIENT)) as running:
+    with stage(tmp_path_factory.mktemp("broker"), Plan()) as running:
         yield running
         assert running.audit_problem() == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -245,6 +246,7 @@ class Conductor:
             placement,  # type: ignore[arg-type]
             {**quotas.defaults(conf), "instances": 10, "cores": 20},
             self.runner.wake,
+            lambda: math.inf,
         )
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)

@@ -245,6 +245,15 @@ def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
     assert (other.silent_seconds, other.failures) == (float("inf"), 0.5)
 
 
+def test_nobody_was_silent_for_longer_than_could_be_heard() -> None:
+    heard = [float("inf"), 600.0, 20.0, 0.0]
+    table = HostTable(heard_for=lambda: heard.pop(0))
+    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")), NOW)
+    later = NOW + datetime.timedelta(seconds=100)
+    found = [[host.silent_seconds for host in table.all(later)] for _ in range(4)]
+    assert found == [[silent, float("inf")] for silent in (100.0, 100.0, 20.0, 0.0)]
+
+
 def test_stale_values_do_not_pile_up() -> None:
     kinds: Kinds | None = Kinds.of(["ok"])
     rounds = 0

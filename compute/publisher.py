@@ -97,6 +97,7 @@ class Publisher:
         offer = (facts.host, inventory.inventories(facts), inventory.traits(facts))
         if self._told.get(facts.uuid) == offer:
             return
+        self._told.pop(facts.uuid, None)
         self._placement.ensure_provider(facts.uuid, facts.host)
         for name in sorted(offer[1].keys() - self._classes):
             if name.startswith("CUSTOM_"):

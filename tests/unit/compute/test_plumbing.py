@@ -190,10 +190,15 @@ def test_devices_that_are_gone_and_promised_are_nobody_elses() -> None:
     placement.promised = {"CUSTOM_PCI_GPU"}
     publisher.publish([some_facts(memory_mib=1024, traits=("CUSTOM_NEW",))])
     assert placement.told.wait(5)
-    publisher.stop()
     assert placement.kept["MEMORY_MB"]["total"] == 1024
     record = placement.kept["CUSTOM_PCI_GPU"]
     assert (record["total"], record["reserved"]) == (2, 2)
+    placement.told.clear()
+    publisher.publish([some_facts(devices={"gpu": 2})])  # it is back
+    assert placement.told.wait(5)
+    publisher.stop()
+    record = placement.kept["CUSTOM_PCI_GPU"]
+    assert (record["total"], record["reserved"]) == (2, 0)
 
 
 def test_what_placement_did_not_take_is_told_again() -> None:

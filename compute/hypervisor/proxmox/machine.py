@@ -18,6 +18,7 @@ from compute.hypervisor.proxmox import (
     ownership,
     power,
     removal,
+    shells,
     volumes,
 )
 from compute.hypervisor.proxmox.cluster import Shared
@@ -168,6 +169,7 @@ class ProxmoxMachine:
         try:
             removal_ = removal.remove(self._vm, all_volumes_ours=self._clear)
         except StuckError as error:
+            shells.name_disks(self._vm, error)
             self._stuck = error.left
             raise
         self._absent = removal_.gone
@@ -188,7 +190,7 @@ class ProxmoxMachine:
         try:
             config = self._see(recent=True)
         except StuckError:
-            # An earlier run may have begun it; what lies beside it can go.
+            # An earlier run may have begun it; its drive can go.
             drives.remove(self._vm, self._work.command.server_uuid)
             raise
         except ApiError as error:
@@ -209,9 +211,12 @@ class ProxmoxMachine:
         try:
             config = self._vm.locate(recent=recent)
             return None if config is None else self._vm.ours(config)
-        except (ForeignError, StuckError) as error:
-            self._foreign = isinstance(error, ForeignError)
-            self._stuck = () if self._foreign else error.left
+        except ForeignError:
+            self._foreign, self._stuck = True, ()
+            raise
+        except StuckError as error:
+            shells.name_disks(self._vm, error)
+            self._foreign, self._stuck = False, error.left
             raise
 
     def _have(self, build: Build, storage: Storage) -> None:

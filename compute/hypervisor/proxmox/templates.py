@@ -16,11 +16,11 @@ from common.failures import Verdict
 from common.messages.commands import Build, Image, Template
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal, Work
-from compute.hypervisor.proxmox import admit, disks, hardware, removal, volumes
+from compute.hypervisor.proxmox import admit, disks, hardware, removal, shells, volumes
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.ownership import lines, template_mark
-from compute.hypervisor.proxmox.vm import MAKERS, Config, ForeignError, Vm
+from compute.hypervisor.proxmox.vm import Config, ForeignError, Vm
 
 _CHECK_SECONDS = 0.5
 #: the line of a template's description that tells which file it was made of
@@ -246,27 +246,6 @@ def _free_remains(vm: Vm) -> None:
             volumes.free(vm, volume)
 
 
-def _disks_left(vm: Vm) -> list[str]:
-    """Disks of ours that `qm destroy` of a half-made shell leaves, since it names none of them.
-
-    Those of a server's shell are freed when its destroy goes on; a template's would lie until the
-    next build of its image.
-    """
-    try:
-        config = vm.look()
-        if config is None or config.get("lock") not in MAKERS:
-            return []
-        named = disks.volumes(config, vm.vmid)
-        return [
-            one.volid
-            for one in volumes.made_by_us(vm, volumes.of_vm(vm))
-            if one.volid not in named
-        ]
-    except ApiError as error:
-        vm.work.tell(disks_left=f"not known: {error.message}")
-        return []
-
-
 def _key(image: Image, source: str) -> str:
     return f"{image.id} {source}"
 
@@ -274,12 +253,9 @@ def _key(image: Image, source: str) -> str:
 def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
     """A template that is locked for good, or forbidden, ends the build at once."""
     if error.category is Category.LOCK and error.remedy is not None:
-        disks_left = _disks_left(vm)
+        shells.name_disks(vm, error)
         return HypervisorError(
-            Category.TEMPLATE_LOCKED,
-            error.message,
-            left=(*error.left, *(f"volume {volid}" for volid in disks_left)),
-            remedy=" && ".join([error.remedy, *(f"pvesm free {volid}" for volid in disks_left)]),
+            Category.TEMPLATE_LOCKED, error.message, left=error.left, remedy=error.remedy
         )
     if error.category is Category.AUTHORIZATION:
         error.verdict = Verdict.FATAL

@@ -184,7 +184,7 @@ def test_a_flavor_that_asks_for_what_no_host_has(cloud: EmbeddedCloud) -> None:
     admin = "micronova-admin"
     sizes = ("--vcpus", "1", "--ram", "512", "--disk", "10")
     for name, spec, reason in (
-        ("secure", "os:secure_boot=required", "without COMPUTE_SECURITY_UEFI_SECURE_BOOT"),
+        ("arm", "trait:HW_ARCH_AARCH64=required", "without HW_ARCH_AARCH64"),
         ("unknown", "trait:CUSTOM_NOBODY=required", "without CUSTOM_NOBODY"),
         ("gpu", "resources:CUSTOM_GPU=1", "0 of 0 CUSTOM_GPU free, 1 asked"),
     ):

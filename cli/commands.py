@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = {
     "keypair list": "cli.keypair:ListKeypairs",
     "keypair show": "cli.keypair:ShowKeypair",
     "limits show": "cli.quota:ShowLimits",
+    "metrics": "cli.metrics:ShowMetrics",
     "network list": "cli.network:ListNetworks",
     "network show": "cli.network:ShowNetwork",
     "node disable": "cli.node:DisableNode",

@@ -126,6 +126,14 @@ Hosts named by `without` (repeated) are taken for gone.
   on a storage that both hosts share) and its `gain`. The score is the variance of the shares
   of processors and memory that the hosts have promised, each host counted by its size; 0 is even.
 
+## Numbers
+
+`GET /metrics`, for administrators, answers `{"metrics": {…}}`: how many `servers` by `vm_state`,
+`held_servers`, open `operations` by `state` and `oldest_operation_at`, `services` by `binary` and
+`state` (up, down), open `findings` by `kind` and `severity`, `vmids` by `cluster` and `state`, and
+when the last `audit` that ended well began and ended. 8 statements, however large the cloud is.
+`micronova metrics` has the same in Prometheus' text format: see operate.md.
+
 ## The audit
 
 `/audits` and `/audit/findings` are micronova's own, for administrators: see operate.md.

@@ -180,6 +180,7 @@ AUDIT_BEGIN = "micronova:audit:begin"
 AUDIT_READ = "micronova:audit:read"
 AUDIT_HEAL = "micronova:audit:heal"
 VMID_READ = "micronova:vmid:read"
+METRICS = "micronova:metrics:read"
 
 PREFIX = "os_compute_api:"
 
@@ -210,6 +211,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
     rule(AUDIT_HEAL, ADMIN, "Heal.", ("POST", "/audit/findings/{finding_id}/action")),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs.", ("GET", "/vmids")),
+    rule(METRICS, ADMIN, "Read numbers for monitoring.", ("GET", "/metrics")),
 )
 
 

@@ -26,6 +26,7 @@ from api.compute.resources.flavors import Flavors
 from api.compute.resources.hypervisors import Hypervisors
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
+from api.compute.resources.metrics import Metrics
 from api.compute.resources.quotas import Limits, QuotaSets
 from api.compute.resources.server_actions import ServerActions
 from api.compute.resources.server_groups import ServerGroups
@@ -169,6 +170,7 @@ ROUTES = (
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
     Row("/rebalance", Rebalance, {"GET": "show"}),
     Row("/vmids", Vmids, {"GET": "index"}),
+    Row("/metrics", Metrics, {"GET": "show"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),
     Row("/audits/{audit_id}", Audits, {"GET": "show"}),
     Row("/audit/findings", Findings, {"GET": "index"}),

@@ -1,0 +1,74 @@
+"""Numbers for monitoring: how the cloud is, counted; nothing of a project, no names of servers."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.states import OPEN_STATES
+from db import schema
+
+_S, _O, _F, _A = schema.servers.c, schema.operations.c, schema.findings.c, schema.audits.c
+_V, _D = schema.vmids.c, schema.services.c
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counts; a key is the labels' values."""
+
+    servers: Mapping[str, int]
+    """By vm_state; deleted ones are left out."""
+    held_servers: int
+    operations: Mapping[str, int]
+    """Open ones by state."""
+    oldest_operation_at: datetime.datetime | None
+    findings: Mapping[tuple[str, str], int]
+    """Open ones by (kind, severity)."""
+    vmids: Mapping[tuple[str, str], int]
+    """By (cluster, state)."""
+    services: Mapping[tuple[str, bool], int]
+    """By (binary, whether it is up)."""
+    audit_started_at: datetime.datetime | None
+    """Of the last audit that ended well."""
+    audit_finished_at: datetime.datetime | None
+
+
+def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
+    """Count, in 8 statements whatever there is; who was heard since then is up."""
+    audit = connection.execute(
+        sa.select(_A.started_at, _A.finished_at)
+        .where(_A.state == "done")
+        .order_by(_A.id.desc())
+        .limit(1)
+    ).first()
+    alive = _S.deleted_at.is_(None)
+    up = sa.and_(
+        sa.not_(_D.forced_down), sa.func.coalesce(_D.last_seen_at > heard_since, sa.false())
+    ).label("up")
+    open_ones = _O.state.in_(OPEN_STATES)
+    return Metrics(
+        servers=_by(connection, (_S.vm_state,), alive),
+        held_servers=connection.execute(
+            sa.select(sa.func.count()).select_from(schema.servers).where(alive, _S.held)
+        ).scalar_one(),
+        operations=_by(connection, (_O.state,), open_ones),
+        oldest_operation_at=connection.execute(
+            sa.select(sa.func.min(_O.started_at)).where(open_ones)
+        ).scalar_one(),
+        findings=_by(connection, (_F.kind, _F.severity), _F.healed_at.is_(None)),
+        vmids=_by(connection, (_V.cluster, _V.state), sa.true()),
+        services=_by(connection, (_D.binary, up), sa.true()),
+        audit_started_at=audit.started_at if audit else None,
+        audit_finished_at=audit.finished_at if audit else None,
+    )
+
+
+def _by(
+    connection: sa.Connection, columns: tuple[Any, ...], which: sa.ColumnElement[bool]
+) -> dict[Any, int]:
+    rows = connection.execute(sa.select(*columns, sa.func.count()).where(which).group_by(*columns))
+    return {key[0] if len(key) == 1 else tuple(key): count for *key, count in rows}

@@ -7,8 +7,6 @@ mark is off, and the ledger tells why.
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
 from common import clock
@@ -16,23 +14,19 @@ from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, VmState
-from conductor import leases, lifecycle, resources
-from conductor.cloud import Cloud, backoff, failure_of, next_attempt, placed
-from conductor.store import networks, server_groups, servers, vmids
+from conductor import lifecycle, resources
+from conductor.cloud import backoff, failure_of, placed
+from conductor.farewell import let_go
+from conductor.server_flow import ServerFlow
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
-from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
 
-class Adopt:
+class Adopt(ServerFlow):
     """The flow of the action ``adopt``."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._unwinding = Unwinding(cloud)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Claim, then have the mark set; or, unwinding, see the mark gone."""
@@ -59,28 +53,6 @@ class Adopt:
         else:
             self._unwind(operation, failure_of(outcome))
 
-    def overtaken(self, operation: Operation) -> None:
-        """Somebody deletes the server already."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if server.operation_id != operation.id:
-            self._close(operation, "Overtaken.")
-
-    def _mine(self, operation: Operation) -> Server | None:
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if operation.state in {OperationState.DONE, OperationState.FAILED}:
-            return None
-        if server.operation_id != operation.id or server.deleted_at is not None:
-            self._close(operation, "Overtaken.")
-            return None
-        return server
-
-    def _close(self, operation: Operation, message: str) -> None:
-        self._cloud.store.run(
-            lambda c: ledger.close(c, operation.id, OperationState.FAILED, message)
-        )
-
     def _claimed(self, operation: Operation, server: Server) -> bool:
         """Whether the host has room by what is promised. Raises Unavailable."""
         amounts = resources.wanted(server)
@@ -95,7 +67,7 @@ class Adopt:
 
     def _send(self, operation: Operation, server: Server, *, on: bool) -> None:
         where, deadline = placed(operation), operation.deadline
-        worker = self._unwinding.take_to(operation, str(server.host))
+        worker = self._cloud.take_to(operation, str(server.host))
         if worker is None or where is None or deadline is None:
             self._cloud.wait(operation, backoff(operation.attempt))
             return
@@ -135,32 +107,22 @@ class Adopt:
         """The mark may be set: it is seen gone before the record goes."""
 
         def work(connection: sa.Connection) -> None:
-            ledger.record_failure(connection, operation, failure)
-            following = next_attempt(connection, operation)
             ledger.save(
                 connection,
                 operation.id,
                 state=OperationState.UNWINDING,
                 message=failure.message,
             )
-            leases.postpone(connection, following.id, 0)
 
-        self._cloud.store.run(work)
+        self._again(operation, failure, work, seconds=0)
         self._cloud.wake()
         LOG.warning("An adoption failed (%s): %s", failure.category, failure.message)
 
     def _taken_back(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         if outcome.gone:
             self._gone(operation, server, None)
-            return
-
-        def work(connection: sa.Connection) -> None:
-            if outcome.failure is not None:
-                ledger.record_failure(connection, operation, outcome.failure)
-            following = next_attempt(connection, operation)
-            leases.postpone(connection, following.id, backoff(operation.attempt))
-
-        self._cloud.store.run(work)
+        else:
+            self._again(operation, outcome.failure)
 
     def _gone(self, operation: Operation, server: Server, failure: Failure | None) -> None:
         """The VM is as it was: record, VMID, ports and claim go. Raises Unavailable."""
@@ -175,25 +137,3 @@ class Adopt:
             ledger.close(connection, operation.id, OperationState.FAILED, message)
 
         self._cloud.store.run(work)
-
-
-def let_go(connection: sa.Connection, server: Server, operation_id: int, **values: Any) -> None:
-    """A record goes whose VM stays: with its ports; its VMID is somebody else's now."""
-    server_groups.give_back(connection, server)
-    if server.cluster is not None and server.vmid is not None:
-        reason = f"The VM that was server {server.uuid} is somebody else's."
-        vmids.let_go(connection, server.cluster, server.vmid, reason)
-    networks.delete_ports(connection, server.uuid)
-    now = clock.utcnow()
-    lifecycle.move(
-        connection,
-        server,
-        operation_id=operation_id,
-        vm_state=VmState.DELETED,
-        task_state=None,
-        power_state=0,
-        addresses=[],
-        deleted_at=now,
-        terminated_at=now,
-        **values,
-    )

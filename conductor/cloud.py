@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import math
 import random
@@ -15,7 +16,7 @@ from oslo_config import cfg
 from common import failures
 from common.errors import StaleTransition
 from common.failures import Verdict
-from common.messages.commands import Placed
+from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from compute.client import ComputeClient
@@ -69,6 +70,43 @@ class Cloud:
         if self.heard_for() < seconds:
             seconds = math.inf
         return frozenset(registry.silent(connection, registry.COMPUTE, seconds))
+
+    def take_to(self, operation: Operation, host: str) -> str | None:
+        """Hand the lease to the worker that carries the host now; None while it is down."""
+
+        def work(connection: sa.Connection) -> str | None:
+            worker = self.worker_of(connection, host)
+            if worker is not None:
+                leases.hand_over(connection, operation.id, worker, self.lease_seconds)
+            return worker
+
+        return self.store.run(work)
+
+    def destroy(
+        self,
+        operation: Operation,
+        where: Placed,
+        deadline: datetime.datetime,
+        *,
+        drive_only: bool = False,
+    ) -> None:
+        """Have what is provably the operation's server's removed; later where no agent answers."""
+        worker = self.take_to(operation, where.host)
+        if worker is None:
+            self.wait(operation, backoff(operation.attempt))
+            return
+        self.compute.destroy(
+            operation.ctxt,
+            worker,
+            Destroy(
+                operation.id,
+                operation.attempt,
+                operation.server_uuid,
+                where,
+                deadline,
+                drive_only=drive_only,
+            ),
+        )
 
     def wait(self, operation: Operation, seconds: float) -> None:
         """Nobody's for that long."""

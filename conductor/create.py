@@ -192,7 +192,7 @@ class Create:
         """Send the command; sending it again does no harm."""
         host = str(operation.plan.host)
         # The scheduler has just seen the agent alive; later it is asked for anew.
-        worker = operation.plan.worker if handed_over else self._unwinding.take_to(operation, host)
+        worker = operation.plan.worker if handed_over else self._cloud.take_to(operation, host)
         if worker is None:
             text = f"The agent of host {host} does not answer."
             self._unwinding.fail(

@@ -14,23 +14,20 @@ from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
-from conductor import leases, lifecycle
-from conductor.cloud import Cloud, backoff, failure_of, next_attempt
-from conductor.store import networks, server_groups, servers, vmids
+from conductor import lifecycle
+from conductor.cloud import failure_of
+from conductor.farewell import farewell
+from conductor.server_flow import ServerFlow
 from conductor.store import operations as ledger
+from conductor.store import server_groups, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
-from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
 
-class Delete:
+class Delete(ServerFlow):
     """The flow of the action ``delete``."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._unwinding = Unwinding(cloud)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Send the command, or finish at once where no VM was ever asked for."""
@@ -40,7 +37,7 @@ class Delete:
         if server.host is None or server.vmid is None:
             self._finish(operation, server)
             return
-        worker = self._unwinding.take_to(operation, server.host)
+        worker = self._cloud.take_to(operation, server.host)
         if worker is None:
             text = f"The agent of host {server.host} does not answer."
             self._failed(operation, server, Failure(Category.NODE_UNHEALTHY, text))
@@ -63,29 +60,6 @@ class Delete:
         else:
             self._failed(operation, server, failure_of(outcome))
 
-    def overtaken(self, operation: Operation) -> None:
-        """Another delete has the server now."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if server.operation_id != operation.id:
-            self._close(operation)
-
-    def _close(self, operation: Operation) -> None:
-        self._cloud.store.run(
-            lambda c: ledger.close(c, operation.id, OperationState.FAILED, "Overtaken.")
-        )
-
-    def _mine(self, operation: Operation) -> Server | None:
-        """The server, unless this delete is over or another one has it."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if operation.state in {OperationState.DONE, OperationState.FAILED}:
-            return None
-        if server.operation_id != operation.id or server.deleted_at is not None:
-            self._close(operation)
-            return None
-        return server
-
     def _finish(self, operation: Operation, server: Server) -> None:
         try:
             self._cloud.placement.release(server.uuid)
@@ -97,22 +71,10 @@ class Delete:
             return
 
         def work(connection: sa.Connection) -> None:
-            now = clock.utcnow()
             server_groups.give_back(connection, server)
             if server.vmid is not None and server.cluster is not None:
                 vmids.free(connection, server.cluster, server.vmid)
-            networks.delete_ports(connection, server.uuid)
-            lifecycle.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState.DELETED,
-                task_state=None,
-                power_state=0,
-                addresses=[],
-                deleted_at=now,
-                terminated_at=now,
-            )
+            farewell(connection, server, operation.id)
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
@@ -122,25 +84,23 @@ class Delete:
         """Try again later; once it takes too long, say so."""
 
         def work(connection: sa.Connection) -> None:
-            ledger.record_failure(connection, operation, failure)
-            following = next_attempt(connection, operation)
-            if _late(operation) and server.task_state == TaskState.DELETING:
-                lifecycle.move(
-                    connection,
-                    server,
-                    operation_id=operation.id,
-                    vm_state=VmState.ERROR,
-                    task_state=None,
-                )
-                ledger.save(
-                    connection,
-                    operation.id,
-                    state=OperationState.UNWINDING,
-                    message=failure.message,
-                )
-            leases.postpone(connection, following.id, backoff(operation.attempt))
+            if not (_late(operation) and server.task_state == TaskState.DELETING):
+                return
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState.ERROR,
+                task_state=None,
+            )
+            ledger.save(
+                connection,
+                operation.id,
+                state=OperationState.UNWINDING,
+                message=failure.message,
+            )
 
-        self._cloud.store.run(work)
+        self._again(operation, failure, work)
         LOG.warning(
             "Delete failed (%s), and is tried again: %s", failure.category, failure.message
         )

@@ -13,18 +13,17 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, Unavailable
 from common.log import logger
-from common.messages.commands import Destroy, Placed
+from common.messages.commands import Placed
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import Happening, OperationState, VmState
-from conductor import lifecycle
-from conductor.cloud import Cloud, backoff, placed
-from conductor.store import networks, server_groups, servers, vmids
+from common.states import Happening, OperationState
+from conductor.cloud import Cloud, placed
+from conductor.farewell import farewell
 from conductor.store import operations as ledger
+from conductor.store import server_groups, servers, vmids
 from conductor.store import sightings as store
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
-from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
@@ -111,26 +110,12 @@ class Forgetting:
         if server.cluster is not None and server.vmid is not None:
             reason = f"Server {server.uuid} was forgotten: {verdict}"
             vmids.quarantine(connection, server.cluster, server.vmid, reason)
-        networks.delete_ports(connection, server.uuid)
-        now = clock.utcnow()
-        lifecycle.move(
-            connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState.DELETED,
-            task_state=None,
-            takes_over=True,
-            power_state=0,
-            addresses=[],
-            held=False,
-            deleted_at=now,
-            terminated_at=now,
-        )
+        farewell(connection, server, operation.id, takes_over=True, held=False)
         step = Step(
             "conductor_forget_server",
             0,
             operation.started_at,
-            now,
+            clock.utcnow(),
             "Success",
             detail=_evidence(server, found, verdict),
         )
@@ -142,7 +127,6 @@ class Forget:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._unwinding = Unwinding(cloud)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Give the allocation back. Raises Unavailable: then again later."""
@@ -152,22 +136,8 @@ class Forget:
         if where is None or late or not self._journalled(operation.server_uuid, where):
             self._close(operation, None)
             return
-        worker = self._unwinding.take_to(operation, where.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        self._cloud.compute.destroy(
-            operation.ctxt,
-            worker,
-            Destroy(
-                operation.id,
-                operation.attempt,
-                operation.server_uuid,
-                where,
-                operation.deadline or clock.utcnow(),
-                drive_only=True,
-            ),
-        )
+        deadline = operation.deadline or clock.utcnow()
+        self._cloud.destroy(operation, where, deadline, drive_only=True)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """The config drive is gone; or it is left, and the audit tells of it."""

@@ -11,14 +11,12 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
-from conductor.cloud import Cloud, backoff, placed
+from conductor.cloud import Cloud, placed
 from conductor.store import operations as ledger
 from conductor.store import servers, vmids
 from conductor.store.operations import Operation
-from conductor.unwind import Unwinding
 
 LOG = logger(__name__)
 
@@ -28,7 +26,6 @@ class Reap:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._unwinding = Unwinding(cloud)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Send the command, unless the record gave the place to the server meanwhile."""
@@ -45,17 +42,7 @@ class Reap:
             text = "The record says that the VM is the server's."
             self._fail(operation, Failure(Category.CONFIGURATION, text, host=where.host))
             return
-        worker = self._unwinding.take_to(operation, where.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        self._cloud.compute.destroy(
-            operation.ctxt,
-            worker,
-            Destroy(
-                operation.id, operation.attempt, operation.server_uuid, where, operation.deadline
-            ),
-        )
+        self._cloud.destroy(operation, where, operation.deadline)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Seen gone, or not."""

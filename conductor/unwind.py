@@ -15,7 +15,6 @@ from common import clock
 from common.errors import StaleTransition
 from common.failures import Verdict, verdict_of
 from common.log import logger
-from common.messages.commands import Destroy
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
 from conductor import leases, lifecycle, renumber
@@ -41,17 +40,6 @@ class Unwinding:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-
-    def take_to(self, operation: Operation, host: str) -> str | None:
-        """Hand the lease to the worker that carries the host now; None while it is down."""
-
-        def work(connection: sa.Connection) -> str | None:
-            worker = self._cloud.worker_of(connection, host)
-            if worker is not None:
-                leases.hand_over(connection, operation.id, worker, self._cloud.lease_seconds)
-            return worker
-
-        return self._cloud.store.run(work)
 
     # --- an attempt failed
 
@@ -204,21 +192,8 @@ class Unwinding:
             # Whoever took the server knows its VMID and removes, or keeps, what is there.
             self._close(operation)
             return
-        worker = self.take_to(operation, where.host)
-        if worker is None:
-            self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        self._cloud.compute.destroy(
-            operation.ctxt,
-            worker,
-            Destroy(
-                operation.id,
-                operation.attempt,
-                server.uuid,
-                where,
-                clock.after(self._cloud.conf.conductor.action_timeout_seconds),
-            ),
-        )
+        seconds = self._cloud.conf.conductor.action_timeout_seconds
+        self._cloud.destroy(operation, where, clock.after(seconds))
 
     def finished(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         """The agent's word on an operation that is unwinding or lost its server."""

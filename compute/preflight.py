@@ -16,15 +16,15 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import privileges, settings
 from compute.hypervisor.proxmox.client import Client
-from compute.hypervisor.proxmox.disks import FILE_TYPES
-from compute.hypervisor.proxmox.errors import ApiError
-from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.survey import (
-    Surveyor,
+from compute.hypervisor.proxmox.clusterwide import (
     configured_storages,
     missing_privileges,
     storages_of,
 )
+from compute.hypervisor.proxmox.disks import FILE_TYPES
+from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.survey import Surveyor
 from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
 
 UNAUTHENTICATED = 401

@@ -58,6 +58,7 @@ def of_servers(
                 availability_zone=row.pinned_availability_zone,
                 networks=tuple(wire["bridge"] for wire in wires.get(row.uuid, ())),
                 vlans=command.vlans(wires.get(row.uuid, ())),
+                vm=None if row.vmid is None else (row.cluster, row.vmid),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
                 group=groups[row.server_group_uuid],

@@ -8,6 +8,7 @@ from scheduler.filters.aggregates import (
     aggregate_multitenancy_isolation,
 )
 from scheduler.filters.guest import guest_hardware
+from scheduler.filters.ha import ha_rule
 from scheduler.filters.hints import different_host, near_host_ip, same_host
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.network import vlan_reach
@@ -22,6 +23,7 @@ from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
 from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.cluster import cluster_score, cluster_spread
+from scheduler.weighers.ha import ha_priority
 from scheduler.weighers.history import build_failure, image_cached
 from scheduler.weighers.load import load
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
@@ -41,6 +43,8 @@ __all__ = [
     "disk_way",
     "forced_host",
     "guest_hardware",
+    "ha_priority",
+    "ha_rule",
     "image_cached",
     "image_properties",
     "image_reach",

@@ -30,6 +30,7 @@ FILTERS = [
     "same_host",
     "different_host",
     "near_host_ip",
+    "ha_rule",
     "guest_hardware",
 ]
 
@@ -57,6 +58,8 @@ OPTIONS = [
             # More than all that speaks of room together, or they would mean nothing.
             "soft_affinity": "5.0",
             "soft_anti_affinity": "5.0",
+            # HA moves a guest to the nodes that its rule prefers: it may begin there.
+            "ha_priority": "5.0",
         },
         help="Weighers with their multipliers; entry points of the group "
         "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "

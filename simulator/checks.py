@@ -120,6 +120,20 @@ def config_id(value: str) -> str | None:
     )
 
 
+def ha_sid(value: str) -> str | None:
+    """An HA resource, `vm:100`, or the id of a machine alone."""
+    if re.fullmatch(r"(vm:|ct:)?[1-9]\d{2,8}", value):
+        return None
+    return f"invalid format - unable to parse HA resource ID '{value}'\n"
+
+
+def sdn_id(value: str) -> str | None:
+    """The id of a zone or vnet: 2 to 8 letters and digits."""
+    if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9]{0,6}[a-zA-Z0-9]", value):
+        return None
+    return "value does not match the regex pattern"
+
+
 def storage_id(value: str) -> str | None:
     """A storage id."""
     return (

@@ -22,8 +22,10 @@ from simulator.errors import (
     read_only,
 )
 from simulator.faults import Faults
+from simulator.ha_config import HaConfig
 from simulator.model import Node, PciMapping, Pool, Storage, Task, Vm, Volume
 from simulator.persistence import Store
+from simulator.sdn_config import Sdn
 from simulator.tasks import TaskBook
 from simulator.versions import Version
 from simulator.volumes import Place, VolumeStore, parse_volid
@@ -56,6 +58,7 @@ class Cluster:
         self.storages: dict[str, Storage] = {}
         self.pools: dict[str, Pool] = {}
         self.mappings: dict[str, PciMapping] = {}
+        self.ha, self.sdn = HaConfig(), Sdn()
         self.vms: dict[int, Vm] = {}
         self.volumes = VolumeStore()
         self.data: dict[str, bytes] = {}

@@ -124,18 +124,6 @@ def _broadcast(task: Task) -> dict[str, Any]:
     return shown
 
 
-def nothing(call: Call) -> list[dict[str, Any]]:
-    """A list that is always empty here: HA resources, rules and groups."""
-    return []
-
-
-def ha_groups(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/ha/groups`, which version 9 has replaced by rules."""
-    if call.cluster.version.ha_rules:
-        raise PveError("cannot index groups: ha groups have been migrated to rules")
-    return []
-
-
 def clock(call: Call) -> dict[str, Any]:
     """`GET /nodes/{node}/time`."""
     now = int(time.time())

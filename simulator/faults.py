@@ -27,6 +27,8 @@ ENVIRONMENT = frozenset(
         "token-revoked",
         "lock-held",
         "config-lock",
+        "vnet-error",
+        "no-reload",
     }
 )
 LEAKS = {
@@ -61,6 +63,7 @@ class Fault:
     storage: str = ""
     token: str = ""
     lock: str = ""
+    vnet: str = ""
     ha: bool = False
     seen: int = 0
     struck: int = 0

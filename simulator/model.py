@@ -29,6 +29,7 @@ class Node:
     booted: float = field(default_factory=time.time)
     bridges: list[str] = field(default_factory=lambda: ["vmbr0", "vmbr1"])
     last_pid: int = 1000
+    sdn_version: int = 0
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulator import sdn
 from simulator.access import Identity
 from simulator.call import Call
 from simulator.cluster_api import may_see_task
@@ -129,10 +130,30 @@ def network(call: Call) -> list[dict[str, Any]]:
             "type": "eth",
         }
     )
+    if wanted in ("any_bridge", "include_sdn", "vnet"):
+        found += _vnets(call, node)
     if wanted in ("", "include_sdn"):
         return found
-    kind = "bridge" if wanted.startswith("any") else wanted
-    return [one for one in found if one["type"] == kind]
+    kinds = {"any_bridge": ("bridge", "vnet"), "any_local_bridge": ("bridge",)}
+    return [one for one in found if one["type"] in kinds.get(wanted, (wanted,))]
+
+
+def _vnets(call: Call, node: Node) -> list[dict[str, Any]]:
+    """Those that the node shall have, as if they were there: the list doesn't look."""
+    return [
+        {
+            "active": "1",
+            "comments": vnet.options.get("alias"),
+            "iface": vnet.vnet,
+            "ipam": 0,
+            "type": "vnet",
+            "vlanaware": int(vnet.options.get("vlanaware", "0")),
+        }
+        for vnet in sdn.vnets_of(call.cluster, node)
+        if call.cluster.access.has(
+            call.who, f"/sdn/zones/{vnet.zone}/{vnet.vnet}", "SDN.Audit", "SDN.Use"
+        )
+    ]
 
 
 def _bridge(node: Node, number: int, name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulator import sdn
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.model import Node, Vm
@@ -110,32 +111,26 @@ def _storages(call: Call) -> list[dict[str, Any]]:
 
 
 def _networks(call: Call, wanted: str) -> list[dict[str, Any]]:
-    access = call.cluster.access
-    if not access.has(call.who, "/sdn/zones/localnetwork", "SDN.Audit", "SDN.Use"):
-        return []
-    modern = call.cluster.version.ha_rules
-    if modern and wanted != "sdn":
-        return [
-            {
-                "id": f"network/{node}/zone/localnetwork",
-                "network": "localnetwork",
-                "network-type": "zone",
-                "node": node,
-                "status": "ok",
-                "type": "network",
-            }
-            for node in call.cluster.nodes
-        ]
-    return [
-        {
-            "id": f"sdn/{node}/localnetwork",
-            "node": node,
-            "sdn": "localnetwork",
-            "status": "ok",
-            "type": "sdn",
-        }
-        for node in call.cluster.nodes
-    ]
+    """Zones as each node has them, from its broadcasts: what is down says nothing of its own."""
+    cluster, access = call.cluster, call.cluster.access
+    modern = cluster.version.ha_rules and wanted != "sdn"
+    shown = []
+    for node in cluster.nodes.values():
+        statuses = {sdn.LOCAL: "ok"} | (sdn.zone_status(cluster, node) if node.up else {})
+        for zone, status in statuses.items():
+            allowed = ("SDN.Audit", "SDN.Use") if zone == sdn.LOCAL else ("SDN.Audit",)
+            if access.has(call.who, f"/sdn/zones/{zone}", *allowed):
+                shown.append(
+                    _zone(node.name, zone, modern) | {"node": node.name, "status": status}
+                )
+    return shown
+
+
+def _zone(node: str, zone: str, modern: bool) -> dict[str, Any]:
+    if modern:
+        entry = {"id": f"network/{node}/zone/{zone}", "network": zone, "type": "network"}
+        return entry | {"network-type": "zone"}
+    return {"id": f"sdn/{node}/{zone}", "sdn": zone, "type": "sdn"}
 
 
 def _node(call: Call, node: Node) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import Any
 
 from simulator.access import Access, Grant, Token, User
 from simulator.cluster import Cluster
+from simulator.ha_config import HaGroup, HaResource, HaRule
 from simulator.model import Node, PciMapping, Pool, Snapshot, Storage, Task, Vm, Volume
 from simulator.persistence import Store
+from simulator.sdn_config import Sdn, Vnet, Zone
 
 
 def restore(cluster: Cluster, store: Store) -> None:
@@ -24,6 +26,11 @@ def restore(cluster: Cluster, store: Store) -> None:
     cluster.storages.update({body["id"]: Storage(**body) for body in saved("storage")})
     cluster.pools.update({body["poolid"]: Pool(**body) for body in saved("pool")})
     cluster.mappings.update({body["id"]: PciMapping(**body) for body in saved("mapping")})
+    cluster.ha.resources = {body["sid"]: HaResource(**body) for body in saved("ha-resource")}
+    cluster.ha.groups = {body["group"]: HaGroup(**body) for body in saved("ha-group")}
+    cluster.ha.rules = {body["rule"]: HaRule(**body) for body in saved("ha-rule")}
+    for body in saved("sdn"):
+        cluster.sdn = _sdn(body)
     for body in saved("vm"):
         body["snapshots"] = {name: Snapshot(**one) for name, one in body["snapshots"].items()}
         vm = Vm(**body)
@@ -37,6 +44,14 @@ def restore(cluster: Cluster, store: Store) -> None:
     _access(cluster.access, dict(store.read(cluster.index, "access")), cluster.pools)
     with cluster.turn():
         cluster.tasks.restore(Task(**body) for body in saved("task"))
+
+
+def _sdn(body: dict[str, Any]) -> Sdn:
+    kinds = {"zones": Zone, "running_zones": Zone, "vnets": Vnet, "running_vnets": Vnet}
+    made: dict[str, Any] = {
+        name: {key: kind(**one) for key, one in body[name].items()} for name, kind in kinds.items()
+    }
+    return Sdn(**made, version=body["version"])
 
 
 def _access(access: Access, saved: dict[str, Any], pools: dict[str, Pool]) -> None:

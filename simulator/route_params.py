@@ -19,6 +19,11 @@ NAMED: dict[str, Param] = {
     "tokenid": Param(checks.config_id, True),
     "roleid": Param(checks.config_id, True),
     "id": Param(checks.config_id, True),
+    "sid": Param(checks.ha_sid, True),
+    "rule": Param(checks.config_id, True),
+    "group": Param(checks.config_id, True),
+    "zone": Param(checks.sdn_id, True),
+    "vnet": Param(checks.sdn_id, True),
 }
 SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
 CHECKSUM = {
@@ -74,6 +79,58 @@ MAP_PCI = {
     "description": TEXT,
     "mdev": BOOL,
     "live-migration-capable": BOOL,
+}
+HA_TYPE, HA_RULE_TYPE = (
+    Param(one_of("ct", "vm")),
+    Param(one_of("node-affinity", "resource-affinity")),
+)
+_HA_OPTIONS = {
+    "comment": TEXT,
+    "failback": BOOL,
+    "group": Param(checks.config_id),
+    "max_relocate": NUMBER,
+    "max_restart": NUMBER,
+    "state": Param(one_of("started", "stopped", "enabled", "disabled", "ignored")),
+}
+HA_RESOURCE = {**_HA_OPTIONS, "sid": Param(checks.ha_sid, True), "type": HA_TYPE}
+HA_CHANGE = {**_HA_OPTIONS, "delete": TEXT, "digest": TEXT}
+_HA_RULE = {
+    "affinity": Param(one_of("positive", "negative")),
+    "comment": Param(checks.text(4096)),
+    "disable": BOOL,
+    "nodes": TEXT,
+    "resources": TEXT,
+    "strict": BOOL,
+    "type": Param(one_of("node-affinity", "resource-affinity"), True),
+}
+HA_RULE = {**_HA_RULE, "rule": Param(checks.config_id, True), "resources": Param(None, True)}
+HA_RULE_CHANGE = {**_HA_RULE, "delete": TEXT, "digest": TEXT}
+HA_GROUP = {
+    "comment": TEXT,
+    "group": Param(checks.config_id, True),
+    "nodes": Param(None, True),
+    "nofailback": BOOL,
+    "restricted": BOOL,
+    "type": Param(one_of("group")),
+}
+SDN_ZONE = {
+    "bridge": TEXT,
+    "ipam": TEXT,
+    "mtu": NUMBER,
+    "nodes": TEXT,
+    "peers": TEXT,
+    "tag": NUMBER,
+    "type": Param(one_of("evpn", "faucet", "qinq", "simple", "vlan", "vxlan"), True),
+    "zone": Param(checks.sdn_id, True),
+}
+SDN_VNET = {
+    "alias": TEXT,
+    "isolate-ports": BOOL,
+    "tag": NUMBER,
+    "type": Param(one_of("vnet")),
+    "vlanaware": BOOL,
+    "vnet": Param(checks.sdn_id, True),
+    "zone": Param(checks.sdn_id, True),
 }
 TASKS = {
     "errors": BOOL,

@@ -37,6 +37,22 @@ class ImageFacts:
 
 
 @dataclass(frozen=True)
+class HaRule:
+    """A rule of the cluster's high availability that binds guests to nodes, as one host stands
+    to it."""
+
+    name: str
+    strict: bool
+    """Whether guests may run nowhere but on its nodes."""
+    nodes: int
+    """How many nodes it names."""
+    priority: int | None
+    """The host's among them, the higher the better; None: it isn't one of them."""
+    keeps_away: tuple[int, ...] = ()
+    """The VMs that it binds to other nodes, by VMID."""
+
+
+@dataclass(frozen=True)
 class HostFacts:
     """All that is known of one compute host: what it has, what it can, how it is."""
 
@@ -86,6 +102,10 @@ class HostFacts:
     bridges: tuple[str, ...] = ()
     bridge_vlans: Mapping[str, str] = field(default_factory=dict)
     """Bridges that don't take every VLAN tag: which they take, ``2-99,200``; empty: none."""
+    unready_bridges: Mapping[str, str] = field(default_factory=dict)
+    """Vnets that it hasn't, and why not."""
+    ha_rules: tuple[HaRule, ...] = ()
+    """All of its cluster."""
     images: tuple[str, ...] = ()
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()

@@ -30,6 +30,8 @@ class Requested:
     """(bridge, VLAN tag that it must take)."""
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
+    vm: tuple[str, int] | None = None
+    """(cluster, VMID) of a server that is somewhere already."""
     hints: Mapping[str, Any] = field(default_factory=dict)
     server_hosts: Mapping[str, str] = field(default_factory=dict)
     """Server → its host, of the servers that the hints name; those on no host are left out."""

@@ -14,8 +14,12 @@ def _zone(host: Host) -> str:
     return host.zone
 
 
-def _bridges(host: Host) -> tuple[str, ...]:
-    return host.facts.bridges
+#: bridges, and vnets that aren't there with why not
+_Reach = tuple[frozenset[str], frozenset[tuple[str, str]]]
+
+
+def _reach(host: Host) -> _Reach:
+    return frozenset(host.facts.bridges), frozenset(host.facts.unready_bridges.items())
 
 
 @by(_zone)
@@ -56,8 +60,14 @@ def retry(host: Host, request: Requested) -> str | None:
     return "an earlier attempt failed here" if host.name in request.ignore_hosts else None
 
 
-@by(_bridges)
-def network_reach(bridges: tuple[str, ...], request: Requested) -> str | None:
-    """Refuse nodes that lack a bridge that the server needs."""
+@by(_reach)
+def network_reach(reach: _Reach, request: Requested) -> str | None:
+    """Refuse nodes that lack a bridge, or a vnet, that the server needs."""
+    bridges, unready = reach
     missing = [bridge for bridge in request.networks if bridge not in bridges]
-    return f"no bridge {', '.join(missing)} on the node" if missing else None
+    if not missing:
+        return None
+    why = dict(unready)
+    vnets = [f"vnet {name} isn't on the node ({why[name]})" for name in missing if name in why]
+    plain = [name for name in missing if name not in why]
+    return "; ".join(vnets + ([f"no bridge {', '.join(plain)} on the node"] if plain else []))

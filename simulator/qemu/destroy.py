@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator import disks
+from simulator import disks, ha_api
 from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError
@@ -26,6 +26,10 @@ def _early(call: Call) -> Vm:
         raise PveError(f"can't remove VM {vm.vmid} - protection mode enabled")
     if vm.running:
         raise PveError(f"VM {vm.vmid} is running - destroy failed")
+    if f"vm:{vm.vmid}" in call.cluster.ha.resources and not call.flag("purge"):
+        raise PveError(
+            f"unable to remove VM {vm.vmid} - used in HA resources and purge parameter not set."
+        )
     return vm
 
 
@@ -48,6 +52,8 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     _forget_grants(call, vm.vmid)
     if call.flag("purge"):
         job.log(f"purging VM {vm.vmid} from related configurations..")
+        if ha_api.forget(cluster, f"vm:{vm.vmid}", purge=True):
+            job.log(f"removing VM {vm.vmid} from HA configuration")
     cluster.remove_vm(vm)
     yield Release(lock)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from simulator import sdn
 from simulator.access import Identity
 from simulator.cluster import Cluster
 from simulator.errors import PveError, parameter_errors
@@ -141,7 +142,7 @@ def bridges(cluster: Cluster, who: Identity, params: Mapping[str, str]) -> None:
         bridge = net.get("bridge")
         if not bridge:
             continue
-        path = f"/sdn/zones/localnetwork/{bridge}"
+        path = f"/sdn/zones/{sdn.zone_of(cluster, bridge)}/{bridge}"
         if not cluster.access.has(who, path, "SDN.Use"):
             cluster.access.require(
                 who, f"{path}/{net['tag']}" if "tag" in net else path, "SDN.Use"

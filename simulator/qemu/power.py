@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from simulator import mapping_api
+from simulator import mapping_api, sdn
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
@@ -95,9 +95,9 @@ def _check_resources(cluster: Cluster, vm: Vm) -> None:
         if name.startswith("net"):
             card = parse_net(vm.config[name])
             bridge = card.get("bridge")
-            if bridge and bridge not in node.bridges:
+            if bridge and not sdn.present(cluster, node, bridge):
                 raise PveError(f"bridge '{bridge}' does not exist")
-            if bridge and card.get("tag") and bridge != node.bridges[0]:
+            if bridge in node.bridges[1:] and card.get("tag"):
                 raise PveError(f"no physical interface on bridge '{bridge}'")
     mapping_api.devices(cluster, vm)
     cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))

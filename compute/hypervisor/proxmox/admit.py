@@ -48,8 +48,12 @@ def node(shared: Shared, build: Build) -> Node:
     for nic in build.nics:
         if found.detail.bridges and nic.bridge not in found.detail.bridges:
             has = ", ".join(found.detail.bridges)
+            why = found.unready.get(nic.bridge)
             raise HypervisorError(
-                Category.NETWORK, f"Node {found.name} has no bridge {nic.bridge}; it has {has}."
+                Category.NETWORK,
+                f"Node {found.name} has no vnet {nic.bridge} ({why})."
+                if why
+                else f"Node {found.name} has no bridge {nic.bridge}; it has {has}.",
             )
     return found
 

@@ -119,6 +119,8 @@ def _host(
         storages=tuple(_storage(one) for _, one in sorted(node.storages.items())),
         bridges=detail.bridges,
         bridge_vlans=detail.bridge_vlans,
+        unready_bridges=node.unready,
+        ha_rules=tuple(rule.at(node.name) for rule in snapshot.rules),
         images=tuple(sorted({image.id for image in node.images})),
         cached_images=tuple(sorted(cached)),
         machine_version=detail.machine_version,

@@ -18,8 +18,10 @@ from common.log import logger
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import bridges, devices, images, privileges
+from compute.hypervisor.proxmox import bridges, images
+from compute.hypervisor.proxmox import zones as zones_of
 from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.clusterwide import Clusterwide
 from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, Vm
 
 LOG = logger(__name__)
@@ -28,6 +30,8 @@ LOG = logger(__name__)
 READERS = 6
 
 T = TypeVar("T")
+#: node → zone → status
+Zones = Mapping[str, Mapping[str, str]]
 
 
 class Surveyor:
@@ -39,10 +43,8 @@ class Surveyor:
         self._details: dict[str, tuple[float, NodeDetail]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
         self._disk_sizes: dict[tuple[object, ...], int] = {}
-        self._cluster_due = 0.0
-        self._missing: tuple[str, ...] = ()
-        self._devices: dict[str, dict[str, int]] = {}
-        self._version = ""
+        self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
 
     def survey(self) -> Snapshot:
@@ -52,15 +54,21 @@ class Surveyor:
         nodes = _nodes(resources, status)
         self._read_due_details(nodes.values())
         self._read_due_images(nodes.values())
+        zones = zones_of.statuses(resources)
+        self._read_due_zones(nodes.values(), zones)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
-        self._read_cluster_if_due(full.values())
+        settled = self._clusterwide.look(full.values())
         return Snapshot(
             quorate=_quorate(status),
-            nodes=full,
+            nodes={
+                name: self._with_zones(node, settled.vnets, zones.get(name, {}))
+                for name, node in full.items()
+            },
             vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
-            version=self._version,
-            devices=self._devices,
-            missing=self._missing,
+            version=settled.version,
+            devices=settled.devices,
+            missing=settled.missing,
+            rules=settled.rules,
         )
 
     def close(self) -> None:
@@ -142,61 +150,34 @@ class Surveyor:
             found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
         return replace(node, detail=detail, images=tuple(found))
 
-    def _read_cluster_if_due(self, nodes: Iterable[Node]) -> None:
-        """Version and privileges: they change when somebody upgrades or grants."""
+    def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
+        """The node with the vnets that it really has."""
+        mine = {
+            zone: found for (name, zone), (_, found) in self._broken.items() if name == node.name
+        }
+        # What was never listed isn't missing.
+        listed = node.detail.bridges
+        unready = zones_of.unready(vnets, listed, zones, mine) if listed else {}
+        usable = tuple(name for name in listed if name not in unready)
+        return replace(node, detail=replace(node.detail, bridges=usable), unready=unready)
+
+    def _read_due_zones(self, nodes: Iterable[Node], zones: Zones) -> None:
+        """Zones in error are asked which of their vnets are: the others are there."""
         now = time.monotonic()
-        if self._cluster_due > now:
-            return
-        self._version = str(self._client.get("version").get("version", ""))
-        missing = missing_privileges(self._client, storages_of(nodes))
-        self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
-        mappings = self._client.get("cluster/mapping/pci")
-        granted = self._client.get("access/permissions") if mappings else {}
-        self._devices = devices.by_node(mappings, granted)
-        # Who lacks something is looked at again soon: it may be granted any moment.
-        pause = self._content_seconds if missing else self._detail_seconds
-        self._cluster_due = now + pause
+        wrong = {
+            (node.name, zone)
+            for node in nodes
+            for zone, status in zones.get(node.name, {}).items()
+            if node.online and status == zones_of.ERROR
+        }
+        self._broken = {key: kept for key, kept in self._broken.items() if key in wrong}
+        due = [key for key in sorted(wrong) if self._broken.get(key, (0.0, {}))[0] <= now]
+        for key, found in self._read(due, self._zone):
+            self._broken[key] = (now + self._content_seconds, found)
 
-
-def missing_privileges(
-    client: Client, storages: Iterable[tuple[str, Iterable[str]]]
-) -> list[privileges.Need]:
-    """What the token lacks, with these storages (name and contents) that it sees."""
-    settings = client.settings
-    by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
-    seen = False
-    for name, contents in storages:
-        seen = True
-        for content in by_content.keys() & set(contents):
-            by_content[content].add(name)
-    vm_storages = {settings.vm_storage} if settings.vm_storage else by_content["images"]
-    iso_storages = {settings.iso_storage} if settings.iso_storage else by_content["iso"]
-    granted = client.get("access/permissions")
-    needed = privileges.needs(
-        sorted(vm_storages), sorted(iso_storages), sorted(by_content["import"])
-    )
-    if not seen:
-        needed.append(privileges.ANY_STORAGE)
-    return privileges.lacking(granted, needed)
-
-
-def storages_of(nodes: Iterable[Node]) -> list[tuple[str, frozenset[str]]]:
-    """Name and contents of the nodes' storages."""
-    return [(one.name, one.content) for node in nodes for one in node.storages.values()]
-
-
-def configured_storages(client: Client) -> list[tuple[str, frozenset[str]]]:
-    """Name and contents of the storages that the token sees and our hosts may use.
-
-    It needs no privilege, unlike a look at the nodes. Raises HypervisorError.
-    """
-    hosts = client.settings.hosts
-    found = []
-    for one in client.get("storage"):
-        nodes = frozenset(str(one.get("nodes") or "").split(",")) - {""}
-        if not one.get("disable") and (not hosts or not nodes or nodes & hosts):
-            found.append((str(one["storage"]), frozenset(str(one.get("content", "")).split(","))))
-    return found
+    def _zone(self, where: tuple[str, str]) -> dict[str, str]:
+        node, zone = where
+        return zones_of.broken(self._client.get(f"nodes/{node}/sdn/zones/{zone}/content"))
 
 
 def _newest(machines: Iterable[Mapping[str, Any]]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from common.messages.facts import ImageFacts
+from compute.hypervisor.proxmox.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Node:
     storages: Mapping[str, Storage] = field(default_factory=dict)
     detail: NodeDetail = NodeDetail()
     images: tuple[ImageFacts, ...] = ()
+    unready: Mapping[str, str] = field(default_factory=dict)
+    """Vnets of the cluster that it hasn't, and why not."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Snapshot:
     version: str = ""
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Node → mapping of PCI devices → how many devices it has there."""
+    rules: tuple[Rule, ...] = ()
     missing: tuple[str, ...] = ()
     """Privileges that the token lacks, each as path and privilege."""
 

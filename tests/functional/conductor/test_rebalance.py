@@ -19,7 +19,8 @@ def a_server(number: int, **changes: object) -> Row:
 
 
 def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
-    one, two = a_server(1, memory_mib=512), a_server(2, memory_mib=1024, host="pve2")
+    one = a_server(1, memory_mib=512, cluster="sim1", vmid=100_001)
+    two = a_server(2, memory_mib=1024, host="pve2")
     hint = {"different_host": [two[1]["uuid"]]}
     rows = [
         listings.a_network("vmbr0", vlan=7),
@@ -45,6 +46,8 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         assert asked.availability_zone == "az1"
         assert asked.server_hosts == {two[1]["uuid"]: "pve2"}
         assert asked.image_id is None
+        assert asked.vm == ("sim1", 100_001)
         assert count() == 3
+        assert found[0].requested.vm is None
         assert [item.name for item in requests.of_servers(connection, there, 1)] == ["server-2"]
     reader.dispose()

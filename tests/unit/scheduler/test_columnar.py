@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common import config
 from common.aggregates import AggregateFacts, AllAggregates
-from common.messages.facts import Heartbeat, StorageFacts
+from common.messages.facts import HaRule, Heartbeat, StorageFacts
 from common.messages.scheduling import Requested
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Stock
@@ -66,6 +66,10 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
     "cpu_load": st.floats(0, 1),
     "bridge_vlans": st.sampled_from([{}, {"vmbr0": ""}, {"vmbr0": "2-5,7"}]),
+    "unready_bridges": st.sampled_from([{}, {"vmbr1": "zone z1: pending"}]),
+    "ha_rules": st.sampled_from(
+        [(), (HaRule("gold", True, 1, None, (7,)),), (HaRule("gold", False, 1, 3),)]
+    ),
     "host_ip": st.sampled_from(["", "10.0.0.9", "192.0.2.1", "fd00::1"]),
     "devices": st.sampled_from([{}, {"gpu": 1}]),
     "machine_version": st.sampled_from(["", "9.2", "10.0"]),
@@ -95,9 +99,11 @@ asked: dict[str, st.SearchStrategy[Any]] = {
             {"resources:CUSTOM_GPU": "1"},
             {"hw:cpu_policy": "dedicated"},
             {"pci_passthrough:alias": "gpu:1"},
+            {"ha:rule": "gold"},
         ]
     ),
     "availability_zone": st.sampled_from([None, "az1"]),
+    "vm": st.sampled_from([None, ("sim1", 7), ("sim2", 7)]),
     "vlans": st.sampled_from([(), (("vmbr0", 7),)]),
     "networks": st.sampled_from([(), ("vmbr1",)]),
     "hints": st.sampled_from(

@@ -1,0 +1,81 @@
+"""High availability's rules that bind guests to nodes, and the groups that were before them. Pure.
+
+A rule counts as Proxmox VE counts it: strict, guests run nowhere but on its nodes; else they
+prefer those of the highest priority and may run anywhere. Since version 9 groups are rules called
+``ha-group-<group>``; here they keep their name, so that what names one survives the upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.messages.facts import HaRule
+
+_FROM_GROUP = "ha-group-"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule or group; the same for the whole cluster."""
+
+    name: str
+    strict: bool
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """Node → priority, the higher the better."""
+    vmids: tuple[int, ...] = ()
+    """The VMs that it binds."""
+
+    def at(self, node: str) -> HaRule:
+        """As it stands to one node; whom it binds matters only where they may not go."""
+        allowed = node in self.nodes or not self.strict
+        bound = () if allowed else self.vmids
+        return HaRule(self.name, self.strict, len(self.nodes), self.nodes.get(node), bound)
+
+
+def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:
+    """Of ``GET /cluster/ha/rules``. Those that are switched off, or that the manager drops as
+    they contradict others, bind nobody."""
+    return _sorted(
+        Rule(
+            str(one["rule"]).removeprefix(_FROM_GROUP),
+            bool(int(one.get("strict") or 0)),
+            _priorities(str(one.get("nodes") or "")),
+            () if one.get("errors") else _vmids(str(one.get("resources") or "").split(",")),
+        )
+        for one in listed
+        if one.get("type") == "node-affinity" and not int(one.get("disable") or 0)
+    )
+
+
+def of_groups(
+    groups: Iterable[Mapping[str, Any]], resources: Iterable[Mapping[str, Any]]
+) -> tuple[Rule, ...]:
+    """Of ``GET /cluster/ha/groups`` and ``/cluster/ha/resources``, before version 9."""
+    members: dict[str, list[str]] = {}
+    for one in resources:
+        members.setdefault(str(one.get("group") or ""), []).append(str(one.get("sid")))
+    return _sorted(
+        Rule(
+            str(one["group"]),
+            bool(int(one.get("restricted") or 0)),
+            _priorities(str(one.get("nodes") or "")),
+            _vmids(members.get(str(one["group"]), ())),
+        )
+        for one in groups
+    )
+
+
+def _sorted(found: Iterable[Rule]) -> tuple[Rule, ...]:
+    return tuple(sorted(found, key=lambda rule: rule.name))
+
+
+def _priorities(text: str) -> dict[str, int]:
+    parts = (part.strip().partition(":") for part in text.split(",") if part.strip())
+    return {node: int(priority or 0) for node, _, priority in parts}
+
+
+def _vmids(sids: Iterable[str]) -> tuple[int, ...]:
+    kinds = (sid.strip().partition(":") for sid in sids)
+    return tuple(sorted(int(name) for kind, _, name in kinds if kind == "vm" and name.isdigit()))

@@ -1,0 +1,63 @@
+"""SDN zones and vnets as the nodes have them: which vnets can't be used where, and why. Pure.
+
+A node lists the vnets that it shall have, whether or not they are there. How its zones are, each
+node broadcasts: ``/cluster/resources`` says it of all of them, in the call that is made anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: a zone that is as it shall be; plain bridges are in a zone that is ``ok``
+_FINE = frozenset({"available", "ok"})
+ERROR = "error"
+
+
+def statuses(resources: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """{node: {zone: status}}; the entries are called ``sdn`` before version 9."""
+    found: dict[str, dict[str, str]] = {}
+    for one in resources:
+        zone = one.get("sdn") if one.get("type") == "sdn" else _network(one)
+        if zone:
+            found.setdefault(str(one["node"]), {})[str(zone)] = str(one.get("status") or "")
+    return found
+
+
+def _network(one: Mapping[str, Any]) -> Any:
+    is_zone = one.get("type") == "network" and one.get("network-type") == "zone"
+    return one.get("network") if is_zone else None
+
+
+def unready(
+    vnets: Mapping[str, str],
+    listed: Iterable[str],
+    zones: Mapping[str, str],
+    broken: Mapping[str, Mapping[str, str]],
+) -> dict[str, str]:
+    """{vnet: why it isn't on a node}.
+
+    ``vnets`` is vnet → zone of the whole cluster, ``listed`` what the node shall have, ``zones``
+    its zones' statuses; ``broken`` says for a zone in error what is wrong with which of its vnets.
+    """
+    there = frozenset(listed)
+    found = {}
+    for vnet, zone in sorted(vnets.items()):
+        status = zones.get(zone, "available")
+        if vnet not in there:
+            found[vnet] = f"zone {zone}: not for this node"
+        elif status == ERROR and zone in broken:
+            if vnet in broken[zone]:
+                found[vnet] = f"zone {zone}: {broken[zone][vnet]}"
+        elif status not in _FINE:
+            found[vnet] = f"zone {zone}: {status}"
+    return found
+
+
+def broken(content: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """{vnet: status and why}, of those of a zone that aren't there: one may be, for all others."""
+    return {
+        str(one["vnet"]): ", ".join(filter(None, (one.get("status"), one.get("statusmsg"))))
+        for one in content
+        if one.get("status") not in _FINE
+    }

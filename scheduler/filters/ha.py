@@ -1,0 +1,61 @@
+"""What the clusters' high availability allows: its rules say which guests run on which nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from common.messages.facts import HaRule
+from common.messages.scheduling import Requested
+from scheduler.columnar import refusing
+from scheduler.fleet import Fleet, Mask
+from scheduler.hosts import Host
+
+#: the extra spec that names a rule, or a group as they were called before
+SPEC = "ha:rule"
+
+#: the cluster, and how the host stands to its rules
+Stands = tuple[str, tuple[HaRule, ...]]
+
+
+def stands(host: Host) -> Stands:
+    """The fact that the rules decide on."""
+    return host.facts.cluster, host.facts.ha_rules
+
+
+def named(rules: Iterable[HaRule], request: Requested) -> HaRule | None:
+    """The rule that the flavor names, as the host stands to it."""
+    wanted = request.extra_specs.get(SPEC)
+    return next((rule for rule in rules if rule.name == wanted), None)
+
+
+def _bound(fleet: Fleet, request: Requested) -> Mask | None:
+    if request.vm is None and SPEC not in request.extra_specs:
+        return None
+    return fleet.where(stands, lambda there: _refusal(there, request) is not None)
+
+
+@refusing(_bound)
+def ha_rule(host: Host, request: Requested) -> str | None:
+    """Refuse nodes outside of a strict rule: one that the flavor names, or one that binds the VM.
+
+    Where a rule isn't strict, the weigher ``ha_priority`` prefers its nodes.
+    """
+    return _refusal(stands(host), request)
+
+
+def _refusal(there: Stands, request: Requested) -> str | None:
+    cluster, rules = there
+    wanted = request.extra_specs.get(SPEC)
+    if wanted is not None:
+        rule = named(rules, request)
+        if rule is None:
+            return f"none of the {len(rules)} HA rules of its cluster is {wanted}"
+        if rule.strict and rule.priority is None:
+            return f"not one of the {rule.nodes} nodes of the strict HA rule {wanted}"
+    if request.vm is None or request.vm[0] != cluster:
+        return None
+    vmid = request.vm[1]
+    for rule in rules:
+        if vmid in rule.keeps_away:
+            return f"the strict HA rule {rule.name} binds VM {vmid} to {rule.nodes} other nodes"
+    return None

@@ -1,0 +1,27 @@
+"""Prefer the nodes that a rule of high availability prefers."""
+
+from __future__ import annotations
+
+from common.messages.scheduling import Requested
+from scheduler.columnar import weighing
+from scheduler.filters.ha import SPEC, Stands, named, stands
+from scheduler.fleet import Fleet
+from scheduler.hosts import Host
+from scheduler.known import Floats
+
+
+def _preferred(fleet: Fleet, request: Requested) -> Floats | None:
+    if SPEC not in request.extra_specs:
+        return None
+    return fleet.each(stands, lambda there: _priority(there, request))
+
+
+@weighing(_preferred)
+def ha_priority(host: Host, request: Requested) -> float:
+    """The host's priority in the rule that the flavor names; -1 outside of it."""
+    return _priority(stands(host), request)
+
+
+def _priority(there: Stands, request: Requested) -> float:
+    rule = named(there[1], request)
+    return -1.0 if rule is None or rule.priority is None else float(rule.priority)

@@ -1,0 +1,250 @@
+"""High availability over the API: `/cluster/ha/resources`, `/rules` and `/groups`.
+
+Written after the API's schema and its sources; no capture has any of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from simulator.call import Call
+from simulator.cluster import Cluster
+from simulator.errors import PveError
+from simulator.ha_config import HaGroup, HaResource, HaRule, infeasible, nodes_of
+
+_INNER = frozenset({"sid", "type", "rule", "resources", "group", "purge", "delete", "digest"})
+_NUMBERS = frozenset({"disable", "strict", "restricted", "nofailback", "failback"})
+_NUMBERS_OF_TRIES = frozenset({"max_restart", "max_relocate"})
+
+
+def _shown(options: dict[str, str]) -> dict[str, Any]:
+    numbers = _NUMBERS | _NUMBERS_OF_TRIES
+    return {name: int(text) if name in numbers else text for name, text in options.items()}
+
+
+def _options(call: Call) -> dict[str, str]:
+    """What was given; a rule that isn't disabled doesn't say so."""
+    given = {name: text for name, text in call.params.items() if name not in _INNER}
+    if given.get("disable") == "0":
+        del given["disable"]
+    return given
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha1(repr(parts).encode(), usedforsecurity=False).hexdigest()
+
+
+# --- resources
+
+
+def resources(call: Call) -> list[dict[str, Any]]:
+    """`GET /cluster/ha/resources`."""
+    found = call.cluster.ha.resources
+    digest = _digest(*found.values())
+    return [
+        {"sid": one.sid, "type": one.type, "digest": digest, **_shown(one.options)}
+        for one in found.values()
+        if call.get("type", one.type) == one.type
+    ]
+
+
+def resource(call: Call) -> dict[str, Any]:
+    """`GET /cluster/ha/resources/{sid}`."""
+    found = call.cluster.ha.resources
+    one = found.get(_sid(call.cluster, call.get("sid")))
+    if one is None:
+        raise PveError(f"no such resource '{call.get('sid')}'")
+    shown = _shown(one.options)
+    return {"sid": one.sid, "type": one.type, "digest": _digest(*found.values()), **shown}
+
+
+def add_resource(call: Call) -> None:
+    """`POST /cluster/ha/resources`."""
+    cluster = call.cluster
+    cluster.check_quorum()
+    sid = _sid(cluster, call.get("sid"))
+    _, _, name = sid.partition(":")
+    if call.get("group") and cluster.version.ha_rules:
+        raise PveError("invalid parameter 'group': ha groups have been migrated to rules")
+    if not name.isdigit() or int(name) not in cluster.vms:
+        raise PveError(f"resource '{sid}' does not exist in cluster")
+    if sid in cluster.ha.resources:
+        raise PveError(f"create resource failed: resource ID '{sid}' already defined")
+    options = {name: text for name, text in call.params.items() if name not in {"sid", "type"}}
+    manage(cluster, int(name), **options)
+
+
+def manage(cluster: Cluster, vmid: int, **options: str) -> None:
+    """Make a resource of a machine."""
+    made = HaResource(f"vm:{vmid}", "vm", options)
+    cluster.ha.resources[made.sid] = made
+    cluster.save("ha-resource", made.sid, made)
+
+
+def change_resource(call: Call) -> None:
+    """`PUT /cluster/ha/resources/{sid}`."""
+    cluster = call.cluster
+    found = cluster.ha.resources.get(_sid(cluster, call.get("sid")))
+    if found is None:
+        raise PveError(f"no such resource '{call.get('sid')}'")
+    for name in call.get("delete").split(","):
+        found.options.pop(name, None)
+    found.options.update(_options(call))
+    cluster.save("ha-resource", found.sid, found)
+
+
+def delete_resource(call: Call) -> None:
+    """`DELETE /cluster/ha/resources/{sid}`; rules forget it too, unless `purge` is 0."""
+    sid = _sid(call.cluster, call.get("sid"))
+    if sid not in call.cluster.ha.resources:
+        raise PveError(f"cannot delete service '{sid}', not HA managed!")
+    forget(call.cluster, sid, purge=call.get("purge", "1") == "1")
+
+
+def forget(cluster: Cluster, sid: str, *, purge: bool) -> bool:
+    """Take a resource out; with `purge`, out of the rules too. Tell whether it was there."""
+    if cluster.ha.resources.pop(sid, None) is None:
+        return False
+    cluster.drop("ha-resource", sid)
+    for rule in [one for one in cluster.ha.rules.values() if purge and sid in one.resources]:
+        rule.resources.remove(sid)
+        if rule.resources:
+            cluster.save("ha-rule", rule.rule, rule)
+        else:
+            del cluster.ha.rules[rule.rule]
+            cluster.drop("ha-rule", rule.rule)
+    return True
+
+
+def _sid(cluster: Cluster, text: str) -> str:
+    if text.isdigit():
+        if int(text) not in cluster.vms:
+            raise PveError(f"unable to detect SID from VMID - VM/CT {text} does not exist")
+        return f"vm:{text}"
+    return text
+
+
+# --- rules
+
+
+def rules(call: Call) -> list[dict[str, Any]]:
+    """`GET /cluster/ha/rules`: in their order, those of a type, or of a resource."""
+    kind, sid = call.get("type"), call.get("resource")
+    return [
+        _rule(call.cluster, one)
+        for one in sorted(call.cluster.ha.rules.values(), key=lambda one: one.order)
+        if kind in ("", one.type) and (not sid or sid in one.resources)
+    ]
+
+
+def rule(call: Call) -> dict[str, Any]:
+    """`GET /cluster/ha/rules/{rule}`."""
+    found = call.cluster.ha.rules.get(call.get("rule"))
+    if found is None:
+        raise PveError(f"no such ha rule '{call.get('rule')}'")
+    return _rule(call.cluster, found)
+
+
+def _rule(cluster: Cluster, one: HaRule) -> dict[str, Any]:
+    known = cluster.ha.rules
+    errors = infeasible(known.values(), len(cluster.nodes)).get(one.rule)
+    shown = {
+        "rule": one.rule,
+        "type": one.type,
+        "resources": ",".join(sorted(one.resources)),
+        "order": one.order,
+        "digest": _digest(*known.values()),
+        **_shown(one.options),
+    }
+    return shown | ({"errors": {"resources": errors}} if errors else {})
+
+
+def add_rule(call: Call) -> None:
+    """`POST /cluster/ha/rules`."""
+    cluster, name = call.cluster, call.get("rule")
+    cluster.check_quorum()
+    if name in cluster.ha.rules:
+        raise PveError(f"create ha rule failed: HA rule '{name}' already defined")
+    order = 1 + min((one.order for one in cluster.ha.rules.values()), default=0)
+    made = HaRule(name, call.get("type"), _sids(call.get("resources")), order, _options(call))
+    _keep(cluster, made, "create ha rule failed")
+
+
+def change_rule(call: Call) -> None:
+    """`PUT /cluster/ha/rules/{rule}`."""
+    cluster, name = call.cluster, call.get("rule")
+    old = cluster.ha.rules.get(name)
+    if old is None:
+        raise PveError(f"update HA rules failed: HA rule '{name}' does not exist")
+    gone = set(call.get("delete").split(","))
+    kept = {key: text for key, text in old.options.items() if key not in gone}
+    members = _sids(call.get("resources")) or old.resources
+    made = HaRule(name, old.type, members, old.order, kept | _options(call))
+    _keep(cluster, made, "update HA rules failed")
+
+
+def _keep(cluster: Cluster, made: HaRule, what: str) -> None:
+    missing = [sid for sid in sorted(made.resources) if sid not in cluster.ha.resources]
+    if missing:
+        raise PveError(f"{what}: cannot use unmanaged resource(s) {', '.join(missing)}.")
+    unknown = sorted(nodes_of(made.options.get("nodes", "")).keys() - cluster.nodes.keys())
+    if unknown:
+        raise PveError(f"{what}: cannot use non-existent node(s) {', '.join(unknown)}.")
+    all_rules = {**cluster.ha.rules, made.rule: made}
+    errors = infeasible(all_rules.values(), len(cluster.nodes)).get(made.rule)
+    if errors:
+        raise PveError(
+            f"{what}: 400 Rule '{made.rule}' is invalid.\nresources: {', '.join(errors)}"
+        )
+    cluster.ha.rules[made.rule] = made
+    cluster.save("ha-rule", made.rule, made)
+
+
+def delete_rule(call: Call) -> None:
+    """`DELETE /cluster/ha/rules/{rule}`: one that isn't there is gone as well."""
+    if call.cluster.ha.rules.pop(call.get("rule"), None) is not None:
+        call.cluster.drop("ha-rule", call.get("rule"))
+
+
+def _sids(text: str) -> list[str]:
+    return list(dict.fromkeys(one for one in re.split(r"[,;\s\0]+", text) if one))
+
+
+# --- groups, before version 9
+
+
+def groups(call: Call) -> list[dict[str, Any]]:
+    """`GET /cluster/ha/groups`, which version 9 has replaced by rules."""
+    _not_migrated(call.cluster, "index groups")
+    found = call.cluster.ha.groups
+    digest = _digest(*found.values())
+    return [
+        {"group": one.group, "type": "group", "nodes": one.nodes, "digest": digest}
+        | _shown(one.options)
+        for one in found.values()
+    ]
+
+
+def add_group(call: Call) -> None:
+    """`POST /cluster/ha/groups`."""
+    cluster, name = call.cluster, call.get("group")
+    _not_migrated(cluster, "create group")
+    if name in cluster.ha.groups:
+        raise PveError(f"create ha group failed: ha group ID '{name}' already defined")
+    options = {key: text for key, text in _options(call).items() if key != "nodes"}
+    made = cluster.ha.groups[name] = HaGroup(name, call.get("nodes"), options)
+    cluster.save("ha-group", name, made)
+
+
+def delete_group(call: Call) -> None:
+    """`DELETE /cluster/ha/groups/{group}`."""
+    _not_migrated(call.cluster, "delete group")
+    if call.cluster.ha.groups.pop(call.get("group"), None) is not None:
+        call.cluster.drop("ha-group", call.get("group"))
+
+
+def _not_migrated(cluster: Cluster, what: str) -> None:
+    if cluster.version.ha_rules:
+        raise PveError(f"cannot {what}: ha groups have been migrated to rules")

@@ -55,6 +55,9 @@ def reader(url: str, pool_size: int = 16) -> sa.Engine:
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _query_only)
         return engine
+    if engine.dialect.name in {"mysql", "mariadb"}:
+        sa.event.listen(engine, "connect", _transactions_read_only)
+        return engine
     return engine.execution_options(postgresql_readonly=True)
 
 
@@ -88,6 +91,11 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA temp_store=MEMORY")
     cursor.close()
+
+
+def _transactions_read_only(connection: Any, _: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION READ ONLY")
 
 
 def _query_only(connection: Any, _record: Any) -> None:

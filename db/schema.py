@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from db.types import BigId, Json, UtcDateTime
+from db.types import BigId, Json, StorageName, UtcDateTime
 
 metadata = sa.MetaData(
     naming_convention={
@@ -204,7 +204,7 @@ templates = sa.Table(
     metadata,
     sa.Column("cluster", _NAME, primary_key=True),
     sa.Column("node", _NAME, primary_key=True),
-    sa.Column("storage", _NAME, primary_key=True),
+    sa.Column("storage", StorageName, primary_key=True),
     sa.Column("image_id", _UUID, primary_key=True),
     sa.Column("vmid", sa.Integer, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),

@@ -6,13 +6,14 @@ import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import mysql, postgresql
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     """An aware UTC time, with microseconds, on every database."""
 
-    impl = sa.DateTime(timezone=True)
+    # MariaDB drops what is below a second unless it is told not to.
+    impl = sa.DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
     cache_ok = True
 
     def process_bind_param(
@@ -42,3 +43,6 @@ Json: sa.types.TypeEngine[Any] = sa.JSON().with_variant(postgresql.JSONB(), "pos
 
 #: 64-bit keys; SQLite counts up only what it calls INTEGER
 BigId: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+#: the name of a storage, in keys: MariaDB's are 768 characters at the most
+StorageName = sa.String(255).with_variant(sa.String(200), "mysql", "mariadb")

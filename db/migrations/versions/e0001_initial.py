@@ -13,7 +13,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from alembic import op
 
-from db.types import BigId, Json, UtcDateTime
+from db.types import BigId, Json, StorageName, UtcDateTime
 
 revision = "0001_initial"
 down_revision: str | None = None
@@ -217,7 +217,7 @@ def _templates() -> None:
         "templates",
         sa.Column("cluster", sa.String(255), nullable=False),
         sa.Column("node", sa.String(255), nullable=False),
-        sa.Column("storage", sa.String(255), nullable=False),
+        sa.Column("storage", StorageName, nullable=False),
         sa.Column("image_id", sa.String(36), nullable=False),
         sa.Column("vmid", sa.Integer(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -42,6 +43,7 @@ from conductor.runner import Flow, Runner
 from conductor.store.transactions import Store
 from db import engine, schema
 from placement.messages import Allocations
+from tests.functional.db.conftest import mariadb_database
 
 IMAGE = ids.named("image", "debian-12")
 
@@ -269,6 +271,9 @@ class World:
         **options: Any,
     ) -> None:
         self.url = url or f"sqlite:///{folder}/cloud.sqlite"
+        if url is None and os.environ.get("MICRONOVA_TEST_MARIADB"):
+            server, self.url = mariadb_database()
+            server.dispose()
         self.hosts = hosts
         writer = engine.writer(self.url)
         schema.metadata.create_all(writer)

@@ -1,4 +1,6 @@
-"""Empty databases: SQLite always, PostgreSQL where it is installed or MICRONOVA_TEST_PG is set."""
+"""Empty databases: SQLite always, PostgreSQL where it is installed or MICRONOVA_TEST_PG is set,
+MariaDB where MICRONOVA_TEST_MARIADB is.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,34 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'cloud.sqlite'}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def mariadb_database() -> tuple[sa.Engine, str]:
+    """A new database of the MariaDB whose superuser's URL MICRONOVA_TEST_MARIADB is, and its URL.
+
+    The engine is the server's.
+    """
+    server, name = sa.make_url(os.environ["MICRONOVA_TEST_MARIADB"]), f"test_{uuid.uuid4().hex}"
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+    return engine, server.set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def mariadb_url() -> Iterator[str]:
+    """The URL of an empty MariaDB database."""
+    engine, url = mariadb_database()
+    yield url
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}")
+    engine.dispose()
+
+
+KINDS = ["sqlite", "postgres"]
+if os.environ.get("MICRONOVA_TEST_MARIADB"):
+    KINDS.append("mariadb")
+
+
+@pytest.fixture(params=KINDS)
 def url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty database, of each kind in turn."""
     found: str = request.getfixturevalue(f"{request.param}_url")

@@ -27,7 +27,7 @@ def insert(opened: sa.Engine) -> None:
 def test_a_reader_engine_reads_and_never_writes(url: str) -> None:
     migrate.upgrade(url)
     insert(engine.writer(url))
-    with pytest.raises(sa.exc.DBAPIError, match=r"readonly|read-only"):
+    with pytest.raises(sa.exc.DBAPIError, match=r"(?i)read.?only"):
         insert(engine.reader(url))
     reader = engine.reader(url)
     with reader.connect() as connection:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -23,39 +21,16 @@ from placement.db import migrate
 from placement.operation import Services
 from tests.fixtures.auth import SERVICE, header_auth
 from tests.functional.db.conftest import (  # noqa: F401
+    mariadb_url,
     postgres_server,
     postgres_url,
     sqlite_url,
+    url,
 )
 
 
 @pytest.fixture
-def mariadb_url() -> Iterator[str]:
-    """An empty database of the MariaDB whose superuser's URL MICRONOVA_TEST_MARIADB is."""
-    server, name = sa.make_url(os.environ["MICRONOVA_TEST_MARIADB"]), f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    yield server.set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name}")
-    engine.dispose()
-
-
-KINDS = ["sqlite", "postgres"]
-if os.environ.get("MICRONOVA_TEST_MARIADB"):
-    KINDS.append("mariadb")
-
-
-@pytest.fixture(params=KINDS)
-def url(request: pytest.FixtureRequest) -> str:
-    """The URL of an empty database, of each kind in turn."""
-    found: str = request.getfixturevalue(f"{request.param}_url")
-    return found
-
-
-@pytest.fixture
-def database_url(url: str) -> str:
+def database_url(url: str) -> str:  # noqa: F811
     """The URL of a placement database that is up to date."""
     migrate.upgrade(url)
     return url

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -86,10 +87,10 @@ class Decider:
         begun = self._timer()
         hosts = self._world.candidates(needs(requests[0]))
         tried = whatif.place(hosts, requests, self._filters, self._weighers, self._keep)
-        choices = [(request, choice) for request, (choice, _) in zip(requests, tried, strict=True)]
+        choices = [(one.request, one.choice) for one in tried]
         chosen = [(request, choice) for request, choice in choices if choice.ranked]
         if chosen and not self._claim_together(chosen):
-            return [self.decide(request, ()) for request in requests]
+            return self._one_by_one(requests)
         lost = self._lost([request for request, choice in choices if not choice.ranked])
         seconds = round((self._timer() - begun) / len(requests), 6)
         LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
@@ -100,6 +101,16 @@ class Decider:
             for request, choice in choices
         ]
 
+    def _one_by_one(self, requests: Sequence[Requested]) -> list[Decision]:
+        """Each knows of the places that those before it took in their group."""
+        joined: Counter[str] = Counter()
+        decisions = []
+        for request in requests:
+            group = request.group and request.group.with_members(joined)
+            decisions.append(self.decide(dataclasses.replace(request, group=group), ()))
+            joined.update(host for host in (decisions[-1].host,) if host is not None)
+        return decisions
+
     def _claimed(self, request: Requested, choice: Choice, considered: int) -> Decision:
         claim = {"host": choice.ranked[0].host.name, "result": "claimed"}
         return dataclasses.replace(
@@ -107,7 +118,10 @@ class Decider:
         )
 
     def _lost(self, requests: Sequence[Requested]) -> dict[str, Decision]:
-        """Nowhere, and why not, for servers that are alike: it is looked at once."""
+        """Nowhere, and why not, for servers that are alike: it is looked at once.
+
+        Where they are of a group, it is full of those that found a host before them.
+        """
         if not requests:
             return {}
         hosts = self._world.everything(wanted(requests[0]))

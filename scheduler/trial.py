@@ -37,10 +37,10 @@ class Trial:
         hosts = self._hosts(requests, without)
         tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
         return [
-            self._outcomes.won(request, choice, 0, len(seen))
-            if choice.ranked
-            else self._outcomes.nowhere(request, choice, seen)
-            for request, (choice, seen) in zip(requests, tried, strict=True)
+            self._outcomes.won(one.request, one.choice, 0, len(one.hosts))
+            if one.choice.ranked
+            else self._outcomes.nowhere(one.request, one.choice, one.hosts)
+            for one in tried
         ]
 
     def capacity(self, request: Requested, without: Collection[str]) -> Capacity:

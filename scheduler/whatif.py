@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,14 +24,25 @@ from scheduler.messages import Capacity, Fit
 _NO_LIMIT = 1_000_000
 
 
+@dataclass(frozen=True)
+class Tried:
+    """A choice for one of many servers."""
+
+    request: Requested
+    """With the places that those before it took in its group."""
+    choice: Choice
+    hosts: Fleet
+    """What it was made from; good until the next one is asked for."""
+
+
 def place(
     hosts: Fleet | Iterable[Host],
     requests: Sequence[Requested],
     filters: Filters,
     weighers: Weighers,
     keep: int | None = None,
-) -> Iterator[tuple[Choice, Fleet]]:
-    """For each request, in order: the choice, and the hosts that it was made from.
+) -> Iterator[Tried]:
+    """For each request, in order, how it went.
 
     A server that found a host takes its room, and its place in its group, so the next one sees
     what is left. Requests of one kind, one after the other, look at the hosts that changed only.
@@ -45,7 +57,7 @@ def place(
         if standing is None or _kind(asked) != kind:
             standing, kind = Standing(world, asked, filters, weighers), _kind(asked)
         choice = standing.choice(asked, keep)
-        yield choice, world
+        yield Tried(asked, choice, world)
         if choice.ranked:
             name = choice.ranked[0].host.name
             [(_, position)] = world.positions([name])

@@ -100,8 +100,8 @@ def test_each_server_of_a_batch_sees_the_whole_fleet_anew() -> None:
     requests = [a_request(server_uuid=str(number), memory_mib=1024) for number in range(5)]
     fresh = []
     tried = place(hosts, requests, FILTERS, SCORE)
-    for request, (choice, seen) in zip(requests, tried, strict=True):
-        alone = choose(seen, request, FILTERS, SCORE)
+    for request, one in zip(requests, tried, strict=True):
+        choice, alone = one.choice, choose(one.hosts, request, FILTERS, SCORE)
         assert choice.ranked[0].host.name == alone.ranked[0].host.name
         fresh.append(choice.ranked[0].host.name)
     assert sorted(fresh[:4]) == ["b", "b", "c", "c"]

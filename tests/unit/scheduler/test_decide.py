@@ -11,11 +11,16 @@ from common import clock, config
 from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
+from common.server_groups import GroupFacts
 from placement.messages import Allocations, Candidates, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.choose import Filter
 from scheduler.decide import Decider
 from scheduler.filters.resources import resources
+from scheduler.filters.server_groups import (
+    server_group_affinity,
+    server_group_anti_affinity,
+)
 from scheduler.table import HostTable
 from scheduler.weighers.capacity import ram
 from scheduler.world import World
@@ -140,6 +145,31 @@ def test_where_somebody_was_faster_each_is_decided_alone() -> None:
     decisions = a_decider(placement).decide_many(many(2))
     assert placement.together == []
     assert placement.claims == [decision.uuid for decision in decisions]
+
+
+APART = GroupFacts("g", "anti-affinity")
+STRICT: dict[str, Filter] = {"server_group_anti_affinity": server_group_anti_affinity}
+
+
+@pytest.mark.parametrize("conflicts", [0, 1])
+def test_a_batch_over_the_room_of_its_group(conflicts: int) -> None:
+    placement = FakePlacement()
+    placement.conflicts = conflicts  # 1: somebody was faster, and each is decided alone
+    decisions = a_decider(placement, STRICT).decide_many(many(4, group=APART))
+    assert sorted(str(one.host) for one in decisions) == ["None", "None", *HOSTS]
+    for lost in decisions:
+        if lost.host is None:
+            assert lost.counts == {"server_group_anti_affinity": 2}
+            assert "1 servers of its anti-affinity group are here, 1 allowed" in str(lost.reason)
+
+
+def test_a_batch_that_must_stay_together_does_where_each_is_decided_alone() -> None:
+    placement = FakePlacement()
+    placement.conflicts = 1
+    together = GroupFacts("g", "affinity")
+    filters: dict[str, Filter] = {"server_group_affinity": server_group_affinity}
+    decisions = a_decider(placement, filters).decide_many(many(4, group=together))
+    assert len({one.host for one in decisions}) == 1
 
 
 def test_those_that_find_no_host_say_why_and_the_others_go_on() -> None:

@@ -196,7 +196,7 @@ def test_what_if_counts_the_servers_before() -> None:
     filters = {"a": server_group_affinity, "b": server_group_anti_affinity}
     for policy, found in (("anti-affinity", 2), ("affinity", 3)):
         requests = [a_request(server_uuid=str(n), group=a_group(policy)) for n in range(3)]
-        choices = [choice for choice, _ in place(hosts, requests, filters, {})]
+        choices = [one.choice for one in place(hosts, requests, filters, {})]
         assert [bool(choice.ranked) for choice in choices] == [n < found for n in range(3)]
     names = {choice.ranked[0].host.name for choice in choices}
     assert len(names) == 1

@@ -28,8 +28,8 @@ WEIGHERS: dict[str, tuple[Weigher, float]] = {"ram": (ram, 1.0)}
 
 def winners(hosts: list[Any], requests: list[Any]) -> list[str | None]:
     return [
-        choice.ranked[0].host.name if choice.ranked else None
-        for choice, _ in place(hosts, requests, FILTERS, WEIGHERS)
+        one.choice.ranked[0].host.name if one.choice.ranked else None
+        for one in place(hosts, requests, FILTERS, WEIGHERS)
     ]
 
 
@@ -85,10 +85,10 @@ def test_as_if_each_had_been_decided_anew(
     requests = [
         a_request(server_uuid=str(n), memory_mib=mib, disk_gib=0) for n, mib in enumerate(sizes)
     ]
-    for request, (choice, seen) in zip(
+    for request, one in zip(
         requests, place(hosts, requests, FILTERS, WEIGHERS, keep), strict=True
     ):
-        anew = choose(seen, request, FILTERS, WEIGHERS)
+        choice, anew = one.choice, choose(one.hosts, request, FILTERS, WEIGHERS)
         assert choice.refused == anew.refused
         assert choice.passed == len(anew.ranked)
         assert choice.ranked == anew.ranked[:keep]

@@ -11,8 +11,16 @@ from oslo_context import context as oslo_context
 class RequestContext(oslo_context.RequestContext):
     """An oslo.context request context that crosses RPC as plain values."""
 
-    def __init__(self, *args: Any, server_uuid: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        server_uuid: str | None = None,
+        asked: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        #: how it was asked over HTTP: method, path, when (ISO 8601), and the status of a success
+        self.asked = asked
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
@@ -31,6 +39,7 @@ class RequestContext(oslo_context.RequestContext):
             "roles": list(self.roles),
             "is_admin": self.is_admin,
             "server_uuid": self.server_uuid,
+            "asked": self.asked,
         }
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +11,7 @@ import falcon
 import orjson
 from oslo_context import context as oslo_context
 
-from common import auth, ids
+from common import auth, clock, ids
 from common.context import RequestContext
 from common.errors import Invalid, TooLarge
 from common.log import logger
@@ -19,7 +20,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 LOG = logger(__name__)
 
-_ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
+ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 
 #: Nova's default (oslo.middleware ``max_request_body_size``), bytes
 MAX_BODY = 114_688
@@ -28,7 +29,8 @@ _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RequestId:
-    """Outermost WSGI layer: gives each request its ID and tells it in every answer, 401s too.
+    """Outermost WSGI layer: gives each request its ID and tells it in every answer, 401s too;
+    notes when the request came.
 
     A well-formed ``X-OpenStack-Request-ID`` of the caller is taken over as the global request ID
     (as oslo.middleware does).
@@ -41,6 +43,7 @@ class RequestId:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request_id = ids.new_request_id()
         environ["openstack.request_id"] = request_id
+        environ["micronova.received_at"] = clock.utcnow()
         theirs = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
         if _REQUEST_ID.fullmatch(theirs):
             environ["openstack.global_request_id"] = theirs
@@ -77,7 +80,7 @@ class ContextMiddleware:
 
         The request may have come from within the thread, which has a context already.
         """
-        if req.method not in _ONLY_LOOK:
+        if req.method not in ONLY_LOOK:
             LOG.info("%s %s: %s", req.method, req.path, str(resp.status)[:3])
         outer = getattr(req.context, "outer", None)
         if outer is not None:
@@ -88,6 +91,12 @@ def context(req: falcon.Request) -> RequestContext:
     """Who asks."""
     found: RequestContext = req.context.ctxt
     return found
+
+
+def received_at(req: falcon.Request) -> datetime.datetime:
+    """When the request came, before its token was checked."""
+    at: datetime.datetime = req.env["micronova.received_at"]
+    return at
 
 
 def in_chunks(req: falcon.Request) -> bool:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids, states, wire
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
+from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor import lifecycle
 from conductor.cloud import Cloud
@@ -50,7 +51,7 @@ class Accept:
             "ram": request.flavor.memory_mib,
         }
         project_id = str(ctxt.project_id)
-        count = quotas.affordable(
+        count, quota = quotas.affordable(
             connection, project_id, self._cloud.quota, each, request.min_count, request.max_count
         )
         if request.server_group is not None:
@@ -67,7 +68,7 @@ class Accept:
             "least_disk_gib": request.least_disk_gib,
         }
         uuids = [ids.new_uuid() for _ in range(count)]
-        begun = self._begin(connection, ctxt, project_id, uuids, params)
+        begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
         reservation = f"r-{secrets.token_hex(4)}"
         connection.execute(
             schema.servers.insert(),
@@ -85,8 +86,9 @@ class Accept:
         project_id: str,
         uuids: Sequence[str],
         params: Mapping[str, Any],
+        quota: Step,
     ) -> list[Operation]:
-        """One statement for the whole batch."""
+        """Two statements for the whole batch."""
         options = self._cloud.conf.conductor
         return ledger.insert(
             connection,
@@ -100,6 +102,7 @@ class Accept:
                     lease_seconds=options.lease_seconds,
                     timeout_seconds=options.build_timeout_seconds,
                     params=params,
+                    quota=quota,
                 )
                 for uuid in uuids
             ],

@@ -60,7 +60,7 @@ class Acceptance:
         uuid = _free_uuid(connection, found)
         flavor = asked.flavor or candidate.flavor(found, uuid)
         each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
-        quotas.affordable(connection, asked.project_id, self._cloud.quota, each, 1, 1)
+        _, quota = quotas.affordable(connection, asked.project_id, self._cloud.quota, each, 1, 1)
         options = self._cloud.conf.conductor
         plan = Plan(
             host=facts.host,
@@ -78,6 +78,7 @@ class Acceptance:
             timeout_seconds=options.action_timeout_seconds,
             params={"smbios_uuid": found.smbios_uuid},
             plan=plan,
+            quota=quota,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]
         vmids.claim(connection, asked.cluster, asked.vmid, uuid, operation.id)

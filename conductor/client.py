@@ -23,6 +23,7 @@ from conductor.messages import (
     NewFlavor,
     NewKeyPair,
     NewServerGroup,
+    Refused,
 )
 from scheduler.messages import Capacity, Rebalancing
 
@@ -234,6 +235,10 @@ class ConductorClient:
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """Forget a service. Raises HostNotFound; Conflict while servers are on its host."""
         self._rpc.call(ctxt, "delete_service", service_uuid=service_uuid)
+
+    def refused(self, ctxt: RequestContext, refused: Refused) -> None:
+        """Have it kept that a request was refused. Returns at once; it may get lost."""
+        self._rpc.cast(ctxt, "refused", refused=refused)
 
     # --- server groups
 

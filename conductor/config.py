@@ -118,6 +118,14 @@ OPTIONS = [
         help="Of how many operations, the newest, details are kept at the most; some 5 KiB each, "
         "and up to 50 KiB where many hosts were refused. 0: no bound.",
     ),
+    cfg.IntOpt(
+        "refusals_kept",
+        default=1000,
+        min=0,
+        help="Of how many refused requests of a project, the newest, 'micronova explain' tells "
+        "why they were: quota, validation, policy, conflicts; for history_days at the most. About "
+        "1 KiB each. 0: none is kept.",
+    ),
     cfg.StrOpt(
         "name",
         help="Name of this conductor in the list of services; default: the machine's host name "

@@ -1,4 +1,5 @@
-"""RPC doors beside the user's servers: adopted, released, held and forgotten ones, VMs seen."""
+"""RPC doors beside the user's servers: adopted, released, held and forgotten ones, VMs seen; and
+requests that were refused."""
 
 from __future__ import annotations
 
@@ -12,11 +13,26 @@ from conductor import hold
 from conductor.adoption import Acceptance
 from conductor.cloud import Cloud
 from conductor.forget import Forgetting
-from conductor.messages import Adopted, Adoption
+from conductor.messages import Adopted, Adoption, Refused
 from conductor.runner import Runner
 from conductor.sightings import Followed
+from conductor.store import refusals
 
 LOG = logger(__name__)
+
+
+class RefusalDoors:
+    """Requests that the API refused."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._store = cloud.store
+        self._newest: int = cloud.conf.conductor.refusals_kept
+
+    def refused(self, ctxt: RequestContext, refused: dict[str, Any]) -> None:
+        """See ``ConductorClient.refused``."""
+        if self._newest and ctxt.project_id:
+            one = wire.load(Refused, refused)
+            self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
 
 
 class CustodyDoors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
-from conductor.store import history
+from conductor.store import history, refusals
 
 LOG = logger(__name__)
 
@@ -33,5 +33,7 @@ class History:
             total += count
             if count < BATCH:
                 break
+        if before is not None:
+            self._store.run(lambda c: refusals.forget(c, before, BATCH))
         if total:
             LOG.info("The details of %d old operations are forgotten.", total)

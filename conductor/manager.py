@@ -107,6 +107,8 @@ class ServerDoors:
                     f"Maximum number of metadata items exceeds {limit}",
                     resource="metadata_items",
                     limit=limit,
+                    used=len(server.meta),
+                    requested=len(merged) - len(server.meta),
                 )
             servers.change(connection, server, {"meta": merged})
             return merged
@@ -164,8 +166,15 @@ class CatalogDoors:
 
         def work(connection: sa.Connection) -> None:
             limit = self._cloud.quota["key_pairs"]
-            if 0 <= limit <= quotas.keypairs_of(connection, new.user_id):
-                raise QuotaExceeded("Quota exceeded, too many key pairs.", limit=limit)
+            used = quotas.keypairs_of(connection, new.user_id)
+            if 0 <= limit <= used:
+                raise QuotaExceeded(
+                    "Quota exceeded, too many key pairs.",
+                    resource="key_pairs",
+                    limit=limit,
+                    used=used,
+                    requested=1,
+                )
             catalog.create_keypair(connection, new)
 
         self._cloud.store.run(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,6 +124,21 @@ class NewKeyPair:
     type: str
     fingerprint: str
     public_key: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that the API answered with an error, for who asks later why."""
+
+    method: str
+    path: str
+    status: int
+    message: str
+    """As it was answered."""
+    received_at: datetime.datetime
+    answered_at: datetime.datetime
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Of the error."""
 
 
 @dataclass(frozen=True)

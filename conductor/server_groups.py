@@ -29,11 +29,14 @@ class ServerGroupDoors:
             quotas.lock(connection, new.project_id)
             allowed = quotas.limits(connection, new.project_id, self._cloud.quota)
             limit = allowed["server_groups"]
-            if 0 <= limit <= server_groups.count(connection, new.project_id):
+            used = server_groups.count(connection, new.project_id)
+            if 0 <= limit <= used:
                 raise QuotaExceeded(
                     "Quota exceeded, too many server groups.",
                     resource="server_groups",
                     limit=limit,
+                    used=used,
+                    requested=1,
                 )
             return server_groups.create(connection, new)
 

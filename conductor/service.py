@@ -19,7 +19,7 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.create import Create
-from conductor.doors import CustodyDoors
+from conductor.doors import CustodyDoors, RefusalDoors
 from conductor.history import History
 from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
 from conductor.messages import NewFlavor
@@ -81,6 +81,7 @@ class ConductorService:
             WhatIfDoors(cloud),
             AuditDoors(cloud, self.auditor, healer),
             CustodyDoors(cloud, self.runner),
+            RefusalDoors(cloud),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
 

@@ -94,6 +94,7 @@ operations = sa.Table(
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),
+    sa.Column("forgotten_at", UtcDateTime),  # since then its details are not there
     sa.Index("ix_operations_server", "server_uuid", "id"),
     sa.Index("ix_operations_due", "state", "lease_expires_at"),
 )
@@ -155,6 +156,27 @@ decisions = sa.Table(
     sa.Column("request_id", sa.String(64), nullable=False, index=True),
     sa.Column("body", Json, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
+# Requests that were refused and left no operation: so many of a project, the newest.
+refusals = sa.Table(
+    "refusals",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False, index=True),
+    sa.Column("global_request_id", sa.String(64), index=True),
+    sa.Column("method", sa.String(16), nullable=False),
+    sa.Column("path", _NAME, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("details", Json, nullable=False),  # of the error, e.g. limits and usage
+    sa.Column("of_admin", sa.Boolean, nullable=False),  # may name what owners don't read
+    sa.Column("received_at", UtcDateTime, nullable=False),
+    sa.Column("answered_at", UtcDateTime, nullable=False),
+    sa.Index("ix_refusals_project", "project_id", "id"),
+    sa.Index("ix_refusals_answered_at", "answered_at"),
 )
 
 vmid_bands = sa.Table(

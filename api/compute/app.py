@@ -12,6 +12,7 @@ from oslo_config import cfg
 from api import config
 from api.compute import errors, policies, routes
 from api.compute.call import Cloud
+from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.policy import Enforcer
 from common import auth, quotas, web
@@ -50,7 +51,9 @@ def make_app(
     check in front; None: `common.auth.protect` as `conf` says. `projects` tells which there are.
     """
     cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
-    app: falcon.App[Any, Any] = falcon.App(middleware=[web.ContextMiddleware()])
+    app: falcon.App[Any, Any] = falcon.App(
+        middleware=[web.ContextMiddleware(), Refusals(conductor)]
+    )
     # Nova answers the same with and without the slash only for version documents.
     app.req_options.strip_url_path_trailing_slash = False
     app.add_error_handler(Exception, errors.on_unexpected)

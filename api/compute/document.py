@@ -70,7 +70,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 ## Explanations
 
 `GET /explanations/{subject}` is micronova's own. The subject is a request ID, a global request ID
-or a server's UUID; deleted servers are still explained. The answer is
+or a server's UUID; deleted servers are still explained, and so are requests that were refused
+(with `state` `refused`, no `server`, and why in `message`). The answer is
 `{"explanation": {"subject": …, "operations": […]}}`, each operation with
 
 | field | what |
@@ -85,6 +86,13 @@ stands |
 operators each host's reason, scores, claims |
 | `faults` | `category`, `code`, `message`, `at`; for operators `host`, `upid`, `log_tail`, \
 `cleaned`, `left`, `remedy` |
+| `forgotten` | null, or since when (`at`) the other details are not kept any \
+more, and how many days after the end that was (`after_days`) |
+
+The first steps are `api_request`, from the arrival of the request on, with `method`, `path` and
+`status` in its `detail`, and `conductor_take_quota`, with `limit` (-1: none), `used` and `asked`
+of each resource: owners read these details too. Of an administrator's refused requests owners
+read nothing.
 
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.

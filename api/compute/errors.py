@@ -94,7 +94,8 @@ def send(resp: falcon.Response, status: int, message: str) -> None:
 def on_error(
     req: falcon.Request, resp: falcon.Response, error: MicronovaError, _params: object
 ) -> None:
-    """Answer an error of the common tree."""
+    """Answer an error of the common tree; its details are for who tells of the refusal."""
+    req.context.error = error
     status = status_of(error)
     if status == 500:
         _log(req, error)

@@ -133,12 +133,20 @@ class Door:
             call.body = _body(req)
         method = self._method(call)
         described = operation_of(method)
+        status = described.status.at(call.version) or 200
+        if req.method not in web.ONLY_LOOK:
+            call.ctxt.asked = {
+                "method": req.method,
+                "path": req.path,
+                "at": web.received_at(req).isoformat(),
+                "status": status,
+            }
         try:
             result = _guarded(call, described, method, params, req.method == "GET")
         except tuple(described.errors) as error:
             wanted = next(kind for kind in described.errors if isinstance(error, kind))
             raise described.errors[wanted](error.message, **error.details) from error
-        _send(resp, result, described.status.at(call.version) or 200)
+        _send(resp, result, status)
 
     def _call(self, req: falcon.Request, resp: falcon.Response) -> Call:
         version = microversions.negotiate(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cli.render.decision import decision_lines
-from cli.render.text import Line, duration, one_line, parse_time, seconds_between
+from cli.render.text import Line, duration, fact, one_line, parse_time, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -21,6 +21,7 @@ _BAR_WIDTH = 24
 _STATES = {
     "done": "green",
     "failed": "bold red",
+    "refused": "bold red",
     "running": "yellow",
     "queued": "yellow",
     "unwinding": "bold yellow",
@@ -56,10 +57,11 @@ def explanation_lines(
     shown = None
     for operation in operations:
         uuid = str(operation.get("server") or "")
-        if uuid != shown:
+        if uuid and uuid != shown:
             lines.append(_server_line(uuid, (servers or {}).get(uuid) or {}))
             shown = uuid
-        lines.append(())
+        if lines:
+            lines.append(())
         lines.extend(operation_lines(operation))
     return lines
 
@@ -67,7 +69,7 @@ def explanation_lines(
 def operation_lines(operation: Facts) -> list[Line]:
     """Return one operation: its head, its timeline, how it ended."""
     lines = [_head(operation)]
-    started = operation.get("started_at")
+    started = beginning(operation)
     entries = sorted(_entries(operation), key=lambda e: (_moment(e.at or started), e.rank))
     for entry in entries:
         offset = seconds_between(started, entry.at)
@@ -76,7 +78,30 @@ def operation_lines(operation: Facts) -> list[Line]:
         lines.extend(((_INDENT, ""), *line) for line in entry.lines[1:])
     if operation.get("message") and not _is_told(operation):
         lines.append(((_INDENT, ""), (one_line(operation["message"]), "bold red")))
+    gone = forgotten(operation)
+    if gone:
+        lines.append(((_INDENT, ""), (gone, "dim")))
     return lines
+
+
+def beginning(operation: Facts) -> str | None:
+    """Return when the operation began, ISO 8601: when its request came, where that is known."""
+    times = [operation.get("started_at")]
+    times += [event.get("started_at") for event in operation.get("events") or ()]
+    known = [str(time) for time in times if parse_time(time)]
+    return min(known, key=_moment, default=None)
+
+
+def forgotten(operation: Facts) -> str | None:
+    """Return that details of the operation are not kept any more, None where they are."""
+    facts = operation.get("forgotten")
+    if not facts:
+        return None
+    days = facts.get("after_days") or 0
+    return (
+        "the details of this operation (steps, decisions, faults) were forgotten "
+        f"{days} day{'' if days == 1 else 's'} after its end"
+    )
 
 
 def _is_told(operation: Facts) -> bool:
@@ -110,11 +135,11 @@ def _server_line(uuid: str, server: Facts) -> Line:
 
 def _head(operation: Facts) -> Line:
     state = str(operation.get("state") or "unknown")
-    took = seconds_between(operation.get("started_at"), operation.get("finished_at"))
+    took = seconds_between(beginning(operation), operation.get("finished_at"))
     attempts = operation.get("attempts")
-    began = parse_time(operation.get("started_at"))
+    began = parse_time(beginning(operation))
     return (
-        (str(operation.get("action") or "operation"), "bold cyan"),
+        (one_line(operation.get("action") or "operation"), "bold cyan"),
         (f"  {state}", _STATES.get(state, "yellow")),
         (", held" if operation.get("held") else "", "bold yellow"),
         (f" in {duration(took)}" if took is not None else "", ""),
@@ -125,7 +150,7 @@ def _head(operation: Facts) -> Line:
 
 
 def _entries(operation: Facts) -> Iterator[Entry]:
-    started = operation.get("started_at")
+    started = beginning(operation)
     events = operation.get("events") or ()
     total = _length(operation)
     for change in operation.get("transitions") or ():
@@ -143,7 +168,7 @@ def _entries(operation: Facts) -> Iterator[Entry]:
 
 def _length(operation: Facts) -> float:
     """Return the operation's seconds; of one that still runs, up to the last thing known."""
-    started = operation.get("started_at")
+    started = beginning(operation)
     ends = [operation.get("finished_at")]
     for event in operation.get("events") or ():
         ends += [event.get("started_at"), event.get("finished_at")]
@@ -178,12 +203,8 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     for upid in filter(None, upids):
         yield (("  task ", "dim"), (one_line(upid), "dim"))
     if detail:
-        facts = "  ".join(f"{one_line(k)}={_value(v)}" for k, v in sorted(detail.items()))
+        facts = "  ".join(f"{one_line(k)}={fact(v)}" for k, v in sorted(detail.items()))
         yield ((f"  {facts}", "dim"),)
-
-
-def _value(value: Any) -> str:
-    return ",".join(map(one_line, value)) if isinstance(value, list) else one_line(value)
 
 
 #: fields of a fault that hold several things, and what they are called

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from cli.render.decision import hosts_counted, least_change
+from cli.render.explanation import beginning, forgotten
 from cli.render.matrix import Matrix, matrix
-from cli.render.text import duration, one_line, seconds_between
+from cli.render.text import duration, fact, one_line, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 Element: TypeAlias = ElementTree.Element
@@ -68,18 +69,22 @@ def _add(parent: Element, tag: str, text: Any = None, **attributes: str) -> Elem
 
 
 def _operation(section: Element, operation: Facts, server: Facts) -> None:
-    took = seconds_between(operation.get("started_at"), operation.get("finished_at"))
+    began = beginning(operation)
+    took = seconds_between(began, operation.get("finished_at"))
     state = one_line(operation.get("state") or "unknown")
     heading = _add(section, "h2", f"{one_line(operation.get('action') or 'operation')} ")
     _add(heading, "span", state, class_=state)
     _add(heading, "small", f" {duration(took)}" if took is not None else "")
     known = ("request_id", "server", "project_id", "user_id", "started_at", "attempts")
-    words = [f"{name} {operation[name]}" for name in known if operation.get(name)]
+    facts = {**operation, "started_at": began}
+    words = [f"{name} {facts[name]}" for name in known if facts.get(name)]
     if server.get("name"):
         words.insert(0, f"{server['name']} {server.get('status') or ''}")
     _add(section, "p", "  ·  ".join(map(one_line, words)), class_="dim")
     if operation.get("message"):
         _add(section, "p", one_line(operation["message"]), class_="failed")
+    if gone := forgotten(operation):
+        _add(section, "p", gone, class_="dim")
     _waterfall(section, operation)
     for decision in operation.get("decisions") or ():
         _decision(section, decision)
@@ -99,7 +104,7 @@ def _table(parent: Element, headers: Iterable[str]) -> Element:
 
 
 def _waterfall(section: Element, operation: Facts) -> None:
-    started = operation.get("started_at")
+    started = beginning(operation)
     marks = [
         *(("", change.get("at"), change.get("at"), change) for change in _all(operation)),
         *(
@@ -156,7 +161,7 @@ def _details(cell: Element, event: Facts, result: str) -> None:
     detail = dict(event.get("detail") or {})
     upids = detail.pop("upids", None) or [event.get("upid")]
     lines = [f"task {one_line(upid)}" for upid in upids if upid]
-    lines += [f"{one_line(key)}: {one_line(value)}" for key, value in sorted(detail.items())]
+    lines += [f"{one_line(key)}: {fact(value)}" for key, value in sorted(detail.items())]
     if not lines:
         cell.text = one_line(event.get("name"))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 #: text and its style in rich's words, "" for none
@@ -24,6 +24,20 @@ def plain_text(lines: Iterable[Line]) -> str:
 def one_line(text: Any) -> str:
     """Return text on one line, without what would control a terminal."""
     return "".join(c if c.isprintable() else " " for c in str(text)).strip()
+
+
+def fact(value: Any) -> str:
+    """Return a fact of a step: several things in a row, a quota as a sentence.
+
+    >>> fact({"limit": 10, "used": 3, "asked": 1})
+    '1 asked, 3 of 10 used'
+    """
+    if isinstance(value, list):
+        return ",".join(map(one_line, value))
+    if isinstance(value, Mapping) and value.keys() >= {"limit", "used", "asked"}:
+        limit = f"of {value['limit']} used" if value["limit"] >= 0 else "used, no limit"
+        return f"{value['asked']} asked, {value['used']} {limit}"
+    return one_line(value)
 
 
 def parse_time(text: Any) -> datetime.datetime | None:

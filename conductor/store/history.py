@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from common import clock
 from common.states import OPEN_STATES
 from db.schema import decisions, faults, operation_events, operations, servers, transitions
 
@@ -24,7 +25,8 @@ def forget(
     newest: int | None,
     batch: int,
 ) -> int:
-    """Forget the details of operations that ended ``before``, and of all but the ``newest``.
+    """Forget the details of operations that ended ``before``, and of all but the ``newest``; that
+    they are forgotten stays written.
 
     None: no such bound. Of at most ``batch`` operations per table; returns of how many. Open
     operations keep everything, and servers that are there their last fault, which they show.
@@ -37,7 +39,8 @@ def forget(
     bounds = [operations.c.id <= crowded]
     if before is not None:
         bounds.append(operations.c.finished_at < before)
-    forgotten = 0
+    forgotten: set[int] = set()
+    most = 0
     for table in _TABLES:
         key = table.c.operation_id
         of_those = (
@@ -51,8 +54,12 @@ def forget(
         ids: Sequence[int] = connection.execute(of_those).scalars().all()
         if ids:
             connection.execute(table.delete().where(key.in_(ids), *_spared(table)))
-        forgotten = max(forgotten, len(ids))
-    return forgotten
+        forgotten.update(ids)
+        most = max(most, len(ids))
+    if forgotten:
+        mine = operations.c.id.in_(sorted(forgotten)) & operations.c.forgotten_at.is_(None)
+        connection.execute(operations.update().where(mine).values(forgotten_at=clock.utcnow()))
+    return most
 
 
 def _spared(table: sa.Table) -> list[sa.ColumnElement[bool]]:

@@ -16,6 +16,7 @@ from common.failures import RULES
 from common.messages.reports import Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState
+from conductor.store import arrival, events
 from db.schema import decisions, faults, operation_events, operations
 
 
@@ -99,17 +100,34 @@ class NewOperation:
     timeout_seconds: float
     params: Mapping[str, Any] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
+    quota: Step | None = None
+    """How the quota was taken, where it was."""
 
 
 def insert(
     connection: sa.Connection, ctxt: RequestContext, new: Sequence[NewOperation]
 ) -> list[Operation]:
-    """Write the intents, in one statement; the inserting conductor holds the first lease."""
+    """Write the intents, in one statement, and how they were asked for, in another; the inserting
+    conductor holds the first lease.
+    """
     now = clock.utcnow()
     rows = [_row(ctxt, item, now) for item in new]
-    keys = connection.execute(
-        operations.insert().returning(operations.c.id, sort_by_parameter_order=True), rows
-    ).scalars()
+    keys = (
+        connection.execute(
+            operations.insert().returning(operations.c.id, sort_by_parameter_order=True), rows
+        )
+        .scalars()
+        .all()
+    )
+    asked = arrival.request(ctxt)
+    steps = [
+        events.row(key, 1, None, step)
+        for key, item in zip(keys, new, strict=True)
+        for step in (asked, item.quota)
+        if step is not None
+    ]
+    if steps:
+        connection.execute(operation_events.insert(), steps)
     return [
         Operation(
             id=key,
@@ -133,7 +151,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "lease_owner": new.owner,
         "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
-        "context": ctxt.to_wire(),
+        "context": {**ctxt.to_wire(), "asked": None},  # a step tells of it
         "params": dict(new.params),
         "plan": dataclasses.asdict(new.plan),
         "message": None,
@@ -193,71 +211,20 @@ def open_of(connection: sa.Connection, server_uuid: str) -> list[int]:
 def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
     """Keep what agents told of their steps; a later report of a step replaces the earlier."""
     rows = [
-        _event(report.operation_id, report.attempt, report.host, step)
+        events.row(report.operation_id, report.attempt, report.host, step)
         for report in reports
         for step in report.steps
     ]
     upsert_events(connection, rows)
 
 
-def _event(operation_id: int, attempt: int, host: str | None, step: Step) -> dict[str, Any]:
-    return {
-        "operation_id": operation_id,
-        "attempt": attempt,
-        "name": step.name,
-        "sequence": step.sequence,
-        "host": host,
-        "started_at": step.started_at,
-        "finished_at": step.finished_at,
-        "result": step.result,
-        "upid": step.upid,
-        "detail": dict(step.detail),
-    }
-
-
 def conductor_event(operation: Operation, step: Step) -> dict[str, Any]:
     """The row of a step that the conductor did itself."""
-    return _event(operation.id, operation.attempt, None, step)
+    return events.row(operation.id, operation.attempt, None, step)
 
 
-_KEY = ("operation_id", "attempt", "name")
-
-
-def upsert_events(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
-    """Insert or replace rows of ``operation_events``: one statement.
-
-    Reports may overtake each other on the bus: a row that is finished stays finished.
-    """
-    latest: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in _KEY)
-        if key not in latest or row["finished_at"] or not latest[key]["finished_at"]:
-            latest[key] = row
-    if latest:
-        connection.execute(_upsert(connection.dialect.name), list(latest.values()))
-
-
-def _upsert(dialect: str) -> Any:
-    table = operation_events
-    changing = [c.name for c in table.c if c.name not in _KEY]
-    if dialect in {"mysql", "mariadb"}:
-        from sqlalchemy.dialects.mysql import insert as mysql_insert
-
-        new = mysql_insert(table)
-        keep = table.c.finished_at.is_not(None) & new.inserted.finished_at.is_(None)
-        return new.on_duplicate_key_update(
-            {name: sa.case((keep, table.c[name]), else_=new.inserted[name]) for name in changing}
-        )
-    if dialect == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as conflict_insert
-    else:
-        from sqlalchemy.dialects.sqlite import insert as conflict_insert  # type: ignore[assignment]
-    inserted = conflict_insert(table)
-    return inserted.on_conflict_do_update(
-        index_elements=list(_KEY),
-        set_={name: inserted.excluded[name] for name in changing},
-        where=table.c.finished_at.is_(None) | inserted.excluded.finished_at.is_not(None),
-    )
+#: Insert or replace rows of steps; see there.
+upsert_events = events.upsert
 
 
 def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from common import clock
 from common.errors import QuotaExceeded
+from common.messages.reports import Step
+from conductor.store import arrival
 from db.schema import keypairs, project_locks, quota_limits, servers
 
 
@@ -63,12 +66,14 @@ def affordable(
     each: Mapping[str, int],
     at_least: int,
     at_most: int,
-) -> int:
-    """How many of something the project may have now, under its lock, ``at_most`` at the most.
+) -> tuple[int, Step]:
+    """How many of something the project may have now, under its lock, ``at_most`` at the most;
+    and the step that tells of it.
 
     ``each`` is what one takes of each resource. Raises QuotaExceeded, in Nova's words, when that
     is less than ``at_least``.
     """
+    began = clock.utcnow()
     lock(connection, project_id)
     allowed = limits(connection, project_id, defaults)
     used = usage(connection, project_id)
@@ -77,7 +82,8 @@ def affordable(
         if allowed[resource] >= 0 and amount > 0:
             count = min(count, (allowed[resource] - used[resource]) // amount)
     if count >= at_least:
-        return count
+        asked = {name: amount * count for name, amount in each.items()}
+        return count, arrival.quota(began, allowed, used, asked)
     _refuse(allowed, used, {name: amount * at_least for name, amount in each.items()})
     raise AssertionError("unreachable: something must have been over its limit")
 

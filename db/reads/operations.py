@@ -36,6 +36,8 @@ class Operation:
     started_at: datetime.datetime
     updated_at: datetime.datetime
     finished_at: datetime.datetime | None
+    forgotten_at: datetime.datetime | None
+    """Since when its details are not there any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,11 @@ def test_incident_5_hours_of_grepping_logs(cloud: World) -> None:
         .order_by(schema.operation_events.c.attempt, schema.operation_events.c.started_at)
     )
     first = {event.name: event.result for event in events if event.attempt == 1}
-    assert list(first)[:2] == ["conductor_schedule", "conductor_allocate_network"]
+    assert list(first)[:3] == [
+        "conductor_take_quota",
+        "conductor_schedule",
+        "conductor_allocate_network",
+    ]
     assert first["compute_start_vm"] == "Error"
     assert first["compute_destroy_vm"] == "Success"
     decision = cloud.rows(

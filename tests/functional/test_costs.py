@@ -51,6 +51,8 @@ BATCH = 9
 BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 330, 14
 HOSTS = 3
 CREATE_CALLS, CREATE_CASTS = 2, 10
+#: of a create over the quota: it is looked at, refused, and kept why
+REFUSED_STATEMENTS = 8
 DELETE_CALLS, DELETE_CASTS = 1, 8
 
 
@@ -181,6 +183,28 @@ def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.statements["placement"] <= DELETE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == DELETE_CALLS
     assert cloud.driver.count("cast") <= DELETE_CASTS
+
+
+def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:
+    image = image_id(tmp_path)
+    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    body["server"] |= {"min_count": 2 * BATCH + 1}
+    headers = {"X-Auth-Token": MEMBER, "OpenStack-API-Version": "compute 2.90"}
+    kept = "SELECT count(*) FROM refusals"
+    for already in range(2):
+        cloud.statements.clear()
+        cloud.driver.sent.clear()
+        answer = cloud.api.simulate_post("/v2.1/servers", headers=headers, json=body)
+        assert answer.status_code == 403
+        eventually(lambda already=already: look(tmp_path, kept) == already + 1)
+    assert cloud.statements["cloud"] <= REFUSED_STATEMENTS
+    assert cloud.statements["placement"] == 0
+    assert (cloud.driver.count("call"), cloud.driver.count("cast")) == (1, 1)
+    told = cloud.call("GET", f"/v2.1/explanations/{answer.headers['x-openstack-request-id']}")
+    [refused] = told["explanation"]["operations"]
+    quota = {"instances": {"limit": 2 * BATCH, "used": 0, "asked": 2 * BATCH + 1}}
+    assert refused["events"][1]["detail"].items() >= quota.items()
+    assert look(tmp_path, "SELECT count(*) FROM operations") == 0
 
 
 def test_many_at_once_are_decided_and_claimed_together(cloud: Cloud, tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from api.compute.operation import operation
 from api.compute.views import explanations as views
 from common import ids
 from common.errors import NotFound
-from db.reads import operations
+from db.reads import operations, refusals
 
 
 class Explanations:
-    """Stories by request ID, global request ID or server UUID, deleted servers included."""
+    """Stories by request ID, global request ID or server UUID: deleted servers included, and
+    requests that were refused.
+    """
 
     @operation(policies.EXPLAIN)
     def show(self, call: Call, subject: str) -> Any:
@@ -27,12 +29,19 @@ class Explanations:
         named = str(uuid.UUID(subject)) if ids.is_uuid(subject) else subject
         project = None if call.is_admin else call.ctxt.project_id or ""
         found = call.read(operations.stories, named, project, limit=call.max_limit)
-        if not found:
-            raise NotFound(f"Nothing is known under {subject}.")
+        refused = call.read(refusals.named, named, project, limit=call.max_limit)
+        if not found and not refused:
+            raise NotFound(
+                f"Nothing is known under {subject}. What is kept is what was done to servers, and "
+                "the newest requests that were refused."
+            )
         operator = call.allows(policies.EXPLAIN_ALL)
         return {
             "explanation": {
                 "subject": named,
-                "operations": [views.story(story, operator=operator) for story in found],
+                "operations": [
+                    *(views.refusal(one, operator=operator) for one in refused),
+                    *(views.story(story, operator=operator) for story in found),
+                ],
             }
         }

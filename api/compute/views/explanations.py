@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.compute.views import faults
 from common import clock
 from common.states import SHOWN_ACTION, OperationState
-from db.reads.operations import Decision, Event, OperationFault, Story, Transition
+from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
+from db.reads.refusals import Refusal
 
 
 def story(story: Story, *, operator: bool) -> dict[str, Any]:
@@ -35,6 +36,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         "events": [_event(event, operator=operator) for event in story.events],
         "decisions": [_decision(decision, operator=operator) for decision in story.decisions],
         "faults": [_fault(fault, operator=operator) for fault in story.faults],
+        "forgotten": _forgotten(operation),
     }
     if operator:
         view["message"] = operation.message
@@ -43,6 +45,15 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
     else:
         view["message"] = "The operation failed." if failed else None
     return view
+
+
+def _forgotten(operation: Operation) -> dict[str, Any] | None:
+    """That the details are not kept any more: since when, and how many days after the end."""
+    at = operation.forgotten_at
+    if at is None:
+        return None
+    kept = at - (operation.finished_at or operation.updated_at)
+    return {"at": clock.iso_microseconds(at), "after_days": kept.days}
 
 
 def _transition(move: Transition) -> dict[str, Any]:
@@ -63,7 +74,77 @@ def _event(event: Event, *, operator: bool) -> dict[str, Any]:
     }
     if operator:
         view |= {"host": event.host, "upid": event.upid, "detail": event.detail}
+    elif event.name in _OWNERS_DETAIL:
+        known = _OWNERS_DETAIL[event.name]
+        view["detail"] = {name: event.detail[name] for name in known if name in event.detail}
     return view
+
+
+#: what the owner reads of a step's detail: his own request, and the quota of his project
+_OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
+    "api_request": ("method", "path", "status"),
+    "conductor_take_quota": (
+        *("instances", "cores", "ram", "server_groups", "server_group_members"),
+        *("metadata_items", "key_pairs"),
+    ),
+}
+
+
+def refusal(refused: Refusal, *, operator: bool) -> dict[str, Any]:
+    """A request that was refused, in the form of an operation that ended at once."""
+    received, answered = map(clock.iso_microseconds, (refused.received_at, refused.answered_at))
+    asked = {
+        "method": refused.method,
+        "path": refused.path,
+        "status": refused.status,
+        "user": refused.user_id,
+        "project": refused.project_id,
+    }
+    events = [_refused_step("api_request", refused, asked, operator=operator)]
+    facts = _quota_facts(refused.details)
+    if facts:
+        events.append(_refused_step("conductor_take_quota", refused, facts, operator=operator))
+    return {
+        "action": f"{refused.method} {refused.path}",
+        "server": None,
+        "request_id": refused.request_id,
+        "global_request_id": refused.global_request_id,
+        "project_id": refused.project_id,
+        "user_id": refused.user_id,
+        "state": "refused",
+        "attempts": 1,
+        "held": False,
+        "started_at": received,
+        "updated_at": answered,
+        "finished_at": answered,
+        "transitions": [],
+        "events": events,
+        "decisions": [],
+        "faults": [],
+        "message": refused.message,
+        "forgotten": None,
+    }
+
+
+def _refused_step(
+    name: str, refused: Refusal, detail: Mapping[str, Any], *, operator: bool
+) -> dict[str, Any]:
+    step = Event(
+        0, 1, name, 0, None, refused.received_at, refused.answered_at, "Error", None, detail
+    )
+    return _event(step, operator=operator)
+
+
+def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """What was over its limit, as `conductor_take_quota` tells it; details of QuotaExceeded."""
+    columns = [details.get(name) for name in ("resource", "limit", "used", "requested")]
+    lists = [one if isinstance(one, list) else [one] for one in columns if one is not None]
+    if len(lists) < len(columns):
+        return {}
+    return {
+        str(name): {"limit": limit, "used": used, "asked": asked}
+        for name, limit, used, asked in zip(*lists, strict=False)
+    }
 
 
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:

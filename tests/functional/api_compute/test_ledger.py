@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from cli.render.explanation import explanation_lines
+from cli.render.page import page
+from cli.render.text import plain_text
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
@@ -250,15 +253,102 @@ _OPEN_FIELDS = {
 _OPEN_WORDS = {"counts", "considered", "reason"}
 
 
+#: how a request came, and the quota: owners read the part of the detail that is theirs
+ARRIVED: tuple[Row, ...] = (
+    an_event(
+        "api_request",
+        0,
+        started_at=NOW - MINUTE,
+        detail={"method": "POST", "path": "/v2.1/servers", "status": 202, "user": "root"},
+    ),
+    an_event(
+        "conductor_take_quota", 1, detail={"ram": {"limit": 9, "used": 1, "asked": 2}, "by": "c1"}
+    ),
+)
+
+
+def refused_by(user: str, request_id: str, **changes: Any) -> Row:
+    values: dict[str, Any] = {
+        "project_id": "demo",
+        "user_id": user,
+        "request_id": request_id,
+        "global_request_id": GLOBAL,
+        "method": "POST",
+        "path": "/v2.1/servers",
+        "status": 403,
+        "message": "Quota exceeded for ram",
+        "details": {"resource": ["ram"], "limit": [9], "used": [8], "requested": [2]},
+        "of_admin": False,
+        "received_at": NOW,
+        "answered_at": NOW,
+    }
+    return schema.refusals, values | changes
+
+
+REFUSALS: tuple[Row, ...] = (
+    refused_by("demo", f"req-{uuid_of(94)}", details={"resource": ["ram"], "host": "secret"}),
+    refused_by("admin", f"req-{uuid_of(95)}", of_admin=True, message="secret"),
+    refused_by("other", f"req-{uuid_of(96)}", project_id="other", message="secret"),
+)
+
+
+def shown(answer: Any) -> dict[str, str]:
+    """An explanation as JSON, as text and as a page."""
+    told = answer.json["explanation"]
+    return {
+        "json": answer.text,
+        "text": plain_text(explanation_lines(told)),
+        "html": page(told),
+    }
+
+
 def test_owners_read_no_field_that_may_hold_a_name(make: MakeApi) -> None:
-    rows = [row if row[0] is schema.servers else marked(row) for row in ROWS]
-    api = make(*rows)
+    rows = [row if row[0] is schema.servers else marked(row) for row in (*ROWS, *ARRIVED)]
+    api = make(*rows, *REFUSALS)
     for path in (f"/explanations/{uuid_of(1)}", f"{ACTIONS}/{CREATE}", ACTIONS):
         seen = api.get(path, version="2.84")
         assert seen.status_code == 200
         assert "secret" not in seen.text, path
+    for subject in (CREATE, GLOBAL):
+        for form, text in shown(api.get(f"/explanations/{subject}")).items():
+            assert "secret" not in text, form
+            assert "api_request" in text, form
+            assert "conductor_take_quota" in text or subject == GLOBAL, form
     whole = api.get(f"/explanations/{uuid_of(1)}", token=auth.ADMIN).text
     assert whole.count("secret") > 20
+
+
+def test_what_owners_read_of_the_first_steps(make: MakeApi) -> None:
+    api = make(*ROWS, *ARRIVED, refused_by("demo", f"req-{uuid_of(94)}"))
+    first, second = api.get(f"/explanations/{CREATE}").json["explanation"]["operations"][0][
+        "events"
+    ][:2]
+    assert first["detail"] == {"method": "POST", "path": "/v2.1/servers", "status": 202}
+    texts = shown(api.get(f"/explanations/{CREATE}"))
+    assert "2 asked, 1 of 9 used" not in texts["json"]
+    assert "ram=2 asked, 1 of 9 used" in texts["text"]
+    assert "ram: 2 asked, 1 of 9 used" in texts["html"]
+    assert second["name"] == "conductor_scheduling"  # of one time the lower number is first
+    refused = shown(api.get(f"/explanations/req-{uuid_of(94)}"))
+    assert "ram=2 asked, 8 of 9 used" in refused["text"]
+    assert "POST /v2.1/servers  refused" in refused["text"]
+    for form, text in refused.items():
+        assert "Quota exceeded for ram" in text, form
+
+
+def test_the_story_of_what_is_forgotten_says_so(make: MakeApi) -> None:
+    later = NOW + datetime.timedelta(days=91)
+    there = an_operation(2, REBOOT)
+    api = make(a_full_server(1), an_operation(1, CREATE, forgotten_at=later), there)
+    [told] = api.get(f"/explanations/{REBOOT}").json["explanation"]["operations"]
+    assert told["forgotten"] is None
+    for token in (auth.MEMBER, auth.ADMIN):
+        answer = api.get(f"/explanations/{CREATE}", token=token)
+        [told] = answer.json["explanation"]["operations"]
+        assert told["forgotten"]["after_days"] == 90
+        sentence = "(steps, decisions, faults) were forgotten 90 days after its end"
+        assert sentence in shown(answer)["text"]
+        assert sentence in shown(answer)["html"]
 
 
 def test_other_projects_read_nothing(api: ComputeApi) -> None:

@@ -79,8 +79,8 @@ def test_no_host_ends_in_error_with_the_reason(world: World) -> None:
     assert (fault.category, fault.request_id) == ("no_valid_host", world.ctxt.request_id)
     world.until_operation("failed")
     assert world.placement.claims == {}
-    (step,) = world.rows(schema.operation_events)
-    assert (step.name, step.result) == ("conductor_schedule", "Error")
+    steps = {step.name: step.result for step in world.rows(schema.operation_events)}
+    assert steps == {"conductor_take_quota": "Success", "conductor_schedule": "Error"}
 
 
 def test_a_clean_failure_goes_to_the_next_host(world: World) -> None:

@@ -18,7 +18,8 @@ from common.messages.scheduling import Decision
 from common.states import OperationState
 from conductor import config as conductor_config
 from conductor.history import History
-from conductor.store import history
+from conductor.messages import Refused
+from conductor.store import history, refusals
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation
 from conductor.store.transactions import Store
@@ -106,10 +107,19 @@ def test_the_old_is_forgotten_but_not_that_it_was(store: Store) -> None:
     new = operation(store, "gone", NOW)
     assert forget(store) == 1
     assert kept(store) == only({new})
+    assert forgotten(store) == [True, False]
     with store.read() as connection:
-        operations = sa.select(sa.func.count()).select_from(schema.operations)
-        assert connection.execute(operations).scalar() == 2
+        at = connection.execute(sa.select(schema.operations.c.forgotten_at)).scalars().first()
     assert forget(store) == 0
+    with store.read() as connection:
+        assert connection.execute(sa.select(schema.operations.c.forgotten_at)).scalar() == at
+
+
+def forgotten(store: Store) -> list[bool]:
+    """Of each operation, whether it is written that its details are not there any more."""
+    query = sa.select(schema.operations.c.forgotten_at).order_by(schema.operations.c.id)
+    with store.read() as connection:
+        return [at is not None for at in connection.execute(query).scalars()]
 
 
 def test_what_is_open_keeps_everything_however_old(store: Store) -> None:
@@ -136,6 +146,7 @@ def test_a_server_that_is_there_keeps_its_last_fault(store: Store) -> None:
     operation(store, "gone", OLD)
     forget(store)
     assert kept(store) == {**only(set()), "faults": {last}}
+    assert forgotten(store) == [True, True, True]
     assert forget(store) == 0
 
 
@@ -168,3 +179,36 @@ def test_a_turn_forgets_what_the_options_do_not_keep(store: Store) -> None:
     conf.set_override("history_operations", 1, "conductor")
     chore.tidy()
     assert kept(store) == only({ids[2]})
+
+
+def refuse(store: Store, project: str, answered_at: datetime.datetime = NOW) -> None:
+    ctxt = RequestContext(user_id="u", project_id=project, overwrite=False)
+    refused = Refused("POST", "/servers", 403, "no", NOW, answered_at, {"limit": [1]})
+    store.run(lambda c: refusals.keep(c, ctxt, refused, 3))
+
+
+def refused(store: Store) -> list[tuple[int, str]]:
+    columns = schema.refusals.c
+    with store.read() as connection:
+        found = connection.execute(sa.select(columns.id, columns.project_id).order_by("id"))
+        return [(row.id, row.project_id) for row in found]
+
+
+def test_of_refused_requests_each_project_has_the_newest(store: Store) -> None:
+    for _ in range(5):
+        refuse(store, "noisy")
+    refuse(store, "quiet")
+    refuse(store, "noisy")
+    assert refused(store) == [(4, "noisy"), (5, "noisy"), (6, "quiet"), (7, "noisy")]
+
+
+def test_old_refusals_are_forgotten(store: Store) -> None:
+    for at in (OLD, OLD, OLD):
+        refuse(store, "old", at)
+    refuse(store, "new")
+    assert [store.run(lambda c: refusals.forget(c, LIMIT, 2)) for _ in range(3)] == [2, 1, 0]
+    assert refused(store) == [(4, "new")]
+    conf = config.load([conductor_config.register])
+    refuse(store, "old", OLD)
+    History(cast(Any, SimpleNamespace(store=store, conf=conf))).tidy()
+    assert refused(store) == [(4, "new")]

@@ -269,7 +269,9 @@ def test_a_delete_in_a_strangers_hands_is_ended_by_forgetting(people: People) ->
     eventually(lambda: people.compute.get(f"/servers/{uuid}").status_code == 404)
     assert people.allocations(uuid) == []
     assert people.proxmox.vm(vmid)["config"]["name"] == "a-strangers"
-    evidence = people.story(uuid, "forget")["events"][0]["detail"]
+    steps = {step["name"]: step["detail"] for step in people.story(uuid, "forget")["events"]}
+    assert steps["api_request"]["path"].endswith(f"/servers/{uuid}/action")
+    evidence = steps["conductor_forget_server"]
     assert evidence["found_name"] == "a-strangers"
     # Its config drive went with the record: nobody else has one of that name.
     eventually(lambda: not [one for one in people.proxmox.volumes(vmid) if ":iso/" in one])

@@ -222,3 +222,65 @@ def test_times() -> None:
     assert parse_time("yesterday") is None
     assert one_line(" a\nb ") == "a b"
     assert plain((("a ", ""), ("b  ", "bold"))) == "a b"
+
+
+ARRIVED = (
+    {
+        "name": "api_request",
+        "started_at": "2025-12-31T23:59:59.900000+00:00",
+        "finished_at": "2026-01-01T00:00:00+00:00",
+        "result": "Success",
+        "detail": {"method": "POST", "path": "/v2.1/servers", "status": 202},
+    },
+    {
+        "name": "conductor_take_quota",
+        "started_at": "2025-12-31T23:59:59.950000+00:00",
+        "finished_at": "2026-01-01T00:00:00+00:00",
+        "result": "Success",
+        "detail": {
+            "ram": {"limit": 4096, "used": 0, "asked": 2048},
+            "cores": {"limit": -1, "used": 3, "asked": 1},
+        },
+    },
+)
+
+
+def test_the_story_begins_when_the_request_came() -> None:
+    events = [*an_operation()["events"], *ARRIVED]
+    text = story(an_operation(events=events))
+    in_order = (
+        "create  failed in 4.10 s, 2 attempts  req-1  2025-12-31 23:59:59 UTC",
+        "+0 ms  api_request",
+        "method=POST  path=/v2.1/servers  status=202",
+        "+50 ms  conductor_take_quota",
+        "cores=1 asked, 3 used, no limit  ram=2048 asked, 0 of 4096 used",
+        "+100 ms  conductor_schedule",
+    )
+    places = [text.find(part) for part in in_order]
+    assert -1 not in places, text
+    assert places == sorted(places)
+
+
+def test_a_refusal_has_no_server_and_its_path_controls_no_terminal() -> None:
+    refused = an_operation(
+        action="DELETE /v2.1/x\x1b[2J",
+        server=None,
+        state="refused",
+        attempts=1,
+        transitions=[],
+        events=[],
+        decisions=[],
+        faults=[],
+    )
+    text = story(refused)
+    assert text.lstrip().startswith("DELETE /v2.1/x [2J  refused in 4.00 s  req-1")
+    assert "server" not in text
+    assert "No room anywhere." in text
+
+
+@pytest.mark.parametrize(("days", "said"), [(0, "0 days"), (1, "1 day "), (90, "90 days")])
+def test_what_is_forgotten_is_said(days: int, said: str) -> None:
+    gone = {"at": "2026-04-01T00:00:00", "after_days": days}
+    text = story(an_operation(forgotten=gone, events=[], transitions=[], decisions=[]))
+    assert f"were forgotten {said}" in text
+    assert "forgotten" not in story(an_operation())

@@ -41,8 +41,8 @@ from tests.fixtures.auth import ADMIN, MEMBER, SERVICE, header_auth
 from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
-CREATE_STATEMENTS = 48
-DELETE_STATEMENTS = 20
+CREATE_STATEMENTS = 50
+DELETE_STATEMENTS = 21
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Build
@@ -13,9 +14,20 @@ from compute.job import Job
 from compute.steps import Step, carry_out
 
 
-def build(job: Job, machine: Machine, command: Build) -> Outcome:
-    """Run the steps of a build. ACTIVE means seen running; the guest's agent isn't waited for."""
-    failure = carry_out(job, steps(machine, command))
+def build(
+    job: Job,
+    machine: Machine,
+    command: Build,
+    write_group: Callable[[], Detail] | None = None,
+) -> Outcome:
+    """Run the steps of a build. ACTIVE means seen running; the guest's agent isn't waited for.
+
+    ``write_group`` tells the hypervisor of the server's group; it comes last, and fails nothing.
+    """
+    todo = steps(machine, command)
+    if write_group is not None:
+        todo += (Step("compute_write_affinity", write_group),)
+    failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
     # Nothing of ours is left when all was seen absent, and when what is there was never ours.

@@ -16,6 +16,7 @@ from common.messages.commands import (
     Mark,
     Power,
     RetireTemplate,
+    StrictGroup,
 )
 from common.messages.facts import Inspection
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
@@ -77,6 +78,30 @@ class ComputeClient:
             known=sorted(known),
         )
         return wire.load(ClusterInventory, answer)
+
+    def converge_affinity(
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        cloud: str,
+        group: StrictGroup,
+        vmids: Collection[int],
+    ) -> None:
+        """Have the cluster told just these VMs of a strict server group; none: nothing of it.
+
+        Raises Unavailable when the worker, or the cluster, doesn't answer or doesn't take it.
+        """
+        self._workers.call(
+            ctxt,
+            "converge_affinity",
+            server=worker,
+            timeout_seconds=INVENTORY_SECONDS,
+            cluster=cluster,
+            cloud=cloud,
+            group=group,
+            vmids=sorted(vmids),
+        )
 
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
         """Put the owner mark on a VM, or take it off."""

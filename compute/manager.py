@@ -22,6 +22,7 @@ from common.messages.commands import (
     Mark,
     Power,
     RetireTemplate,
+    StrictGroup,
 )
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Report
@@ -99,6 +100,21 @@ class Manager:
             return hypervisor.inventory(known)
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} can't be looked at: {error.message}") from error
+
+    def converge_affinity(
+        self,
+        ctxt: RequestContext,
+        cluster: str,
+        cloud: str,
+        group: Mapping[str, Any],
+        vmids: list[int],
+    ) -> None:
+        """See ``ComputeClient.converge_affinity``."""
+        wanted = wire.load(StrictGroup, group)
+        try:
+            self._carried(cluster).converge_affinity(cloud, wanted, vmids)
+        except HypervisorError as error:
+            raise Unavailable(f"Cluster {cluster} takes no rule: {error.message}") from error
 
     def mark(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Mark."""
@@ -204,7 +220,7 @@ class Manager:
         if isinstance(command, CacheImage):
             return cache.cache(job, machine, command)
         if isinstance(command, Build):
-            return build.build(job, machine, command)
+            return build.build(job, machine, command, hypervisor.group_writer(command))
         if isinstance(command, Destroy):
             return destroy.destroy(job, machine, command, self._graceful_seconds)
         if isinstance(command, Power):

@@ -54,6 +54,20 @@ class SeenVolume:
 
 
 @dataclass(frozen=True)
+class SeenAffinity:
+    """What the hypervisor was told of a strict server group, to keep to it by itself."""
+
+    cloud: str
+    group: str
+    managed: tuple[int, ...] = ()
+    """The VMIDs that were handed over for it."""
+    members: tuple[int, ...] = ()
+    """The VMIDs that its rule names, whoever put them there."""
+    rule: bool = False
+    """Whether there is a rule."""
+
+
+@dataclass(frozen=True)
 class ClusterInventory:
     """All that is in a cluster and may be ours, seen in bulk."""
 
@@ -64,3 +78,8 @@ class ClusterInventory:
     """What could not be looked at, a sentence each: absence there means nothing."""
     unseen_nodes: tuple[str, ...] = ()
     """Nodes of which something could not be looked at."""
+    affinity: tuple[SeenAffinity, ...] = ()
+    writes_affinity: bool = False
+    """Whether strict server groups shall be written down there."""
+    affinity_seen: bool = False
+    """Whether ``affinity`` is all that there is."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import wire
 from common.errors import MicronovaError
-from common.messages.commands import Build, Image, Nic, Template
+from common.messages.commands import Build, Image, Nic, StrictGroup, Template
 from common.messages.facts import HostFacts
 from conductor import guestdata
 from conductor.cloud import placed
@@ -61,8 +61,13 @@ def image(connection: sa.Connection, image_id: str | None, facts: HostFacts) -> 
     )
 
 
-def build(operation: Operation, server: Server, cloud: str) -> Build:
-    """The command, in the name of a cloud. Sending it again does no harm."""
+def build(
+    operation: Operation, server: Server, cloud: str, group: StrictGroup | None = None
+) -> Build:
+    """The command, in the name of a cloud. Sending it again does no harm.
+
+    ``group`` is the server's, if it is strict.
+    """
     plan = operation.plan
     where = placed(operation)
     if where is None or operation.deadline is None:
@@ -89,5 +94,6 @@ def build(operation: Operation, server: Server, cloud: str) -> Build:
         tags=tuple(server.tags),
         cloud=cloud,
         extra_specs=server.flavor.get("extra_specs") or {},
+        group=group,
         image_properties=server.image_properties,
     )

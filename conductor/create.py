@@ -14,14 +14,14 @@ import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
-from common.messages.commands import Image
+from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, TaskState, VmState
 from conductor import command, guestdata, leases, lifecycle
 from conductor.cloud import Cloud
 from conductor.placing import Placing
-from conductor.store import networks, registry, servers, templates
+from conductor.store import networks, registry, server_groups, servers, templates
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -200,9 +200,17 @@ class Create:
             )
             return
         LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.vmid)
+        group = self._group(server)
         self._cloud.compute.build(
-            operation.ctxt, worker, command.build(operation, server, self._cloud.id)
+            operation.ctxt, worker, command.build(operation, server, self._cloud.id, group)
         )
+
+    def _group(self, server: Server) -> StrictGroup | None:
+        if server.server_group_uuid is None:
+            return None
+        with self._cloud.store.read() as connection:
+            found = server_groups.strict(connection, [server.server_group_uuid])
+        return found.get(server.server_group_uuid)
 
     def _activate(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         def work(connection: sa.Connection) -> None:

@@ -178,6 +178,11 @@ def change_rule(call: Call) -> None:
     old = cluster.ha.rules.get(name)
     if old is None:
         raise PveError(f"update HA rules failed: HA rule '{name}' does not exist")
+    if call.get("digest") not in ("", _digest(*cluster.ha.rules.values())):
+        raise PveError(
+            "update HA rules failed: detected modified configuration"
+            " - file changed by other user? Try again."
+        )
     gone = set(call.get("delete").split(","))
     kept = {key: text for key, text in old.options.items() if key not in gone}
     members = _sids(call.get("resources")) or old.resources

@@ -76,6 +76,16 @@ class ConfigDrive:
 
 
 @dataclass(frozen=True)
+class StrictGroup:
+    """The server group of a server, if its policy is strict."""
+
+    uuid: str
+    apart: bool
+    """Anti-affinity; else affinity."""
+    max_per_host: int = 1
+
+
+@dataclass(frozen=True)
 class Command:
     """The head of every command. Sending it twice does no harm: same operation, same answer."""
 
@@ -108,6 +118,7 @@ class Build(Command):
     cloud: str = ""
     """Of which cloud the templates are: several may make some of one image in one cluster."""
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    group: StrictGroup | None = None
     image_properties: Mapping[str, str] = field(default_factory=dict)
     """As they were when the server was created; both say what hardware the guest has."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from oslo_config import cfg
 
 from common import clock, ids
-from common.messages.commands import Build, RetireTemplate
+from common.messages.commands import Build, RetireTemplate, StrictGroup
 from common.messages.facts import (
     ClusterFacts,
     HostFacts,
@@ -81,6 +81,12 @@ class NullHypervisor:
         with self.lock:
             vms = list(self.vms.items())
         return ClusterInventory(CLUSTER, tuple(_seen(vmid, vm) for vmid, vm in vms))
+
+    def group_writer(self, build: Build) -> None:
+        """There is nobody to be told."""
+
+    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
+        """There is nobody to be told."""
 
     def machine(self, work: Work) -> NullMachine:
         """The VM that the operation is about."""

@@ -6,13 +6,13 @@ of one operation; each of its methods looks before it acts, so it may be called 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages.commands import Build, Command, RetireTemplate
+from common.messages.commands import Build, Command, RetireTemplate, StrictGroup
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
 from common.messages.reports import Category
 from common.states import PowerState
@@ -189,6 +189,14 @@ class Hypervisor(Protocol):
 
         Raises HypervisorError when the cluster doesn't answer.
         """
+
+    def group_writer(self, build: Build) -> Callable[[], Detail] | None:
+        """What tells the hypervisor of the strict group of a server that was built; it raises
+        nothing for what can't be told. None: it is not told of groups."""
+
+    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
+        """Have the hypervisor told just these VMs of a strict group, and none where it shall not
+        be told of groups. Raises HypervisorError."""
 
     def machine(self, work: Work) -> Machine:
         """The VM that the operation is about."""

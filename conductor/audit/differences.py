@@ -6,6 +6,7 @@ What a server's open operation may still change is left alone: the ledger brings
 
 from __future__ import annotations
 
+from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.records import records
 from conductor.audit.vms import vms
@@ -14,5 +15,5 @@ from conductor.audit.volumes import volumes
 
 def differences(facts: Facts) -> list[Finding]:
     """All of them, each once, in a stable order."""
-    found = [*vms(facts), *volumes(facts), *records(facts)]
+    found = [*vms(facts), *volumes(facts), *records(facts), *affinity(facts)]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

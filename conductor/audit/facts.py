@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.messages.commands import StrictGroup
 from compute.messages import ClusterInventory
 from conductor import resources
 
@@ -36,6 +37,7 @@ class ServerFacts:
     deleted_at: datetime.datetime | None
     flavor: Mapping[str, Any] = field(default_factory=dict)
     image_properties: Mapping[str, str] = field(default_factory=dict)
+    server_group_uuid: str | None = None
 
     @property
     def place(self) -> Place | None:
@@ -137,6 +139,8 @@ class Facts:
     templates: tuple[TemplateFacts, ...] = ()
     ports: tuple[PortFacts, ...] = ()
     group_places: tuple[GroupPlace, ...] = ()
+    groups: Mapping[str, StrictGroup] = field(default_factory=dict)
+    """Server groups of strict policies, by UUID."""
     hosts: Mapping[str, HostFact] = field(default_factory=dict)
     inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None

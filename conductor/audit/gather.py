@@ -30,6 +30,7 @@ from conductor.audit.facts import (
     TemplateFacts,
 )
 from conductor.cloud import Cloud
+from conductor.store import server_groups
 from db import schema
 
 LOG = logger(__name__)
@@ -163,6 +164,7 @@ def _record(connection: sa.Connection) -> Facts:
         group_places=tuple(
             GroupPlace(*row) for row in _rows(connection, schema.server_group_places, GroupPlace)
         ),
+        groups=server_groups.strict(connection),
         hosts={row.host: HostFact(*row) for row in _rows(connection, schema.hosts, HostFact)},
     )
 

@@ -14,13 +14,14 @@ import sqlalchemy as sa
 from common import clock, context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
-from common.messages.commands import Placed, RetireTemplate
+from common.messages.commands import Placed, RetireTemplate, StrictGroup
 from common.messages.reports import Category, Failure
 from common.states import Happening, VmState
 from conductor import lifecycle, resources
 from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
+from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
 from conductor.runner import Runner
 from conductor.store import operations as ledger
@@ -55,6 +56,7 @@ class Healer:
             Verb.RETIRE: self._retire,
             Verb.DELETE_PORTS: self._delete_ports,
             Verb.FREE_PLACE: self._free_place,
+            Verb.AFFINITY: self._affinity,
             Verb.FREE_VMID: self._free_vmid,
             Verb.RESERVE_VMID: self._reserve_vmid,
             Verb.FAIL: self._fail,
@@ -126,6 +128,29 @@ class Healer:
             ),
         )
         return Answer(f"The agent of {host} was asked to remove it.")
+
+    def _affinity(self, finding: Kept) -> Answer:
+        """Tell the cluster anew what the record says of the group now; nothing, if it is gone."""
+        cluster, uuid = str(finding.cluster), finding.subject.partition("/")[2]
+        with self._cloud.store.read() as connection:
+            group = server_groups.strict(connection, [uuid]).get(uuid)
+            there = server_groups.vms(connection, uuid, cluster) if group else []
+            host, _ = proof.host(connection, cluster, finding.node)
+            worker = self._cloud.worker_of(connection, host)
+        if worker is None:
+            raise RefusedError(f"The agent of host {host} does not answer.")
+        if any(row.task_state or row.vm_state == VmState.BUILDING for row in there):
+            raise RefusedError("A server of the group is being worked on.")
+        members = [row.vmid for row in there if row.vm_state in PRESENT]
+        self._cloud.compute.converge_affinity(
+            context.internal(),
+            worker,
+            cluster,
+            self._cloud.id,
+            group or StrictGroup(uuid, apart=False),
+            members,
+        )
+        return Answer(f"Cluster {cluster} knows of {len(members)} servers of the group.")
 
     # --- placement
 

@@ -21,6 +21,7 @@ class Verb(enum.StrEnum):
     RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing hangs on it
     DELETE_PORTS = "delete_ports"  #: give ports and addresses back
     FREE_PLACE = "free_place"  #: give a server group's place on a host back
+    AFFINITY = "affinity"  #: have the hypervisor told of a group what the record says
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
     FAIL = "fail"  #: a server that nobody works on leaves its transient state for ERROR
@@ -165,6 +166,22 @@ KINDS: Mapping[str, Kind] = {
             Severity.LEAK,
             Verb.FREE_PLACE,
             "the server that holds the place is deleted, or has no VM",
+        ),
+        Kind(
+            "affinity_rule_left",
+            Severity.LEAK,
+            Verb.AFFINITY,
+            "its name, and the comment of its resources, say this cloud and the group",
+            "If nobody needs it, in Datacenter, HA: remove the rule and resources that name the "
+            "group {subject}",
+        ),
+        Kind(
+            "affinity_rule_incomplete",
+            Severity.DAMAGE,
+            Verb.AFFINITY,
+            "the record says which servers the group has there",
+            "The agent's token needs Sys.Console on / of cluster {cluster}, or switch "
+            "write_affinity_rules off.",
         ),
         Kind(
             "vmid_without_owner",

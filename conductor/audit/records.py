@@ -12,7 +12,7 @@ from conductor.audit.facts import Facts, Finding, ServerFacts
 #: how long after its deadline an operation may still clean up before it is told
 OVERDUE = datetime.timedelta(seconds=900)
 #: states that promise a VM
-_PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED})
+PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED})
 
 
 def records(facts: Facts) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def _servers(facts: Facts) -> Iterator[Finding]:
             continue
         vm = seen[server.cluster].get(int(server.vmid or 0))
         if vm is None:
-            if server.vm_state in _PRESENT:
+            if server.vm_state in PRESENT:
                 text = f"Cluster {server.cluster} has no VM {server.vmid}."
                 yield _of(server, "server_without_vm", text)
             continue

@@ -9,7 +9,7 @@ a conflict is a reason and no error; the row of a group is locked before rows of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import NotFound, QuotaExceeded
+from common.messages.commands import StrictGroup
 from common.server_groups import MAX_PER_HOST, STRICT, GroupFacts, Policy, taken
 from conductor.messages import NewServerGroup
 from conductor.store.servers import Server
@@ -125,6 +126,31 @@ def _locked(connection: sa.Connection, uuid: str, project_id: str | None = None)
         query = query.where(_GROUPS.project_id == project_id)
     row = connection.execute(query.with_for_update()).first()
     return None if row is None else Group(*row)
+
+
+def strict(
+    connection: sa.Connection, uuids: Collection[str] | None = None
+) -> dict[str, StrictGroup]:
+    """Those of these groups (None: of all) whose policy is strict, by UUID."""
+    query = sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(
+        _GROUPS.policy.in_(list(STRICT))
+    )
+    if uuids is not None:
+        query = query.where(_GROUPS.uuid.in_(list(uuids)))
+    found = (Group(*row) for row in connection.execute(query))
+    return {
+        one.uuid: StrictGroup(one.uuid, one.policy == Policy.ANTI_AFFINITY, one.max_per_host)
+        for one in found
+    }
+
+
+def vms(connection: sa.Connection, uuid: str, cluster: str) -> list[sa.Row[Any]]:
+    """(VMID, vm_state, task_state) of the group's servers that have a VMID in a cluster."""
+    columns = servers.c
+    query = sa.select(columns.vmid, columns.vm_state, columns.task_state).where(
+        _members(uuid), columns.cluster == cluster, columns.vmid.is_not(None)
+    )
+    return list(connection.execute(query.order_by(columns.vmid)))
 
 
 # --- places

@@ -14,10 +14,11 @@ from typing import Any
 
 from compute.hypervisor.proxmox import ownership
 from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.clusterwide import has_rules
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.hardware import TAG
 from compute.hypervisor.proxmox.upid import Upid
-from compute.messages import ClusterInventory, SeenVm, SeenVolume
+from compute.messages import ClusterInventory, SeenAffinity, SeenVm, SeenVolume
 
 #: reads that run at the same time
 READERS = 6
@@ -52,13 +53,27 @@ class Census:
             found = [volume for part in volumes for volume in part]
         for privilege in self._shared.snapshot.missing:
             self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
+        affinity = self._affinity()
         return ClusterInventory(
             self._shared.settings.name,
             tuple(seen),
             tuple(found),
             tuple(self._unseen),
             tuple(sorted({node for node in self._unseen.values() if node})),
+            *affinity,
         )
+
+    def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
+        """What was written of server groups, whether it shall be, and whether all was seen."""
+        writes = self._shared.settings.write_affinity_rules
+        if not has_rules(self._shared.snapshot.version):
+            return (), False, True
+        try:
+            return self._shared.affinity.seen(), writes, True
+        except ApiError as error:
+            if writes:
+                self._unseen[f"The affinity rules can't be read: {error.message}"] = ""
+            return (), writes, False
 
     # --- what to look at
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.admission import Admission, Key
+from compute.hypervisor.proxmox.affinity import Affinity
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.tasks import Tasks
@@ -30,6 +31,7 @@ class Shared:
         self.settings = settings
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client)
+        self.affinity = Affinity(self.client)
         self.admission = Admission(
             settings.local_storage_slots,
             settings.shared_storage_slots,

@@ -75,7 +75,7 @@ class Clusterwide:
         self._devices = devices.by_node(mappings, granted)
 
     def _read_rules(self) -> tuple[Rule, ...]:
-        if int(self._version.partition(".")[0] or 0) >= _RULES_SINCE:
+        if has_rules(self._version):
             return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
         groups = self._client.get("cluster/ha/groups")
         return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
@@ -95,6 +95,11 @@ class Clusterwide:
             return nothing
         self._told.pop(what, None)
         return found
+
+
+def has_rules(version: str) -> bool:
+    """Whether there are rules of high availability, not groups."""
+    return int(version.partition(".")[0] or 0) >= _RULES_SINCE
 
 
 def missing_privileges(

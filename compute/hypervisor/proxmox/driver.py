@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from oslo_config import cfg
 
-from common.messages.commands import RetireTemplate
+from common.messages.commands import Build, RetireTemplate, StrictGroup
 from common.messages.facts import Inspection
-from compute.hypervisor.port import Observation, Removal, Work
-from compute.hypervisor.proxmox import facts, inspection
+from compute.hypervisor.port import Detail, Observation, Removal, Work
+from compute.hypervisor.proxmox import affinity, facts, inspection
 from compute.hypervisor.proxmox.census import Census
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
@@ -56,6 +56,18 @@ class ProxmoxHypervisor:
     def inventory(self, known: Collection[int]) -> ClusterInventory:
         """Two bulk calls, one for each storage, one for each VM that the record leaves open."""
         return Census(self.shared, known).take()
+
+    def group_writer(self, build: Build) -> Callable[[], Detail] | None:
+        """See ``port.Hypervisor``."""
+        if build.group is None or not self._settings.write_affinity_rules:
+            return None
+        shared = self.shared
+        return lambda: affinity.told(shared.affinity, lambda: shared.snapshot.version, build)
+
+    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
+        """See ``port.Hypervisor``."""
+        wanted = vmids if self._settings.write_affinity_rules else ()
+        self.shared.affinity.converge(cloud, group, wanted)
 
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""

@@ -42,7 +42,7 @@ def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:
             str(one["rule"]).removeprefix(_FROM_GROUP),
             bool(int(one.get("strict") or 0)),
             _priorities(str(one.get("nodes") or "")),
-            () if one.get("errors") else _vmids(str(one.get("resources") or "").split(",")),
+            () if one.get("errors") else vmids(str(one.get("resources") or "").split(",")),
         )
         for one in listed
         if one.get("type") == "node-affinity" and not int(one.get("disable") or 0)
@@ -61,7 +61,7 @@ def of_groups(
             str(one["group"]),
             bool(int(one.get("restricted") or 0)),
             _priorities(str(one.get("nodes") or "")),
-            _vmids(members.get(str(one["group"]), ())),
+            vmids(members.get(str(one["group"]), ())),
         )
         for one in groups
     )
@@ -76,6 +76,7 @@ def _priorities(text: str) -> dict[str, int]:
     return {node: int(priority or 0) for node, _, priority in parts}
 
 
-def _vmids(sids: Iterable[str]) -> tuple[int, ...]:
+def vmids(sids: Iterable[str]) -> tuple[int, ...]:
+    """The VMs among resources, by VMID."""
     kinds = (sid.strip().partition(":") for sid in sids)
     return tuple(sorted(int(name) for kind, _, name in kinds if kind == "vm" and name.isdigit()))

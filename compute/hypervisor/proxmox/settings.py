@@ -100,6 +100,14 @@ CLUSTER_OPTIONS = [
         max=256,
         help="How many of them there may come to be. 0 keeps to the numbers to begin with.",
     ),
+    cfg.BoolOpt(
+        "write_affinity_rules",
+        default=False,
+        help="Write strict server groups as affinity rules of high availability, which Proxmox VE "
+        "has since 9.0; the token needs Sys.Console on /. Their VMs become resources in state "
+        "'ignored': the rule counts for those that somebody sets to 'started'. What can't be "
+        "written is told by 'micronova explain' and fails no build.",
+    ),
     cfg.IntOpt(
         "timeout_seconds",
         default=40,
@@ -149,6 +157,7 @@ class Cluster:
     local_storage_slots: int
     shared_storage_slots: int
     most_storage_slots: int
+    write_affinity_rules: bool
     timeout_seconds: int
     connect_seconds: int
 

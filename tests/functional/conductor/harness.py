@@ -16,7 +16,7 @@ from common import clock, config, ids, log, quotas, rpc
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
-from common.messages.commands import Command
+from common.messages.commands import Command, StrictGroup
 from common.messages.facts import (
     ClusterFacts,
     Heartbeat,
@@ -27,7 +27,7 @@ from common.messages.facts import (
 )
 from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, Requested
-from compute.messages import ClusterInventory
+from compute.messages import ClusterInventory, SeenAffinity
 from conductor import config as conductor_config
 from conductor.accept import Accept
 from conductor.audit.auditor import Auditor
@@ -93,6 +93,10 @@ class Compute:
         """What agents were told last."""
         self.sent: list[tuple[str, Command]] = []
         self.vms: dict[int, Inspection] = {}
+        self.told: list[tuple[str, StrictGroup, tuple[int, ...]]] = []
+        """What clusters were told of server groups."""
+        self.refuses = ""
+        """Why they take nothing of it."""
         self.inspected: list[int] = []
         self.deaf = False
         self.seen: dict[str, ClusterInventory] = {}
@@ -112,6 +116,24 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
+
+    def converge_affinity(
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        cloud: str,
+        group: StrictGroup,
+        vmids: Collection[int],
+    ) -> None:
+        """Remembers it, and shows it from then on."""
+        if self.refuses:
+            raise Unavailable(f"Cluster {cluster} takes no rule: {self.refuses}")
+        self.told.append((cluster, group, tuple(vmids)))
+        told = SeenAffinity(cloud, group.uuid, tuple(vmids), tuple(vmids), rule=len(vmids) > 1)
+        self.seen[cluster] = dataclasses.replace(
+            self.seen[cluster], affinity=(told,) if vmids else ()
+        )
 
     def inspect(
         self,

@@ -30,6 +30,9 @@ class FakeHypervisor:
     def machine(self, job: Any) -> Machine:
         return self._machine
 
+    def group_writer(self, build: Any) -> None:
+        """It is told of no groups."""
+
 
 class Worker:
     """A manager whose reports are waited for."""

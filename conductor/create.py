@@ -26,7 +26,7 @@ from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
-from conductor.walk import step_on
+from conductor.walk import must_build, step_on
 
 LOG = logger(__name__)
 
@@ -52,6 +52,7 @@ class Create:
         if server.operation_id != operation.id or operation.state == OperationState.UNWINDING:
             self._unwinding.resume(operation, server)
             return
+        must_build(operation, server)
         if operation.deadline is not None and operation.deadline < clock.utcnow():
             self._unwinding.fail(operation, server, _timed_out(operation, server))
             return

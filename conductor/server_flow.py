@@ -38,13 +38,18 @@ class ServerFlow:
             self._close(operation)
 
     def _mine(self, operation: Operation) -> Server | None:
-        """The server, unless this operation is over or another one has it."""
+        """The server, unless this operation is over or another one has it.
+
+        The operation may have been read before it ended: an idle server says so.
+        """
         if operation.state in {OperationState.DONE, OperationState.FAILED}:
             return None
         with self._cloud.store.read() as connection:
             server = servers.get(connection, operation.server_uuid)
         if server.operation_id != operation.id or server.deleted_at is not None:
             self._close(operation)
+            return None
+        if server.task_state is None and operation.state != OperationState.UNWINDING:
             return None
         return server
 

@@ -7,10 +7,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.errors import StaleTransition
 from common.states import VmState
 from conductor import leases, lifecycle
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
+
+
+def must_build(operation: Operation, server: Server) -> None:
+    """Raise StaleTransition for a server whose build is over, whoever still has the operation."""
+    if server.vm_state != VmState.BUILDING:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
 
 
 def step_on(
@@ -24,8 +31,9 @@ def step_on(
     """Move the server to the next task_state of its build, and write down what was decided.
 
     ``owner`` is the conductor whose lease it must be; ``values`` are further columns of the
-    server. Returns both as they now are. Raises StaleTransition.
+    server. Returns both as they now are. Raises StaleTransition, also where the build has ended.
     """
+    must_build(operation, server)
     following = lifecycle.next_task("create", server.task_state)
     server = lifecycle.move(
         connection,

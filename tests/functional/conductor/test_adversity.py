@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
 from conductor import leases
 from conductor.accept import scope
+from conductor.create import Create
 from conductor.store import operations as ledger
 from conductor.store import vmids
+from conductor.store.operations import Plan
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -153,6 +156,51 @@ def test_what_has_ended_does_not_end_again(world: World) -> None:
     key = operation(world).id
     world.conductor.store.run(lambda c: ledger.close(c, key, OperationState.FAILED, "Overtaken."))
     assert (operation(world).state, operation(world).message) == ("done", None)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("late", [True, False])
+def test_who_takes_a_build_over_that_has_ended_meanwhile_changes_nothing(
+    world: World, planned: bool, late: bool
+) -> None:
+    (uuid,) = world.create()
+    build = world.compute.wait_for(1)
+    with world.conductor.store.read() as connection:
+        then = ledger.get(connection, build.operation_id)
+    assert then is not None
+    world.answer(build, ok=True, power_state=1)
+    world.until(uuid, "active")
+    then = dataclasses.replace(
+        then,
+        plan=then.plan if planned else Plan(),
+        deadline=clock.after(-1) if late else then.deadline,
+    )
+    flow = world.conductor.runner._flows["create"]
+    with pytest.raises(StaleTransition):
+        flow.resume(then, fresh=False)
+    assert isinstance(flow, Create)
+    with pytest.raises(StaleTransition):
+        flow.begin_many([then])
+    assert (world.row(uuid).vm_state, world.row(uuid).task_state) == ("active", None)
+    assert world.placement.claims == {uuid: "pve1"}
+    assert len(world.scheduler.asked) == 1
+    assert len(world.compute.sent) == 1
+
+
+@pytest.mark.parametrize("action", ["stop", "reboot", "release"])
+def test_who_takes_an_action_over_that_has_ended_meanwhile_sends_nothing(
+    world: World, action: str
+) -> None:
+    uuid = active(world)
+    world.act(uuid, action)
+    sent = world.compute.wait_for(2)
+    with world.conductor.store.read() as connection:
+        then = ledger.get(connection, sent.operation_id)
+    assert then is not None
+    world.answer(sent, ok=True, power_state=4 if action == "stop" else 1, gone=True)
+    world.until_operation("done", "done")
+    world.conductor.runner._flows[action].resume(then, fresh=False)
+    assert len(world.compute.sent) == 2
 
 
 # --- leases

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from db.types import BigId, Json, StorageName, UtcDateTime
+from db.types import BigId, Json, OrderedJson, StorageName, UtcDateTime
 
 metadata = sa.MetaData(
     naming_convention={
@@ -154,7 +154,7 @@ decisions = sa.Table(
     sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("server_uuid", _UUID, nullable=False),
     sa.Column("request_id", sa.String(64), nullable=False, index=True),
-    sa.Column("body", Json, nullable=False),
+    sa.Column("body", OrderedJson, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 

@@ -41,6 +41,9 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
 #: JSON; binary on PostgreSQL
 Json: sa.types.TypeEngine[Any] = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
+#: JSON whose objects keep their order: JSONB sorts keys
+OrderedJson: sa.types.TypeEngine[Any] = sa.JSON()
+
 #: 64-bit keys; SQLite counts up only what it calls INTEGER
 BigId: sa.types.TypeEngine[int] = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

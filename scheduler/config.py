@@ -93,7 +93,9 @@ OPTIONS = [
         "candidates",
         default=1000,
         min=1,
-        help="How many candidates are asked of placement for one decision.",
+        help="How many candidates are asked of placement for one decision, besides hosts that are "
+        "out of service. Where the filters refuse them all, and other hosts would do, all are "
+        "asked for.",
     ),
     cfg.IntOpt(
         "claim_attempts",

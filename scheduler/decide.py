@@ -19,10 +19,11 @@ from placement.client import PlacementClient
 from placement.messages import NewClaim
 from scheduler import whatif
 from scheduler.choose import Choice, Filter, Weigher, choose
-from scheduler.filters.resources import needs, wanted
+from scheduler.filters.resources import wanted
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.outcome import Outcomes
-from scheduler.world import World
+from scheduler.world import Look, World
 
 LOG = logger(__name__)
 
@@ -85,9 +86,7 @@ class Decider:
         meanwhile, each is decided on its own.
         """
         begun = self._timer()
-        hosts = self._world.candidates(needs(requests[0]))
-        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._keep)
-        choices = [(one.request, one.choice) for one in tried]
+        hosts, choices = self._choices(requests)
         chosen = [(request, choice) for request, choice in choices if choice.ranked]
         if chosen and not self._claim_together(chosen):
             return self._one_by_one(requests)
@@ -100,6 +99,18 @@ class Decider:
             else lost[request.server_uuid]
             for request, choice in choices
         ]
+
+    def _choices(
+        self, requests: Sequence[Requested]
+    ) -> tuple[Fleet, list[tuple[Requested, Choice]]]:
+        """For each, among candidates; where that is not enough, among all that there are."""
+        look = self._world.candidates(requests[0])
+        while True:
+            tried = whatif.place(look.hosts, requests, self._filters, self._weighers, self._keep)
+            choices = [(one.request, one.choice) for one in tried]
+            if look.whole or all(choice.passed for _, choice in choices):
+                return look.hosts, choices
+            look = self._world.candidates(requests[0], wide=True)
 
     def _one_by_one(self, requests: Sequence[Requested]) -> list[Decision]:
         """Each knows of the places that those before it took in their group."""
@@ -125,7 +136,7 @@ class Decider:
         if not requests:
             return {}
         hosts = self._world.everything(wanted(requests[0]))
-        choice = choose(hosts, requests[0], self._filters, {})
+        choice = choose(hosts, requests[0], self._filters, {}, keep=0)
         decision = self._outcomes.nowhere(requests[0], choice, hosts)
         LOG.warning("%s", decision.reason)
         return {
@@ -155,7 +166,7 @@ class Decider:
         claims: list[dict[str, str]],
     ) -> Decision | None:
         for position, alternate in enumerate(alternates):
-            hosts = self._world.candidates(needs(request), of=alternate.uuid)
+            hosts = self._world.candidates(request, of=alternate.uuid).hosts
             if not choose(hosts, request, self._filters, {}).ranked:
                 continue
             host = hosts.host(0)
@@ -166,16 +177,24 @@ class Decider:
 
     def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision | None:
         """The best host, or why there is none; None when others took all that were tried."""
-        hosts = self._world.candidates(needs(request))
-        choice = choose(hosts, request, self._filters, self._weighers, self._keep)
+        look = self._world.candidates(request)
+        choice = self._choose(look, request)
+        if not choice.ranked:
+            # Only now, to say why: full hosts are no candidates.
+            hosts = self._world.everything(wanted(request))
+            why = choose(hosts, request, self._filters, {}, keep=0)
+            if why.passed and not look.whole:
+                look = self._world.candidates(request, wide=True)
+                choice = self._choose(look, request)
+            if not choice.ranked:
+                return self._outcomes.nowhere(request, why, hosts)
         for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
             if self._claim(request, weighed.host, claims):
-                return self._outcomes.won(request, choice, position, len(hosts))
-        if choice.ranked:
-            return None
-        # Only now, to say why: full hosts are no candidates.
-        hosts = self._world.everything(wanted(request))
-        return self._outcomes.nowhere(request, choose(hosts, request, self._filters, {}), hosts)
+                return self._outcomes.won(request, choice, position, len(look.hosts))
+        return None
+
+    def _choose(self, look: Look, request: Requested) -> Choice:
+        return choose(look.hosts, request, self._filters, self._weighers, self._keep)
 
     def _claim(self, request: Requested, host: Host, claims: list[dict[str, str]]) -> bool:
         """Whether the host could be claimed.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from placement.messages import Candidates
 from scheduler.hosts import Host
 from scheduler.known import Fact, Floats, Known, Measure
 
-V = TypeVar("V")
+V = TypeVar("V", bound=Hashable)
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 Amounts = NDArray[np.int64]
@@ -141,6 +141,10 @@ class Fleet:
     def any_value(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> bool:
         """Whether something may be true of a host at all."""
         return any(predicate(value) for value in list(self._known.kinds(fact).values))
+
+    def values(self, fact: Fact[V]) -> list[V]:
+        """What a fact may be of a host; of some no host may be left."""
+        return list(self._known.kinds(fact).values)
 
     def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
         """Of which hosts something is true, that only their traits decide."""

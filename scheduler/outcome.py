@@ -48,7 +48,7 @@ class Outcomes:
 
     def nowhere(self, request: Requested, choice: Choice, hosts: Fleet) -> Decision:
         """No host, and why not."""
-        if choice.ranked:
+        if choice.passed:
             suggestion, reason = None, explain.not_offered(choice.passed)
         else:
             suggestion = nearest(hosts, request, self._filters)

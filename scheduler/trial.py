@@ -35,6 +35,23 @@ class Trial:
     def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
         """Where the servers would go, one after the other."""
         hosts = self._hosts(requests, without)
+        found = self._among_candidates(hosts, requests) if not without else None
+        return found or self._outcome(hosts, requests)
+
+    def _among_candidates(
+        self, hosts: Fleet, requests: Sequence[Requested]
+    ) -> list[Decision] | None:
+        """As servers of one create would be placed, where placement offers not all that it has."""
+        kind = whatif.kind(requests[0])
+        if not self._world.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
+            return None
+        look = self._world.candidates(requests[0])
+        if look.whole:
+            return None
+        found = self._outcome(look.hosts, requests)
+        return found if all(one.host is not None for one in found) else None
+
+    def _outcome(self, hosts: Fleet, requests: Sequence[Requested]) -> list[Decision]:
         tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
         return [
             self._outcomes.won(one.request, one.choice, 0, len(one.hosts))

@@ -50,12 +50,12 @@ def place(
     world = Fleet.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
     standing: Standing | None = None
-    kind: Requested | None = None
+    now: Requested | None = None
     for request in requests:
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
-        if standing is None or _kind(asked) != kind:
-            standing, kind = Standing(world, asked, filters, weighers), _kind(asked)
+        if standing is None or kind(asked) != now:
+            standing, now = Standing(world, asked, filters, weighers), kind(asked)
         choice = standing.choice(asked, keep)
         yield Tried(asked, choice, world)
         if choice.ranked:
@@ -67,7 +67,7 @@ def place(
                 joined.setdefault(group.uuid, Counter())[name] += 1
 
 
-def _kind(request: Requested) -> Requested:
+def kind(request: Requested) -> Requested:
     """What requests of one kind have in common."""
     return dataclasses.replace(request, server_uuid="", until=None)
 

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
 
 from common import clock
 from common.errors import Invalid
 from common.log import logger
-from common.requirements import Requirements
+from common.messages.scheduling import Requested
 from placement.client import PlacementClient
 from placement.messages import Candidates
+from scheduler.filters.resources import needs
+from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.fleet import Fleet
+from scheduler.narrow import Narrowed, narrowed
 from scheduler.table import HostTable
 
 LOG = logger(__name__)
+
+#: who refuses a host whatever is asked: it takes none of the candidates' places
+_OUT_OF_SERVICE = (service_up, service_enabled, node_healthy)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The hosts that placement offers for a request."""
+
+    hosts: Fleet
+    whole: bool
+    """Whether there are no others that the request could have."""
 
 
 class World:
@@ -28,24 +46,39 @@ class World:
         """Every host, without what placement counts."""
         return self._table.all(clock.utcnow())
 
-    def candidates(self, needed: Requirements, of: str | None = None) -> Fleet:
-        """The hosts that have the resources and traits; ``of``: of this provider only.
+    def may_be_cut(self, fleet: Fleet) -> bool:
+        """Whether candidates may be fewer than there are."""
+        return len(fleet) > self._limit
+
+    def candidates(
+        self, request: Requested, of: str | None = None, *, wide: bool = False
+    ) -> Look:
+        """The hosts that have the resources and traits; ``of``: of this provider only; ``wide``:
+        all of them, however many.
 
         One request to placement. None, where placement knows no such class or trait: then
         ``everything`` tells why not.
         """
+        known = self.known()
+        narrow = Narrowed(provider=of)
+        if of is None and not wide:
+            narrow = narrowed(known, request)
+        limit = None if wide else self._limit + _out_of_service(known, request)
+        needed = needs(request)
         try:
             found = self._placement.candidates(
                 needed.resources,
                 needed.required,
                 needed.forbidden,
-                in_tree=of,
-                limit=self._limit,
+                member_of=[narrow.aggregates] if narrow.aggregates else (),
+                in_tree=narrow.provider,
+                limit=limit,
             )
         except Invalid as error:
             LOG.info("Placement knows of no such thing: %s", error.message)
             found = Candidates((), {}, ())
-        return self.known().counted([found], everything=False)
+        cut = limit is not None and len(found.uuids) >= limit
+        return Look(known.counted([found], everything=False), not (cut or narrow.aggregates))
 
     def everything(self, classes: Iterable[str]) -> Fleet:
         """Every host with its numbers, full ones too: one request to placement a class."""
@@ -58,3 +91,13 @@ class World:
                 continue
         # Without room for anything a host is no candidate, and has no numbers.
         return self.known().counted(found, everything=True)
+
+
+def _out_of_service(known: Fleet, request: Requested) -> int:
+    """How many hosts nothing is built on now, whatever is asked."""
+    refused = np.zeros(len(known), np.bool_)
+    for accept in _OUT_OF_SERVICE:
+        found = accept.refused(known, request)
+        if found is not None:
+            refused |= found
+    return int(refused.sum())

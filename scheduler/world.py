@@ -50,9 +50,7 @@ class World:
         """Whether candidates may be fewer than there are."""
         return len(fleet) > self._limit
 
-    def candidates(
-        self, request: Requested, of: str | None = None, *, wide: bool = False
-    ) -> Look:
+    def candidates(self, request: Requested, of: str | None = None, *, wide: bool = False) -> Look:
         """The hosts that have the resources and traits; ``of``: of this provider only; ``wide``:
         all of them, however many.
 

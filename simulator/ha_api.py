@@ -14,6 +14,7 @@ from simulator.cluster import Cluster
 from simulator.errors import PveError
 from simulator.ha_config import HaGroup, HaResource, HaRule, infeasible, nodes_of
 
+MODIFIED = "detected modified configuration - file changed by other user? Try again."
 _INNER = frozenset({"sid", "type", "rule", "resources", "group", "purge", "delete", "digest"})
 _NUMBERS = frozenset({"disable", "strict", "restricted", "nofailback", "failback"})
 _NUMBERS_OF_TRIES = frozenset({"max_restart", "max_relocate"})
@@ -89,6 +90,8 @@ def change_resource(call: Call) -> None:
     found = cluster.ha.resources.get(_sid(cluster, call.get("sid")))
     if found is None:
         raise PveError(f"no such resource '{call.get('sid')}'")
+    if call.get("digest") not in ("", _digest(*cluster.ha.resources.values())):
+        raise PveError(MODIFIED)
     for name in call.get("delete").split(","):
         found.options.pop(name, None)
     found.options.update(_options(call))
@@ -179,10 +182,7 @@ def change_rule(call: Call) -> None:
     if old is None:
         raise PveError(f"update HA rules failed: HA rule '{name}' does not exist")
     if call.get("digest") not in ("", _digest(*cluster.ha.rules.values())):
-        raise PveError(
-            "update HA rules failed: detected modified configuration"
-            " - file changed by other user? Try again."
-        )
+        raise PveError(f"update HA rules failed: {MODIFIED}")
     gone = set(call.get("delete").split(","))
     kept = {key: text for key, text in old.options.items() if key not in gone}
     members = _sids(call.get("resources")) or old.resources

@@ -12,6 +12,7 @@ from simulator.params import Schema
 from simulator.routes import ROUTES, Route
 from simulator.vmschema import option
 from tests.fixtures.pve_captures import CAPTURES
+from tests.fixtures.pve_schema import parameters
 
 SCHEMA = CAPTURES.parent / "apischema.json"
 pytestmark = pytest.mark.skipif(not SCHEMA.is_file(), reason="no schema beside the repository")
@@ -34,22 +35,6 @@ def _real_method(route: Route) -> dict[str, Any]:
     return dict(method)
 
 
-def _parameters(real: dict[str, Any]) -> dict[str, Any]:
-    """All parameters; what only one of several kinds of a thing takes is optional."""
-    schema = real.get("parameters", {})
-    found = dict(schema.get("properties", {}))
-    for part in schema.get("allOf", ()):
-        found |= part.get("properties", {})
-        kinds = part.get("oneOf", ())
-        if kinds:
-            found[part["type-property"]] = part["type-property-schema"]
-        for kind in kinds:
-            for name, one in kind["properties"].items():
-                everywhere = all(name in other["properties"] for other in kinds)
-                found[name] = one if everywhere else {**one, "optional": 1}
-    return found
-
-
 def _required(schema: Schema) -> set[str]:
     return {name for name, param in schema.params.items() if param.required}
 
@@ -57,7 +42,7 @@ def _required(schema: Schema) -> set[str]:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_route_is_that_of_the_real_server(route: Route) -> None:
     real = _real_method(route)
-    properties = _parameters(real)
+    properties = parameters(real)
     assert route.protected == bool(real.get("protected"))
     assert route.proxied == bool(real.get("proxyto"))
     assert route.token == (real.get("allowtoken", 1) != 0)

@@ -45,6 +45,7 @@ class _Resource:
     whose: _Whose | None
     """None: not ours."""
     state: str
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,9 @@ class Affinity:
             # Out of our rule as well.
             self._client.delete(f"cluster/ha/resources/vm:{vmid}", purge=1)
         else:
-            self._client.put(f"cluster/ha/resources/vm:{vmid}", delete="comment")
+            self._client.put(
+                f"cluster/ha/resources/vm:{vmid}", delete="comment", digest=resource.digest
+            )
 
     def _drop_rule(self, whose: _Whose) -> None:
         if whose in self._rules():
@@ -206,7 +209,8 @@ def _name(whose: _Whose) -> str:
 
 def _resource(one: Mapping[str, Any]) -> _Resource:
     match = _COMMENT.match(str(one.get("comment") or "").strip())
-    return _Resource((match[1], match[2]) if match else None, str(one.get("state") or "started"))
+    whose = (match[1], match[2]) if match else None
+    return _Resource(whose, str(one.get("state") or "started"), str(one.get("digest")))
 
 
 def _rule(one: Mapping[str, Any]) -> _Rule:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
+from proxmoxer import ProxmoxAPI
 
 from common import clock, config, ids, rpc, wire
 from common.context import internal
@@ -47,6 +48,15 @@ _template = [190_000]
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSimulator]:
     with running_simulator(tmp_path_factory.mktemp("simulator") / "state") as running:
         yield running
+
+
+def as_root(simulator: RunningSimulator) -> Any:
+    """What an administrator does beside the agents."""
+    host, _, port = simulator.url.removeprefix("https://").rpartition(":")
+    password = (simulator.state_dir / "root-password").read_text().strip()
+    return ProxmoxAPI(
+        host, port=int(port), user="root@pam", password=password, verify_ssl=str(simulator.ca_file)
+    )
 
 
 class FakeConductor:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proxmoxer import ProxmoxAPI
 
 from common import ids
 from common.context import internal
@@ -20,6 +19,7 @@ from tests.functional.compute.conftest import (
     Worker,
     a_build,
     a_destroy,
+    as_root,
     configuration,
     proxmox_text,
 )
@@ -30,11 +30,7 @@ CLOUD = "cloud1"
 
 @pytest.fixture
 def root(simulator: RunningSimulator, worker: Worker) -> Any:
-    host, _, port = simulator.url.removeprefix("https://").rpartition(":")
-    password = (simulator.state_dir / "root-password").read_text().strip()
-    return ProxmoxAPI(
-        host, port=int(port), user="root@pam", password=password, verify_ssl=str(simulator.ca_file)
-    )
+    return as_root(simulator)
 
 
 @contextlib.contextmanager

@@ -6,23 +6,18 @@ import dataclasses
 from typing import Any
 
 import pytest
-from proxmoxer import ProxmoxAPI
 
 from common.messages.commands import Nic
 from common.messages.facts import HaRule, HostFacts
 from common.messages.reports import Category
-from tests.functional.compute.conftest import Cluster, Worker, a_build
+from tests.functional.compute.conftest import Cluster, Worker, a_build, as_root
 from tests.functional.simulator_fixture import RunningSimulator
 
 
 @pytest.fixture
 def root(simulator: RunningSimulator, worker: Worker) -> Any:
     """What an administrator does beside the agent."""
-    host, _, port = simulator.url.removeprefix("https://").rpartition(":")
-    password = (simulator.state_dir / "root-password").read_text().strip()
-    return ProxmoxAPI(
-        host, port=int(port), user="root@pam", password=password, verify_ssl=str(simulator.ca_file)
-    )
+    return as_root(simulator)
 
 
 def facts(worker: Worker) -> dict[str, HostFacts]:

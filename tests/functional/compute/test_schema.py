@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
@@ -11,15 +12,18 @@ from typing import Any
 
 import pytest
 
-from common.messages.commands import PowerAction
+from common import ids
+from common.messages.commands import PowerAction, StrictGroup
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from tests.fixtures.pve_schema import parameters
 from tests.functional.compute.conftest import (
     Worker,
     a_build,
     a_destroy,
     a_power,
+    as_root,
     configuration,
     proxmox_text,
 )
@@ -86,7 +90,7 @@ def check(call: Call, known: list[tuple[re.Pattern[str], Any]]) -> Iterator[str]
         return
     names, info, match = matches[0]
     given = dict(zip(names, match.groups(), strict=True)) | values
-    rules = info.get("parameters", {}).get("properties", {})
+    rules = parameters(info)
     for name, value in given.items():
         numbered = _NUMBERED.match(name)
         rule = rules.get(name) or rules.get(f"{numbered[1]}[n]" if numbered else "")
@@ -101,15 +105,29 @@ def check(call: Call, known: list[tuple[re.Pattern[str], Any]]) -> Iterator[str]
             yield f"{method} {path}: {name} is missing"
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
-def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: Path) -> None:
+@contextlib.contextmanager
+def recorded(
+    simulator: RunningSimulator, tmp_path: Path, **options: str
+) -> Iterator[tuple[Worker, RecordingClient]]:
+    """A worker on an empty cluster; what it asked of it is in the schema."""
     simulator.control("POST", "reset")
-    conf = configuration(tmp_path, proxmox_text(simulator))
+    conf = configuration(tmp_path, proxmox_text(simulator, **options))
     [cluster] = settings.clusters(conf)
     client = RecordingClient(cluster)
     running = Worker(conf, [ProxmoxHypervisor(conf, cluster, client)])
     running.start()
     try:
+        yield running, client
+    finally:
+        running.stop()
+    known = list(paths(json.loads(SCHEMA.read_text())))
+    assert len(list(check(("post", "nodes/pve1/qemu", {"bogus": 1}), known))) == 2
+    assert {text for call in client.made for text in check(call, known)} == set()
+
+
+@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
+def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: Path) -> None:
+    with recorded(simulator, tmp_path) as (running, client):
         for build in (a_build(), a_build(), a_build(template=None)):
             assert running.run(build).ok
             for action in PowerAction:
@@ -120,11 +138,27 @@ def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: P
         simulator.fault(action="task-fail", path="/clone$")
         failed = a_build()
         assert running.run(failed).gone
-    finally:
-        running.stop()
-    known = list(paths(json.loads(SCHEMA.read_text())))
-    assert len(list(check(("post", "nodes/pve1/qemu", {"bogus": 1}), known))) == 2
-    found = {text for call in client.made for text in check(call, known)}
-    assert found == set()
     kinds = {(method, re.sub(r"\d+", "N", path)) for method, path, _ in client.made}
     assert len(kinds) > 20
+
+
+@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
+def test_so_are_those_about_high_availability(simulator: RunningSimulator, tmp_path: Path) -> None:
+    group = StrictGroup(ids.new_uuid(), apart=False)
+    with recorded(simulator, tmp_path, write_affinity_rules="true") as (running, client):
+        as_root(simulator).access.acl.put(
+            path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0
+        )
+        members = [a_build(group=group, cloud="c") for _ in range(3)]
+        for build in members:
+            assert running.run(build).ok
+        vmids = [build.placed.vmid for build in members]
+        as_root(simulator).cluster.ha.resources(vmids[0]).put(state="started")
+        affinity: Any = running.hypervisors[0]
+        affinity.converge_affinity("c", group, vmids[:2])
+        affinity.converge_affinity("c", group, ())
+    asked = {(method, path.split("/")[2]) for method, path, _ in client.made if "/ha/" in path}
+    both = [
+        (method, noun) for method in ("post", "put", "delete") for noun in ("rules", "resources")
+    ]
+    assert asked >= set(both)

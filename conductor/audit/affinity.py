@@ -15,7 +15,7 @@ from conductor.audit.records import PRESENT
 def affinity(facts: Facts) -> Iterator[Finding]:
     """Rules and resources of ours that no group explains, and groups without all of theirs."""
     for cluster, inventory in facts.inventories.items():
-        if not inventory.affinity_seen:
+        if not inventory.affinity_seen or not facts.cloud:
             continue
         seen = {one.group: one for one in inventory.affinity if one.cloud == facts.cloud}
         wanted = _wanted(facts, cluster) if inventory.writes_affinity else {}

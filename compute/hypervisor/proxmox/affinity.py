@@ -80,6 +80,7 @@ class Affinity:
     def join(self, cloud: str, group: StrictGroup, vmid: int) -> Detail:
         """Have a VM in its group's rule; alone it only becomes a resource. Raises HypervisorError:
         ``api_not_supported`` where no rule can say what the group does."""
+        _fenced(cloud)
         _expressible(group)
         with self._lock:
             self._manage((cloud, group.uuid), [vmid])
@@ -87,6 +88,7 @@ class Affinity:
 
     def converge(self, cloud: str, group: StrictGroup, wanted: Iterable[int]) -> None:
         """Have just these VMs of ours in the group's rule; none: no rule, no resource of ours."""
+        _fenced(cloud)
         whose, keep = (cloud, group.uuid), frozenset(wanted)
         with self._lock:
             stale = self._managed().get(whose, frozenset()) - keep
@@ -224,6 +226,12 @@ def _affinity(group: StrictGroup) -> str:
 
 def _worth_another_look(error: ApiError) -> bool:
     return error.category is Category.UNKNOWN_OUTCOME or bool(_CHANGED.search(error.message))
+
+
+def _fenced(cloud: str) -> None:
+    """What names no cloud could not be told from another one's."""
+    if not cloud:
+        raise HypervisorError(Category.CONFIGURATION, "The cloud has no id of its own.")
 
 
 def _expressible(group: StrictGroup) -> None:

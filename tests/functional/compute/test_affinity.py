@@ -130,6 +130,13 @@ def test_what_cannot_be_written_is_told_and_fails_nothing(
     assert writer.run(a_destroy(build)).gone
 
 
+def test_what_names_no_cloud_is_not_written(writer: Worker, root: Any, granted: None) -> None:
+    build = dataclasses.replace(a_member(a_group()), cloud="")
+    assert writer.run(build).ok
+    assert "The cloud has no id" in detail(writer, build)["warning"]
+    assert root.cluster.ha.resources.get() == []
+
+
 def test_nothing_is_written_unless_asked(worker: Worker, root: Any, granted: None) -> None:
     build = a_member(a_group())
     assert worker.run(build).ok

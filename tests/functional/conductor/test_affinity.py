@@ -20,6 +20,8 @@ from tests.functional.conductor.harness import World
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
+    identity = schema.cloud_identity.insert().values(id=1, cloud_id="me")
+    made.conductor.store.run(lambda connection: connection.execute(identity))
     made.conductor.runner.start()
     yield made
     made.close()

@@ -40,6 +40,7 @@ def test_what_agrees() -> None:
     assert found(WHOLE) == []
     # Somebody of theirs added a guest to our rule.
     assert found(SeenAffinity("me", "g", BOTH, (*BOTH, 7), rule=True)) == []
+    assert found(SeenAffinity("", "g", BOTH), cloud="") == []
     assert found(WHOLE, SeenAffinity("another", "x", (1, 2), (1, 2), rule=True)) == []
 
 

@@ -1,0 +1,143 @@
+"""What Proxmox VE's own rules and networks say, from the cluster to the decision, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proxmoxer import ProxmoxAPI
+
+from common import ids
+from conductor.messages import CreateServers, NetworkWish, NewServerGroup
+from db import schema
+from tests.chaos.cloud import FLAVOR, IMAGE
+from tests.chaos.world import World, world
+
+CLOUD = ids.named("cloud", "test")
+WRITES = {"proxmox:sim1": {"write_affinity_rules": "true"}}
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[World]:
+    with world(tmp_path, WRITES, nodes=3) as running:
+        with running.engine.begin() as connection:
+            # As the migrations do.
+            connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
+        yield running
+        assert running.clear_away() == ""
+        assert running.audited()["clean"]
+
+
+@pytest.fixture
+def root(cloud: World) -> Any:
+    """What an administrator of the cluster does; the agent may write rules."""
+    simulator = cloud.simulator
+    host, _, port = simulator.endpoints[0]["url"].removeprefix("https://").rpartition(":")
+    made = ProxmoxAPI(
+        host,
+        port=int(port),
+        user="root@pam",
+        password=simulator.password,
+        verify_ssl=str(simulator.options.state_dir / "ca.pem"),
+    )
+    made.access.acl.put(path="/", roles="PVESysAdmin", users="micronova@pve", propagate=0)
+    return made
+
+
+def built(cloud: World, name: str, bridge: str = "vmbr0", **more: Any) -> Any:
+    """A server's row once its build has ended."""
+    specs = more.pop("extra_specs", {})
+    request = CreateServers(
+        name,
+        dataclasses.replace(FLAVOR, extra_specs=specs),
+        ids.named("image", IMAGE),
+        networks=(NetworkWish(ids.named("network", bridge)),),
+        **more,
+    )
+    cloud.client.create_servers(cloud.context(), request)
+    return cloud.until(lambda: (row := cloud.named(name)) and row.vm_state != "building" and row)
+
+
+def facts(cloud: World) -> dict[str, Any]:
+    return {row.host: row.facts for row in cloud.rows(schema.hosts.select())}
+
+
+def refused(cloud: World, server: Any) -> Any:
+    """Filter → reason → hosts, of the decision about a server."""
+    bodies = [row.body for row in cloud.rows(schema.decisions.select())]
+    return next(one["refused"] for one in bodies if one["server_uuid"] == server.uuid)
+
+
+def test_a_flavor_keeps_to_the_nodes_of_a_rule(cloud: World, root: Any) -> None:
+    first = built(cloud, "first")
+    root.cluster.ha.resources.post(sid=f"vm:{first.vmid}", state="ignored")
+    others = sorted({"pve1", "pve2", "pve3"} - {first.node})
+    root.cluster.ha.rules.post(
+        rule="gold",
+        type="node-affinity",
+        resources=f"vm:{first.vmid}",
+        nodes=others[0],
+        strict=1,
+    )
+    cloud.until(lambda: all(one["ha_rules"] for one in facts(cloud).values()))
+    for number in range(3):
+        row = built(cloud, f"gold-{number}", extra_specs={"ha:rule": "gold"})
+        assert row.host == others[0]
+    nowhere = built(cloud, "lead", extra_specs={"ha:rule": "lead"})
+    assert nowhere.vm_state == "error"
+    (fault,) = cloud.faults(nowhere.uuid)
+    assert "3 by ha_rule refused" in fault.message
+    (reason,) = refused(cloud, nowhere)["ha_rule"]
+    assert reason == "none of the 1 HA rules of its cluster is lead"
+    assert "Without the flavor's ha:rule, 3 hosts would do." in fault.message
+
+
+def test_servers_go_where_their_vnet_is(cloud: World, root: Any) -> None:
+    root.cluster.sdn.zones.post(zone="z1", type="simple", nodes="pve1,pve2")
+    root.cluster.sdn.vnets.post(vnet="blue", zone="z1")
+    order = cloud.simulator.fault(action="no-reload", node="pve2")
+    upid = root.cluster.sdn.put()
+    while root.nodes(upid.split(":")[1]).tasks(upid).status.get()["status"] == "running":
+        time.sleep(0.01)
+    _look_anew(cloud)
+    cloud.until(lambda: "blue" in facts(cloud)["pve1"]["bridges"])
+    cloud.until(lambda: facts(cloud)["pve3"]["unready_bridges"])
+    for number in range(3):
+        row = built(cloud, f"blue-{number}", "blue")
+        assert (row.vm_state, row.host) == ("active", "pve1")
+    elsewhere = built(cloud, "elsewhere", "blue", force_host="pve2")
+    assert refused(cloud, elsewhere)["network_reach"] == {
+        "vnet blue isn't on the node (zone z1: pending)": ["pve2"]
+    }
+    cloud.simulator.take_back(order)
+
+
+def _look_anew(cloud: World) -> None:
+    """A node's bridges are looked at every five minutes, and when its agent starts."""
+    cloud.restart("compute")
+
+
+def test_a_strict_group_is_a_rule_until_it_is_deleted(cloud: World, root: Any) -> None:
+    group = cloud.client.create_server_group(
+        cloud.context(), NewServerGroup("project", "user", "g", "anti-affinity", {})
+    )
+    rows = [built(cloud, f"apart-{number}", server_group=group) for number in range(2)]
+    assert {row.vm_state for row in rows} == {"active"}
+    [rule] = root.cluster.ha.rules.get()
+    assert rule["rule"] == f"micronova-{CLOUD}-{group}"
+    assert rule["resources"] == ",".join(f"vm:{row.vmid}" for row in rows)
+    events = [
+        row
+        for row in cloud.rows(schema.operation_events.select())
+        if row.name.endswith("affinity")
+    ]
+    assert [row.result for row in events] == ["Success", "Success"]
+    assert cloud.audited()["healed"] == 0
+
+    cloud.client.delete_server_group(cloud.context(), group)
+    assert cloud.audited()["healed"] == 1
+    assert root.cluster.ha.rules.get() == root.cluster.ha.resources.get() == []

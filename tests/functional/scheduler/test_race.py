@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import dataclasses
+from typing import Any
 
 from common import clock, config, ids
 from common.errors import Unavailable
@@ -23,22 +24,26 @@ HOSTS = {f"pve{number}": ids.new_uuid() for number in range(8)}
 SLOTS_PER_HOST = 4
 VCPUS = 4
 TURNS = 50
+MANY = 100_000
 
 
-def a_scheduler(client: PlacementClient) -> Decider:
+def a_scheduler(client: PlacementClient, **known: Any) -> Decider:
     conf = config.load([scheduler_config.register])
     table, now = HostTable(), clock.utcnow()
-    facts = tuple(dataclasses.replace(a_host(n).facts, uuid=uuid) for n, uuid in HOSTS.items())
+    facts = tuple(
+        dataclasses.replace(a_host(n).facts, uuid=uuid, **known) for n, uuid in HOSTS.items()
+    )
     table.update(Heartbeat("w", now, tuple(HOSTS), facts), now)
     world = World(client, table, 1000)
     return Decider(conf, client, world, load_filters(conf), load_weighers(conf))
 
 
-def the_hosts(client: PlacementClient, vcpus: int) -> list[Decider]:
+def the_hosts(client: PlacementClient, vcpus: int, **known: Any) -> list[Decider]:
     for name, uuid in HOSTS.items():
         client.ensure_provider(uuid, name)
-        client.set_inventory(uuid, {"VCPU": {"total": vcpus}})
-    return [a_scheduler(client) for _ in range(SCHEDULERS)]
+        room = {"VCPU": {"total": vcpus}, "MEMORY_MB": {"total": MANY}, "DISK_GB": {"total": MANY}}
+        client.set_inventory(uuid, room)
+    return [a_scheduler(client, **known) for _ in range(SCHEDULERS)]
 
 
 def decided(deciders: list[Decider], count: int) -> list[Decision]:
@@ -74,7 +79,7 @@ def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> Non
     placed = collections.Counter(decision.host for decision in decisions if decision.host)
     assert placed == dict.fromkeys(HOSTS, SLOTS_PER_HOST)
     for uuid in HOSTS.values():
-        assert client.provider_usages(uuid) == {"VCPU": VCPUS * SLOTS_PER_HOST}
+        assert client.provider_usages(uuid)["VCPU"] == VCPUS * SLOTS_PER_HOST
     lost = [decision for decision in decisions if decision.host is None]
     assert len(lost) == room
     for decision in lost:

@@ -47,6 +47,27 @@ class Cloud:
         """Remedies that the operator has carried out."""
         self.unheard: list[str] = []
         """Requests of which the sender knows only that nobody answered."""
+        self._expected: set[tuple[str, str]] = set()
+
+    # --- its end
+
+    def expect(self, kind: str, subject: str) -> None:
+        """A finding that is to be there at the end: the audit that ends a cloud asks for it."""
+        self._expected.add((kind, subject))
+
+    def require_clean(self) -> None:
+        """The last assertion of every cloud: when all servers are deleted, nothing is left.
+
+        So say the tests' own eyes and the conductor's audit, which must never have had to heal
+        anything. Whatever was ordered to fail is taken back before.
+        """
+        self.calm()
+        assert self.clear_away() == ""
+        assert self.audit_problem() == ""
+
+    def calm(self) -> None:
+        """Nothing fails any more on purpose."""
+        self.simulator.clear_faults()
 
     # --- asking
 
@@ -183,7 +204,10 @@ class Cloud:
 
     def delete_all(self) -> None:
         """Delete every server, and wait until nothing is under way any more."""
-        for row in self.alive():
+        there = self.alive()
+        for row in there:
+            self.gone(row.uuid)
+        for row in there:
             self.helped(lambda uuid=row.uuid: self.gone(uuid))  # type: ignore[misc]
         self.helped(lambda: not self.open_operations())
 
@@ -228,7 +252,13 @@ class Cloud:
         found = self.rows(sa.select(schema.findings).where(told.healed_at.is_(None)))
         healed = self.rows(sa.select(schema.findings).where(told.healed_by.is_not(None)))
         assert report["clean"] == (not found), report
-        lines = [f"{row.kind} {row.subject}: {row.cause}" for row in found]
+        kinds = {(str(row.kind), str(row.subject)): row for row in found}
+        lines = [
+            f"{row.kind} {row.subject}: {row.cause}"
+            for what, row in kinds.items()
+            if what not in self._expected
+        ]
+        lines += [f"{' '.join(what)} was not found" for what in self._expected - kinds.keys()]
         lines += [f"{row.kind} {row.subject} was healed: {row.cause}" for row in healed]
         return "; ".join(lines)
 

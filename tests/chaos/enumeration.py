@@ -75,7 +75,10 @@ class Theatre:
         """The stage, made when needed."""
         if self._stage is None:
             folder = self._folder / f"stage-{next(self._numbers)}"
-            self._stage = self._stack.enter_context(stage(folder, Plan(images=self._images)))
+            self._stage = self._stack.enter_context(
+                # After a case that failed it is thrown away; else ``audit`` is the last word.
+                stage(folder, Plan(images=self._images), audited=False)
+            )
             learn_idle(self._stage)
             for host in [row.host for row in self._stage.rows(sa.select(schema.hosts.c.host))]:
                 self._warm(self._stage, host)

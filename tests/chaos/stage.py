@@ -167,6 +167,10 @@ class Stage(Cloud):
         """Have the stagehands do something, one thing after the other."""
         self._work.put(work)
 
+    def calm(self) -> None:
+        """See ``Cloud.calm``: and processes that were killed run again."""
+        self.settle()
+
     def settle(self) -> None:
         """Return when all is well again: nothing is ordered, the wire is whole, processes run."""
         self.director.disarm()
@@ -281,7 +285,13 @@ def _databases(postgres: backends.Postgres) -> str:
 
 
 @contextlib.contextmanager
-def stage(folder: Path, plan: Plan | None = None) -> Iterator[Stage]:
-    """Run a stage until the block ends; some fifteen seconds to start."""
+def stage(folder: Path, plan: Plan | None = None, *, audited: bool = True) -> Iterator[Stage]:
+    """Run a stage until the block ends; some fifteen seconds to start.
+
+    Then it must be clean, see ``Cloud.require_clean``; ``audited`` False: who uses it, asserts it.
+    """
     with contextlib.ExitStack() as stack:
-        yield Stage(folder, plan or Plan(), stack)
+        running = Stage(folder, plan or Plan(), stack)
+        yield running
+        if audited:
+            running.require_clean()

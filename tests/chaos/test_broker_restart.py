@@ -22,7 +22,6 @@ SERVERS = 6
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage(tmp_path_factory.mktemp("broker"), Plan()) as running:
         yield running
-        assert running.audit_problem() == ""
 
 
 def warm(cloud: Stage) -> str:

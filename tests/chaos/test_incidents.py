@@ -19,8 +19,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
     """A cloud of its own for each incident."""
     with world(tmp_path) as running:
         yield running
-        assert running.clear_away() == ""
-        assert running.audit_problem() == ""
 
 
 def writes(cloud: World, suffix: str, since: int = 0) -> list[Any]:

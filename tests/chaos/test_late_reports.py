@@ -33,9 +33,6 @@ BUSY = ("can't lock file '/var/lock/qemu-server/lock-1.conf' - got timeout", 4)
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage(tmp_path_factory.mktemp("late"), Plan(conductors=1)) as running:
         yield running
-        running.settle()
-        assert running.clear_away() == ""
-        assert running.audit_problem() == ""
 
 
 def operation(cloud: Stage, uuid: str) -> Any:

@@ -26,7 +26,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     options = {"conductor": {"max_waits": "1"}}
     with world(tmp_path_factory.mktemp("leaks"), options) as running:
         yield running
-        assert running.audit_problem() == ""
 
 
 def fresh_templates(cloud: World) -> None:

@@ -18,8 +18,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
     """Three nodes, so that two are a quorum; disks on shared storage."""
     with world(tmp_path, SHARED, nodes=3) as running:
         yield running
-        assert running.clear_away() == ""
-        assert running.audit_problem() == ""
 
 
 def machine(cloud: World, vmid: int) -> Any:

@@ -19,8 +19,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
     """Two nodes."""
     with world(tmp_path) as running:
         yield running
-        assert running.clear_away() == ""
-        assert running.audit_problem() == ""
 
 
 def next_vmid(cloud: World) -> int:

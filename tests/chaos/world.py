@@ -150,6 +150,8 @@ class World(Cloud):
 def world(
     folder: Path, options: Mapping[str, Mapping[str, Any]] | None = None, nodes: int = 2
 ) -> Iterator[World]:
-    """Run a world until the block ends."""
+    """Run a world until the block ends; then it must be clean, see ``Cloud.require_clean``."""
     with contextlib.ExitStack() as stack:
-        yield World(folder, stack, options or {}, nodes)
+        running = World(folder, stack, options or {}, nodes)
+        yield running
+        running.require_clean()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compute.hypervisor.port import Removal
 from compute.hypervisor.proxmox import admit, hardware, volumes
 from compute.hypervisor.proxmox.vm import ForeignError, Vm
@@ -24,14 +26,25 @@ def remove(vm: Vm, server_uuid: str) -> Removal:
     """Delete the ISO by its own name, on every storage where this driver may have put it."""
     name = hardware.config_drive_name(vm.vmid, server_uuid)
     cleaned: list[str] = []
-    for storage in admit.all_config_drives(vm.shared, vm.node):
+    for node, storage in _places(vm):
         volid = f"{storage}:iso/{name}"
-        if volumes.exists(vm, vm.node, storage, volid):
-            volumes.delete(vm, vm.node, storage, volid)
-            if volumes.exists(vm, vm.node, storage, volid):
+        if volumes.exists(vm, node, storage, volid):
+            volumes.delete(vm, node, storage, volid)
+            if volumes.exists(vm, node, storage, volid):
                 return Removal(False, tuple(cleaned), (f"volume {volid}",))
             cleaned.append(f"volume {volid}")
     return Removal(True, tuple(cleaned))
+
+
+def _places(vm: Vm) -> Iterator[tuple[str, str]]:
+    """(node, storage): where the VM is, and where it was to be; a move leaves its drive there."""
+    seen = set()
+    for node in (vm.node, vm.home):
+        for storage in admit.all_config_drives(vm.shared, node):
+            key = vm.shared.storage_key(node, storage)
+            if key not in seen:
+                seen.add(key)
+                yield node, storage
 
 
 def let_go(vm: Vm, server_uuid: str) -> Removal:

@@ -43,6 +43,8 @@ class Vm:
     def __init__(self, shared: Shared, work: Work, vmid: int, node: str, mark: Mark) -> None:
         self.shared, self.work = shared, work
         self.vmid, self.node, self.mark = vmid, node, mark
+        self.home = node
+        """Where the command placed it, wherever it is."""
 
     @property
     def path(self) -> str:

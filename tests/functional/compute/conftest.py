@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from oslo_config import cfg
 from proxmoxer import ProxmoxAPI
 
-from common import clock, config, ids, rpc, wire
+from common import clock, config, ids, rpc
 from common.context import internal
 from common.messages.commands import (
     Build,
@@ -27,17 +26,18 @@ from common.messages.commands import (
     PowerAction,
     Template,
 )
-from common.messages.facts import Heartbeat
-from common.messages.reports import Outcome, Report
-from common.messages.topics import CONDUCTOR_TOPIC
+from common.messages.reports import Outcome
 from compute import config as compute_config
 from compute import drivers
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
 from compute.service import ComputeService
+from tests.functional.compute.neighbours import FakeConductor, FakePlacement
+from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator, running_simulator
+from tests.functional.waiting import eventually
 
-WAIT_SECONDS = 30
+SETTLE_SECONDS = 20
 IMAGE = "cirros"
 _numbers = itertools.count(1)
 #: VMIDs of the tests' templates; the last one is the present test's
@@ -59,78 +59,28 @@ def as_root(simulator: RunningSimulator) -> Any:
     )
 
 
-class FakeConductor:
-    """Listens where the conductor would; keeps what it hears."""
-
-    def __init__(self, transport: Any) -> None:
-        self.changed = threading.Condition()
-        self.reports: list[Report] = []
-        self.heartbeats: list[Heartbeat] = []
-        self.server = rpc.Server(transport, CONDUCTOR_TOPIC, "conductor", [self], workers=2)
-
-    def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
-        with self.changed:
-            self.reports += [wire.load(Report, one) for one in reports]
-            self.changed.notify_all()
-
-    def heartbeat(self, ctxt: Any, heartbeat: Mapping[str, Any]) -> None:
-        with self.changed:
-            self.heartbeats.append(wire.load(Heartbeat, heartbeat))
-            self.changed.notify_all()
-
-    def sightings(self, ctxt: Any, **told: Any) -> None:
-        """What was seen of VMs: heard, and of no use here."""
-
-    def wait_for(self, found: Any) -> Any:
-        with self.changed:
-            assert self.changed.wait_for(found, timeout=WAIT_SECONDS), "nothing came in time"
-            return found()
-
-    def outcomes(self, command: Command) -> list[Outcome]:
-        return [
-            one.outcome
-            for one in self.reports
-            if one.outcome is not None
-            and one.operation_id == command.operation_id
-            and one.attempt == command.attempt
-        ]
-
-    def steps(self, command: Command) -> dict[str, Any]:
-        """The last word on each step, by name."""
-        found = {}
-        for report in self.reports:
-            if report.operation_id == command.operation_id:
-                for step in report.steps:
-                    before = found.get(step.name)
-                    if before is None or before.result is None or step.result is not None:
-                        found[step.name] = step
-        return dict(sorted(found.items(), key=lambda item: item[1].sequence))
+_reckoning = Reckoning()
 
 
-class FakePlacement:
-    """Keeps what it is told."""
+@pytest.fixture(autouse=True)
+def reckoning(request: pytest.FixtureRequest) -> Iterator[Reckoning]:
+    """Every test with a simulator ends with a comparison of what is there with what was said."""
+    _reckoning.begin([one for one in _reckoning.workers if one.lasts])
+    yield _reckoning
+    if "simulator" not in request.fixturenames:
+        return
+    simulator: RunningSimulator = request.getfixturevalue("simulator")
+    simulator.control("DELETE", "faults")
+    found: list[str] = []
 
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.inventories: dict[str, Any] = {}
-        self.kept: dict[str, frozenset[str]] = {}
-        self.classes: list[str] = []
+    def settled() -> bool:
+        found[:] = _reckoning.differences(simulator.state()["clusters"][0])
+        return not found
 
-    def ensure_provider(self, uuid: str, name: str) -> None:
-        self.names[uuid] = name
-        self.kept.setdefault(uuid, frozenset({"COMPUTE_STATUS_DISABLED"}))
-
-    def ensure_resource_class(self, name: str) -> None:
-        self.classes.append(name)
-
-    def set_inventory(self, uuid: str, inventories: Any) -> None:
-        self.inventories[uuid] = inventories
-
-    def traits(self, uuid: str) -> frozenset[str]:
-        return self.kept[uuid]
-
-    def set_traits(self, uuid: str, traits: Any) -> None:
-        self.kept[uuid] = frozenset(traits)
+    try:
+        eventually(settled, SETTLE_SECONDS)
+    except AssertionError:
+        raise AssertionError("; ".join(found)) from None
 
 
 class Worker:
@@ -146,8 +96,12 @@ class Worker:
         self.conductor = FakeConductor(self.transport)
         self.service = ComputeService(conf, self.transport, self.hypervisors, self.placement)
         self.client = ComputeClient(self.transport)
+        self.sent: list[Command] = []
+        self.lasts = False
+        """Whether it is there for more than one test."""
 
     def start(self) -> None:
+        _reckoning.workers.append(self)
         self.conductor.server.start()
         self.service.start()
         self.conductor.wait_for(lambda: any(beat.facts for beat in self.conductor.heartbeats))
@@ -157,6 +111,7 @@ class Worker:
         self.conductor.server.stop()
 
     def send(self, command: Command) -> None:
+        self.sent.append(command)
         send = {Build: self.client.build, Destroy: self.client.destroy, Power: self.client.power}
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 
@@ -208,6 +163,7 @@ def long_lived(
 ) -> Iterator[Worker]:
     folder = tmp_path_factory.mktemp("worker")
     running = Worker(configuration(folder, proxmox_text(simulator)))
+    running.lasts = True
     running.start()
     yield running
     running.stop()

@@ -12,6 +12,7 @@ from common.errors import Unavailable
 from compute.hypervisor.proxmox.client import Client
 from compute.messages import ClusterInventory, SeenVm
 from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, template_vmid
+from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
@@ -96,8 +97,13 @@ def test_marks_that_do_not_agree_prove_nothing(
 
 
 def test_locks_and_who_left_them(
-    worker: Worker, cluster: Cluster, client: Client, simulator: RunningSimulator
+    worker: Worker,
+    cluster: Cluster,
+    client: Client,
+    simulator: RunningSimulator,
+    reckoning: Reckoning,
 ) -> None:
+    reckoning.expect("VM 100803")
     simulator.fault(leak="L4", vmid=100_803)
     client.post("nodes/pve1/qemu", vmid=100_803, memory=128, scsi0="local:1")
 

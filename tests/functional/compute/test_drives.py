@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy
+from tests.functional.compute.reckoning import Reckoning
 
 
 def test_a_drive_that_is_let_go_of_goes_unless_whatever_is_there_uses_it(
-    worker: Worker, cluster: Cluster
+    worker: Worker, cluster: Cluster, reckoning: Reckoning
 ) -> None:
     build = a_build(template=None)
     assert worker.run(build).ok
     vmid = build.placed.vmid
+    reckoning.expect(f"VM {vmid}")  # a stranger's by then
     (drive,) = [one for one in cluster.volumes(vmid) if ":iso/" in one]
     outcome = worker.run(dataclasses.replace(a_destroy(build), drive_only=True))
     assert not outcome.gone

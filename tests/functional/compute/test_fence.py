@@ -29,6 +29,7 @@ from tests.functional.compute.conftest import (
     configuration,
     proxmox_text,
 )
+from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator
 
 Operation = Callable[[Any], Command]
@@ -117,6 +118,7 @@ class Stage:
             verify_ssl=str(simulator.ca_file),
         )
         self.cluster = Cluster(simulator)
+        self.taken: list[int] = []
 
     def ready(self, operation: str) -> tuple[Any, Command]:
         """The server's build and the command to watch; all that comes before it is done."""
@@ -142,14 +144,17 @@ class Stage:
 
     def take_over(self, vmid: int) -> Any:
         """Somebody else has that VMID from now on, with the name and the tags of ours."""
+        self.taken.append(vmid)
         self.api.nodes("pve1").qemu(vmid).config.put(description="mine")
         return self.cluster.vm(vmid)
 
 
 @pytest.fixture
-def stage(simulator: RunningSimulator, tmp_path: Path) -> Iterator[Stage]:
+def stage(simulator: RunningSimulator, tmp_path: Path, reckoning: Reckoning) -> Iterator[Stage]:
     made = Stage(simulator, tmp_path)
     yield made
+    # What was built, and is somebody else's since.
+    reckoning.lost += made.taken
     made.client.before = None
     made.worker.stop()
 

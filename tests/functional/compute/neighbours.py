@@ -1,0 +1,89 @@
+"""Who a worker under test talks to, where other services would be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from common import rpc, wire
+from common.messages.commands import Command
+from common.messages.facts import Heartbeat
+from common.messages.reports import Outcome, Report
+from common.messages.topics import CONDUCTOR_TOPIC
+
+WAIT_SECONDS = 30
+
+
+class FakeConductor:
+    """Listens where the conductor would; keeps what it hears."""
+
+    def __init__(self, transport: Any) -> None:
+        self.changed = threading.Condition()
+        self.reports: list[Report] = []
+        self.heartbeats: list[Heartbeat] = []
+        self.server = rpc.Server(transport, CONDUCTOR_TOPIC, "conductor", [self], workers=2)
+
+    def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
+        with self.changed:
+            self.reports += [wire.load(Report, one) for one in reports]
+            self.changed.notify_all()
+
+    def heartbeat(self, ctxt: Any, heartbeat: Mapping[str, Any]) -> None:
+        with self.changed:
+            self.heartbeats.append(wire.load(Heartbeat, heartbeat))
+            self.changed.notify_all()
+
+    def sightings(self, ctxt: Any, **told: Any) -> None:
+        """What was seen of VMs: heard, and of no use here."""
+
+    def wait_for(self, found: Any) -> Any:
+        with self.changed:
+            assert self.changed.wait_for(found, timeout=WAIT_SECONDS), "nothing came in time"
+            return found()
+
+    def outcomes(self, command: Command) -> list[Outcome]:
+        return [
+            one.outcome
+            for one in self.reports
+            if one.outcome is not None
+            and one.operation_id == command.operation_id
+            and one.attempt == command.attempt
+        ]
+
+    def steps(self, command: Command) -> dict[str, Any]:
+        """The last word on each step, by name."""
+        found = {}
+        for report in self.reports:
+            if report.operation_id == command.operation_id:
+                for step in report.steps:
+                    before = found.get(step.name)
+                    if before is None or before.result is None or step.result is not None:
+                        found[step.name] = step
+        return dict(sorted(found.items(), key=lambda item: item[1].sequence))
+
+
+class FakePlacement:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.inventories: dict[str, Any] = {}
+        self.kept: dict[str, frozenset[str]] = {}
+        self.classes: list[str] = []
+
+    def ensure_provider(self, uuid: str, name: str) -> None:
+        self.names[uuid] = name
+        self.kept.setdefault(uuid, frozenset({"COMPUTE_STATUS_DISABLED"}))
+
+    def ensure_resource_class(self, name: str) -> None:
+        self.classes.append(name)
+
+    def set_inventory(self, uuid: str, inventories: Any) -> None:
+        self.inventories[uuid] = inventories
+
+    def traits(self, uuid: str) -> frozenset[str]:
+        return self.kept[uuid]
+
+    def set_traits(self, uuid: str, traits: Any) -> None:
+        self.kept[uuid] = frozenset(traits)

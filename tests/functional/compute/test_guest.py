@@ -62,10 +62,10 @@ def mapped(root: Any, worker: Worker) -> Iterator[None]:
     paths = [f"id=10de:2236,node=pve1,path=0000:{bus}:00.0" for bus in ("81", "82")]
     surveyor = worker.hypervisors[0]._surveyor  # type: ignore[attr-defined]
     root.cluster.mapping.pci.post(id="gpu-a", map=paths)
-    surveyor._cluster_due = 0.0
+    surveyor._clusterwide._rights_due = 0.0
     yield
     root.cluster.mapping.pci("gpu-a").delete()
-    surveyor._cluster_due = 0.0
+    surveyor._clusterwide._rights_due = 0.0
     worker.conductor.wait_for(
         lambda: not any("CUSTOM_PCI_GPU_A" in one for one in worker.placement.inventories.values())
     )

@@ -20,7 +20,8 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
         remove = sums.removing(machine.let_go_of_config_drive)
         todo: tuple[Step, ...] = (Step("compute_delete_config_drive", remove),)
     else:
-        todo = steps(machine, sums, graceful_seconds if command.graceful else 0)
+        seconds = graceful_seconds if command.graceful else 0
+        todo = steps(machine, sums, seconds if command.stopped_on is None else None)
     failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.NOSTATE, gone=True)
@@ -57,11 +58,17 @@ class _Sums:
         )
 
 
-def steps(machine: Machine, sums: _Sums, graceful_seconds: int) -> tuple[Step, ...]:
-    """A destroy as data. Nothing is undone: a repeated command goes on where this one ended."""
+def steps(machine: Machine, sums: _Sums, graceful_seconds: int | None) -> tuple[Step, ...]:
+    """A destroy as data. Nothing is undone: a repeated command goes on where this one ended.
+
+    Without seconds nothing is stopped: only a stopped VM is removed.
+    """
+    stop: tuple[Step, ...] = ()
+    if graceful_seconds is not None:
+        stop = (Step("compute_stop_vm", lambda: _stop(machine, graceful_seconds)),)
     return (
         Step("compute_find_vm", machine.find),
-        Step("compute_stop_vm", lambda: _stop(machine, graceful_seconds)),
+        *stop,
         Step("compute_destroy_vm", sums.removing(machine.remove)),
         Step("compute_delete_config_drive", sums.removing(machine.remove_config_drive)),
     )

@@ -105,6 +105,7 @@ class Cloud:
                 where,
                 deadline,
                 drive_only=drive_only,
+                stopped_on=operation.plan.stopped_on,
             ),
         )
 

@@ -150,6 +150,9 @@ class Destroy(Command):
     graceful: bool = False
     drive_only: bool = False
     """Only the config drive, and only if the VM that has the VMID, whosever, doesn't use it."""
+    stopped_on: str | None = None
+    """Only a VM that is still stopped on this node, as it was seen, and only volumes that no
+    VM's configuration names. None: wherever it is, and if it runs."""
 
 
 class PowerAction(enum.StrEnum):

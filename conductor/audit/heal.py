@@ -87,6 +87,9 @@ class Healer:
         if not proof.journalled(connection, cluster, vmid, server.uuid):
             raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
         host, node = proof.host(connection, cluster, finding.node)
+        # What was seen is what goes: if somebody starts or moves it meanwhile, it stays.
+        running = finding.evidence.get("status") not in (None, "stopped")
+        stopped_on = None if running else finding.node or node
         options = self._cloud.conf.conductor
         new = NewOperation(
             server_uuid=server.uuid,
@@ -95,7 +98,7 @@ class Healer:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
-            plan=Plan(host=host, cluster=cluster, node=node, vmid=vmid),
+            plan=Plan(host=host, cluster=cluster, node=node, vmid=vmid, stopped_on=stopped_on),
         )
         operation = ledger.insert(connection, context.internal(), [new])[0]
         if not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):

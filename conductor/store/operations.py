@@ -38,6 +38,7 @@ class Plan:
     image: Mapping[str, Any] | None = None
     template: Mapping[str, Any] | None = None
     nics: tuple[Mapping[str, Any], ...] = ()
+    stopped_on: str | None = None  # see common.messages.commands.Destroy
     saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compute.hypervisor.port import Removal
-from compute.hypervisor.proxmox import admit, hardware, volumes
+from compute.hypervisor.proxmox import admit, hardware, removal, usage, volumes
 from compute.hypervisor.proxmox.vm import ForeignError, Vm
 
 
@@ -29,6 +29,9 @@ def remove(vm: Vm, server_uuid: str) -> Removal:
     for node, storage in _places(vm):
         volid = f"{storage}:iso/{name}"
         if volumes.exists(vm, node, storage, volid):
+            user = usage.user(vm, storage, volid, node) if removal.stopped_on(vm) else None
+            if user is not None:
+                return Removal(False, tuple(cleaned), (f"volume {volid}: {user} uses it",))
             volumes.delete(vm, node, storage, volid)
             if volumes.exists(vm, node, storage, volid):
                 return Removal(False, tuple(cleaned), (f"volume {volid}",))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
-from compute.hypervisor.proxmox import disks, power, volumes
+from compute.hypervisor.proxmox import disks, power, usage, volumes
 from compute.hypervisor.proxmox.vm import Config, Vm
 from compute.hypervisor.proxmox.volumes import Volume
 
@@ -32,28 +33,55 @@ def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
         known = disks.volumes(config, vm.vmid)
         _destroy(vm, config)
         cleaned.append(str(vm))
-    left = _sweep(vm, known, all_volumes_ours, cleaned)
+    used: dict[str, str] = {}
+    left = _sweep(vm, known, all_volumes_ours, cleaned, used)
+    free = [volume for volume in left if volume.volid not in used]
     return Removal(
         not left,
         tuple(cleaned),
-        tuple(f"volume {volume.volid}" for volume in left),
-        f"as root on {vm.node}: pvesm free {left[0].volid}" if left else None,
+        tuple(f"volume {one.volid}{used.get(one.volid, '')}" for one in left),
+        f"as root on {vm.node}: pvesm free {free[0].volid}" if free else None,
     )
 
 
+def stopped_on(vm: Vm) -> str | None:
+    """The node on which alone it may be removed, and only while it is stopped; None: anyway."""
+    command = vm.work.command
+    return command.stopped_on if isinstance(command, Destroy) else None
+
+
+def _require_as_seen(vm: Vm, node: str) -> None:
+    """Raises HypervisorError when somebody moved or started it since."""
+    why = f"it is not on {node} any more" if vm.node != node else ""
+    why = why or ("it runs by now" if vm.running() else "")
+    if why:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"{vm} is not as it was seen: {why}. It was not touched.",
+            left=(f"{vm}: {why}, not touched",),
+        )
+
+
 def _destroy(vm: Vm, config: Config) -> None:
+    node = stopped_on(vm)
+    if node is not None:
+        _require_as_seen(vm, node)
     storages = sorted(volid.split(":", 1)[0] for volid in disks.volumes(config, vm.vmid))
     key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
 
     def delete() -> Any:
         # Somebody may have started it since; and ours it must be to the last.
-        power.stop(vm, 0)
+        if node is None:
+            power.stop(vm, 0)
+        else:
+            _require_as_seen(vm, node)
         vm.fence()
         return vm.shared.client.delete(vm.path, purge=1)
 
     with vm.shared.admission.slot(vm.work, key, "destroy"):
-        vm.converge(lambda: vm.look() is None, delete, look_first=False)
-    if vm.look() is not None:
+        ended = vm.converge(lambda: vm.look() is None, delete, look_first=False)
+    # Gone without a task of ours: from this node, but perhaps to another one.
+    if (vm.locate() if ended is None else vm.look()) is not None:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
             f"{vm} is still there after its destroy task.",
@@ -61,8 +89,17 @@ def _destroy(vm: Vm, config: Config) -> None:
         )
 
 
-def _sweep(vm: Vm, known: frozenset[str], all_ours: bool, cleaned: list[str]) -> list[Volume]:
-    """Free what is provably ours of the volumes that are still there; what is left after that."""
+def _sweep(
+    vm: Vm,
+    known: frozenset[str],
+    all_ours: bool,
+    cleaned: list[str],
+    used: dict[str, str],
+) -> list[Volume]:
+    """Free what is provably ours of the volumes that are still there; what is left after that.
+
+    ``used`` is told which of them others use: a person may have given them to another VM.
+    """
     there = volumes.of_vm(vm)
     if not there:
         return []
@@ -75,6 +112,10 @@ def _sweep(vm: Vm, known: frozenset[str], all_ours: bool, cleaned: list[str]) ->
     proven = [volume for volume in there if all_ours or volume.volid in known]
     rest = [volume for volume in there if volume not in proven]
     for volume in _children_first([*proven, *volumes.made_by_us(vm, rest)]):
+        user = None if all_ours else usage.user(vm, volume.storage, volume.volid)
+        if user is not None:
+            used[volume.volid] = f": {user} uses it"
+            continue
         volumes.free(vm, volume)
         cleaned.append(f"volume {volume.volid}")
     return volumes.of_vm(vm)

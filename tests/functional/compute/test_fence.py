@@ -86,6 +86,8 @@ class Watched(Client):
         super().__init__(proxmox_settings.clusters(conf)[0])
         self.writes: list[str] = []
         self.before: Callable[[str, str], None] | None = None
+        self.also: dict[str, dict[str, Any]] = {}
+        """What root wrote into configurations by hand, by path."""
         self._one = threading.RLock()
 
     def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
@@ -94,7 +96,8 @@ class Watched(Client):
                 self.before(method, path)
             if method != "get":
                 self.writes.append(f"{method.upper()} /{path}")
-        return super()._request(method, path, values)
+        answer = super()._request(method, path, values)
+        return {**answer, **self.also[path]} if path in self.also else answer
 
 
 class Stage:

@@ -36,6 +36,7 @@ class Cluster:
         self.vms: list[SeenVm] = []
         self.volumes: list[SeenVolume] = []
         self.destroyed: list[tuple[int, str]] = []
+        self.stopped_on: list[str | None] = []
         self.failure: Failure | None = None
         world.compute.answering = self._answer
 
@@ -56,6 +57,7 @@ class Cluster:
         if not isinstance(command, Destroy) or not self._is_reap(command):
             return
         self.destroyed.append((command.placed.vmid, command.server_uuid))
+        self.stopped_on.append(command.stopped_on)
         if self.failure is not None:
             self._world.answer(command, ok=False, failure=self.failure)
             return
@@ -411,6 +413,17 @@ def test_an_audit_that_only_reports(tmp_path: Path) -> None:
             heal(world.ctxt, found.id, True)
     finally:
         world.close()
+
+
+def test_a_vm_that_was_seen_stopped_is_removed_as_long_as_it_is(
+    world: World, cluster: Cluster
+) -> None:
+    for status, wanted in (("stopped", "pve2"), ("running", None)):
+        uuid = active(world, cluster)
+        vmid = gone(world, cluster, uuid)
+        cluster.add(vmid, uuid, "pve2", status=status)
+        assert audit(world)["clean"]
+        assert cluster.stopped_on[-1] == wanted
 
 
 def test_force_does_not_pass_the_fence(world: World, cluster: Cluster) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -51,7 +53,7 @@ class Placing:
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one where that is given to somebody else meanwhile."""
         alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
-        claims: tuple[Mapping[str, str], ...] = ()
+        claims: tuple[Mapping[str, Any], ...] = ()
         for _ in range(_LOSSES):
             started = clock.utcnow()
             decision = self._select(operation, server, alternates)
@@ -122,9 +124,13 @@ class Placing:
         self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
     ) -> Moved | str:
         step = _step(started, decision)
-        return self._cloud.store.run(
-            lambda connection: self._place(connection, operation, server, decision, step)
-        )
+        runs = itertools.count()
+
+        def work(connection: sa.Connection) -> Moved | str:
+            told = _retried(decision, next(runs))
+            return self._place(connection, operation, server, told, step)
+
+        return self._cloud.store.run(work)
 
     def _place(
         self,
@@ -192,6 +198,14 @@ class Placing:
             reason = f"{reason} Earlier attempts failed on {len(operation.plan.failed_hosts)}."
         failure = Failure(Category.NO_VALID_HOST, reason, "conductor_schedule")
         self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _retried(decision: Decision, retries: int) -> Decision:
+    """The decision, telling how often its transaction had to be run again."""
+    if not retries or not decision.claims:
+        return decision
+    last = {**decision.claims[-1], "commit_retries": retries}
+    return dataclasses.replace(decision, claims=(*decision.claims[:-1], last))
 
 
 def _step(started: datetime.datetime, decision: Decision) -> Step:

@@ -16,7 +16,7 @@ from keystoneauth1 import adapter as ksa_adapter
 from common.errors import Conflict, GenerationConflict, Invalid, NotFound
 from placement import messages
 from placement.bodies import allocations, same_inventories
-from placement.messages import Allocations, Candidates, NewClaim, Provider, Resources
+from placement.messages import Allocations, Candidates, Claimed, NewClaim, Provider, Resources
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 
@@ -180,24 +180,28 @@ class PlacementClient:
         resources: Resources,
         project_id: str,
         user_id: str,
-    ) -> bool:
+    ) -> Claimed:
         """Give a consumer that has nothing these resources of one provider.
 
         Returns whether they were free. May be repeated: a consumer that has just this already
-        is a success. 1 request for a new consumer, 2 for a repeated one. Raises
-        GenerationConflict when the consumer has something else.
+        is a success. 1 request for a new consumer, 2 for a repeated one, 2 more for each time
+        that a generation had changed. Raises GenerationConflict when the consumer has something
+        else, and (details: conflicts) when the provider's generation changed each time.
         """
         wanted = {provider_uuid: dict(resources)}
-        for _ in range(ATTEMPTS):
+        for conflicts in range(ATTEMPTS):
             try:
-                return self.replace(consumer_uuid, wanted, project_id, user_id, None)
+                won = self.replace(consumer_uuid, wanted, project_id, user_id, None)
+                return Claimed(won, conflicts)
             except GenerationConflict:
                 there = self.allocations_of(consumer_uuid)
                 if there.by_provider == wanted:
-                    return True
+                    return Claimed(True, conflicts)
                 if there.generation is not None:
                     raise
-        raise GenerationConflict("The provider is written to by too many at a time.")
+        raise GenerationConflict(
+            "The provider is written to by too many at a time.", conflicts=ATTEMPTS
+        )
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         """Give many consumers that have nothing their resources: all of them, or none.

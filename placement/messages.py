@@ -79,6 +79,18 @@ def candidates(told: Mapping[str, Any]) -> Candidates:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """How a claim ended; true where it was had."""
+
+    won: bool
+    conflicts: int = 0
+    """How often a generation had changed meanwhile, and it was tried again."""
+
+    def __bool__(self) -> bool:
+        return self.won
+
+
 @dataclass(frozen=True)
 class NewClaim:
     """What a consumer that has nothing shall have of one provider."""

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from oslo_config import cfg
 
@@ -65,7 +65,7 @@ class Decider:
         be room, or a reason why not.
         """
         begun = self._timer()
-        claims: list[dict[str, str]] = []
+        claims: list[dict[str, Any]] = []
         decision = self._claim_alternate(request, alternates, claims)
         for _ in range(_LOOKS):
             decision = decision or self._claim_best(request, claims)
@@ -123,7 +123,7 @@ class Decider:
         return decisions
 
     def _claimed(self, request: Requested, choice: Choice, considered: int) -> Decision:
-        claim = {"host": choice.ranked[0].host.name, "result": "claimed"}
+        claim = _told(choice.ranked[0].host, "claimed")
         return dataclasses.replace(
             self._outcomes.won(request, choice, 0, considered), claims=(claim,)
         )
@@ -163,7 +163,7 @@ class Decider:
         self,
         request: Requested,
         alternates: tuple[Alternate, ...],
-        claims: list[dict[str, str]],
+        claims: list[dict[str, Any]],
     ) -> Decision | None:
         for position, alternate in enumerate(alternates):
             hosts = self._world.candidates(request, of=alternate.uuid).hosts
@@ -175,7 +175,7 @@ class Decider:
                 return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
         return None
 
-    def _claim_best(self, request: Requested, claims: list[dict[str, str]]) -> Decision | None:
+    def _claim_best(self, request: Requested, claims: list[dict[str, Any]]) -> Decision | None:
         """The best host, or why there is none; None when others took all that were tried."""
         look = self._world.candidates(request)
         choice = self._choose(look, request)
@@ -196,7 +196,7 @@ class Decider:
     def _choose(self, look: Look, request: Requested) -> Choice:
         return choose(look.hosts, request, self._filters, self._weighers, self._keep)
 
-    def _claim(self, request: Requested, host: Host, claims: list[dict[str, str]]) -> bool:
+    def _claim(self, request: Requested, host: Host, claims: list[dict[str, Any]]) -> bool:
         """Whether the host could be claimed.
 
         Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
@@ -204,7 +204,7 @@ class Decider:
         """
         _check_time(request)
         try:
-            won = self._placement.claim(
+            claimed = self._placement.claim(
                 request.server_uuid,
                 host.facts.uuid,
                 wanted(request),
@@ -214,9 +214,17 @@ class Decider:
         except GenerationConflict as error:
             if self._placement.allocations_of(request.server_uuid).by_provider:
                 raise Unavailable("The claim of an earlier decision is in the way.") from error
-            won = False
-        claims.append({"host": host.name, "result": "claimed" if won else "taken by another"})
-        return won
+            conflicts = error.details.get("conflicts", 1)
+            claims.append(_told(host, "changed by others each time", conflicts))
+            return False
+        result = "claimed" if claimed.won else "taken by another"
+        claims.append(_told(host, result, claimed.conflicts))
+        return claimed.won
+
+
+def _told(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
+    """A try to claim, as it is kept."""
+    return {"host": host.name, "result": result, "generation_retries": conflicts}
 
 
 def _check_time(request: Requested) -> None:

@@ -67,7 +67,22 @@ def _claims(decision: Facts) -> Iterator[Line]:
     for claim in decision.get("claims") or ():
         result = one_line(claim.get("result") or "")
         style = "green" if result in ("claimed", "ok") else "yellow"
-        yield (("  claim ", "dim"), (f"{one_line(claim.get('host'))}: ", ""), (result, style))
+        yield (
+            ("  claim ", "dim"),
+            (f"{one_line(claim.get('host'))}: ", ""),
+            (result, style),
+            (retries(claim), "dim"),
+        )
+
+
+def retries(claim: Facts) -> str:
+    """How often a claim was begun again: placement's generations, the conductor's transaction."""
+    told = (("generation_retries", "generation"), ("commit_retries", "commit"))
+    return "".join(
+        f", {claim[name]} {what} {'retry' if claim[name] == 1 else 'retries'}"
+        for name, what in told
+        if isinstance(claim.get(name), int)
+    )
 
 
 def _scores(decision: Facts) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from cli.render.decision import hosts_counted, least_change
+from cli.render.decision import hosts_counted, least_change, retries
 from cli.render.explanation import beginning, forgotten
 from cli.render.matrix import Matrix, matrix
 from cli.render.text import duration, fact, one_line, seconds_between
@@ -187,7 +187,7 @@ def _decision(section: Element, decision: Facts) -> None:
             _add(section, "p", one_line(text))
     for claim in decision.get("claims") or ():
         words = f"claim {one_line(claim.get('host'))}: {one_line(claim.get('result'))}"
-        _add(section, "p", words, class_="dim")
+        _add(section, "p", f"{words}{retries(claim)}", class_="dim")
     others = [one_line(one.get("host")) for one in decision.get("alternates") or ()]
     if others:
         _add(section, "p", f"would have done as well: {', '.join(others)}", class_="dim")

@@ -89,8 +89,10 @@ class Decision:
     """filter → {reason with numbers: hosts}, capped."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """host → {weigher: weighted score}, best hosts first, capped."""
-    claims: tuple[Mapping[str, str], ...] = ()
-    """Tries to claim, in order: {host, result}."""
+    claims: tuple[Mapping[str, Any], ...] = ()
+    """Tries to claim, in order: {host, result, generation_retries: how often a generation of
+    placement's had changed meanwhile, and it was tried again}; and commit_retries, of the
+    conductor's own transaction, where there were any."""
     reason: str | None = None
     """Why nowhere, and what would have worked, in two sentences."""
     suggestion: Suggestion | None = None

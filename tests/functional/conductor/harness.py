@@ -55,6 +55,7 @@ class Scheduler:
         self.hosts = hosts
         self.asked: list[Requested] = []
         self.together: list[int] = []
+        self.claims: tuple[dict[str, Any], ...] = ()
         self.failures: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -75,7 +76,14 @@ class Scheduler:
         self.placement.claims[request.server_uuid] = left[0]
         self.gate.wait(10)
         others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
-        return Decision(request.server_uuid, left[0], f"uuid-{left[0]}", others, len(left))
+        return Decision(
+            request.server_uuid,
+            left[0],
+            f"uuid-{left[0]}",
+            others,
+            len(left),
+            claims=self.claims,
+        )
 
     def select_many(self, ctxt: RequestContext, requests: tuple[Requested, ...]) -> list[Decision]:
         self.together.append(len(requests))

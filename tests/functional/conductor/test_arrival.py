@@ -87,3 +87,23 @@ def test_a_refusal_has_its_numbers(world: World) -> None:
         "requested": [11],
     }
     assert world.rows(schema.operation_events) == []
+
+
+def test_a_claim_tells_how_often_its_transaction_was_run_again(world: World) -> None:
+    """Another conductor wrote first, twice."""
+    lost = [2]
+
+    def lose(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "INSERT INTO decisions" in statement and lost[0]:
+            lost[0] -= 1
+            raise sa.exc.IntegrityError(statement, {}, ValueError("there is one"))
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", lose)
+    try:
+        world.scheduler.claims = ({"host": "pve1", "result": "claimed"},)
+        world.create()
+        world.compute.wait_for(1)
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", lose)
+    [decision] = world.rows(schema.decisions)
+    assert decision.body["claims"] == [{"host": "pve1", "result": "claimed", "commit_retries": 2}]

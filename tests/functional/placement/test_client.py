@@ -87,6 +87,34 @@ def test_candidates(client: PlacementClient, provider: str) -> None:
     assert client.candidates({"CUSTOM_NONE": 1}).uuids == []
 
 
+class Disturbing:
+    """An adapter to placement that somebody else gets ahead of, so often."""
+
+    def __init__(self, client: PlacementClient, times: int) -> None:
+        self._call, self.times = client._call, times
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        if method == "PUT" and self.times:
+            self.times -= 1
+            raise GenerationConflict("the provider's generation changed")
+        return self._call(method, path, body)
+
+
+def test_generation_conflicts_of_a_claim_are_tried_again_and_counted(
+    client: PlacementClient, provider: str
+) -> None:
+    for times in (0, 1, 4):
+        client._call = Disturbing(client, times)
+        claimed = client.claim(a_uuid(), provider, {"MEMORY_MB": 100}, "project", "user")
+        assert (claimed.won, claimed.conflicts) == (True, times)
+    client._call = Disturbing(client, 5)
+    with pytest.raises(GenerationConflict) as given_up:
+        client.claim(a_uuid(), provider, {"MEMORY_MB": 100}, "project", "user")
+    assert given_up.value.details["conflicts"] == 5
+    claimed = client.claim(a_uuid(), provider, {"MEMORY_MB": 1000}, "project", "user")
+    assert (claimed.won, claimed.conflicts) == (False, 0)
+
+
 def test_claims(client: PlacementClient, provider: str) -> None:
     server = a_uuid()
     wanted = {"VCPU": 2, "MEMORY_MB": 100}

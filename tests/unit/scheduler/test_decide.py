@@ -12,7 +12,7 @@ from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
 from common.server_groups import GroupFacts
-from placement.messages import Allocations, Candidates, NewClaim, Stock
+from placement.messages import Allocations, Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.choose import Filter
 from scheduler.decide import Decider
@@ -36,6 +36,7 @@ class FakePlacement:
         self.claims: list[str] = []
         self.together: list[list[str]] = []
         self.conflicts = 0
+        self.retried = 0
         self.there: dict[str, dict[str, int]] = {}
 
     def candidates(
@@ -45,12 +46,12 @@ class FakePlacement:
         room = Stock([9999] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim(self, consumer: str, provider: str, *_: Any) -> bool:
+    def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:
         if self.conflicts:
             self.conflicts -= 1
-            raise GenerationConflict
+            raise GenerationConflict(conflicts=5)
         self.claims.append(provider)
-        return True
+        return Claimed(True, self.retried)
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         if self.conflicts:
@@ -104,7 +105,18 @@ def test_a_provider_that_is_written_to_by_many_is_left_for_the_next() -> None:
     placement = FakePlacement()
     placement.conflicts = 1
     decision = decide(placement)
-    assert [claim["result"] for claim in decision.claims] == ["taken by another", "claimed"]
+    first, second = decision.claims
+    assert (first["result"], first["generation_retries"]) == ("changed by others each time", 5)
+    assert (second["result"], second["generation_retries"]) == ("claimed", 0)
+
+
+def test_how_often_a_claim_was_tried_again_is_told() -> None:
+    placement = FakePlacement()
+    placement.retried = 3
+    [claim] = decide(placement).claims
+    assert claim == {"host": claim["host"], "result": "claimed", "generation_retries": 3}
+    [claim] = a_decider(placement).decide_many(many(2))[0].claims
+    assert (claim["result"], claim["generation_retries"]) == ("claimed", 0)
 
 
 def test_an_alternate_is_taken_before_anything_new() -> None:

@@ -25,7 +25,16 @@ DECISION = {
                 "pve2": {"ram": 1.0, "cpu": -0.25, "total": 0.75},
                 "pve3": {"ram": 0.5, "cpu": 0.0},
             },
-            claims=({"host": "pve2", "result": "claimed"},),
+            claims=(
+                {"host": "pve1", "result": "taken by another"},
+                {"host": "pve3", "result": "in the group", "generation_retries": 0},
+                {
+                    "host": "pve2",
+                    "result": "claimed",
+                    "generation_retries": 2,
+                    "commit_retries": 1,
+                },
+            ),
             seconds=0.004,
         )
     ),
@@ -117,7 +126,9 @@ def test_a_decision_tells_all_its_numbers() -> None:
         "refused by ram: 1 host\n",
         "pve1: 512 MiB free, 2048 MiB asked",
         "score pve2 +0.750  ram +1.000  cpu -0.250",
-        "claim pve2: claimed",
+        "claim pve1: taken by another\n",
+        "claim pve3: in the group, 0 generation retries\n",
+        "claim pve2: claimed, 2 generation retries, 1 commit retry\n",
         "would have done as well: pve3",
     ):
         assert part in text

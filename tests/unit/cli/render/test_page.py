@@ -42,7 +42,7 @@ def test_the_page_tells_the_whole_story() -> None:
         "building (scheduling) → building (spawning)",
         "Scheduler: pve2",
         "512 MiB free, 2048 MiB asked",
-        "claim pve2: claimed",
+        "claim pve2: claimed, 2 generation retries, 1 commit retry",
         "storage_full on pve2",
         "TASK ERROR: no space",
         "still there: volume local:vm-100123",

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
-from cli.render.decision import least_change
+from cli.render.decision import changes_that_would_do
 from cli.server.create import Nic, network_ids
 
 _WITHOUT = argument(
@@ -148,7 +148,7 @@ def _json(response: Any) -> Any:
 
 def _told(decision: dict[str, Any]) -> tuple[Any, ...]:
     reason = decision["reason"] or ""
-    change = least_change(decision.get("suggestion") or {})
+    change = "; ".join(changes_that_would_do(decision))
     return (
         decision["host"] or "",
         decision["considered"],

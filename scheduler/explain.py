@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from common.messages.scheduling import Change, Suggestion
+from common.messages.scheduling import Change, Suggestion, Way
+from common.server_groups import MAX_PER_HOST
 from scheduler.hosts import Host
 
 #: from a host's name and the reason why it was refused: the reason as anybody may read it
@@ -59,12 +60,13 @@ def not_offered(count: int) -> str:
 
 def advice(suggestion: Suggestion) -> str:
     """What would have worked, e.g. "With 2048 MiB less RAM, 1 host would do."; names no host."""
-    words = [
-        _WORDS[change.field](change) for change in suggestion.changes if change.field in _WORDS
-    ]
-    text = " and ".join(words)
-    count = "1 host" if suggestion.hosts == 1 else f"{suggestion.hosts} hosts"
-    return f"{text[:1].upper()}{text[1:]}, {count} would do."
+    first, *others = [_way(way) for way in (suggestion, *suggestion.others)]
+    return "; ".join([f"{first[:1].upper()}{first[1:]} would do", *others]) + "."
+
+
+def _way(way: Way) -> str:
+    words = [_WORDS[change.field](change) for change in way.changes if change.field in _WORDS]
+    return f"{' and '.join(words)}, {'1 host' if way.hosts == 1 else f'{way.hosts} hosts'}"
 
 
 def _less(unit: str) -> Callable[[Change], str]:
@@ -90,7 +92,9 @@ _WORDS: Mapping[str, Callable[[Change], str]] = {
     "availability_zone": lambda change: f"in zone {change.works}",
     "force_host": lambda change: "without a forced host",
     "networks": _without_networks,
+    MAX_PER_HOST: lambda change: f"in a group with {MAX_PER_HOST} {change.works}",
     "group_policy": lambda change: f"in a group with policy {change.works}",
+    "group": lambda change: "without its server group",
     "hints": _without_one("the hint"),
     "extra_specs": _without_one("the flavor's"),
     "image_properties": _without_one("the image's"),

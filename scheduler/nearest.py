@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from common.messages.scheduling import Change, Requested, Suggestion
-from common.server_groups import SOFT, STRICT, Policy
+from common.messages.scheduling import Change, Requested, Suggestion, Way
+from scheduler import regroup
 from scheduler.choose import Filters, choose
 from scheduler.columnar import ColumnarFilter
 from scheduler.filters.storage import free_at_once
-from scheduler.fleet import Amounts, Fleet
+from scheduler.fleet import Amounts, Fleet, Rows
 from scheduler.hosts import Host
+from scheduler.known import Floats
 
 Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
 
@@ -44,29 +45,45 @@ def nearest(
     best: tuple[float, str, Requested] | None = None
     for altered in _altered(fleet, request):
         others = _OTHER_THAN_SIZE if altered is not request else 0.0
-        for cost, name, position in _promising(fleet, request, altered, filters):
-            if best is not None and (others + cost, name) >= best[:2]:
+        for cost, position in _promising(fleet, altered, filters):
+            if best is not None and others + cost >= best[0]:
                 break
             smaller = _fitted(fleet, position, altered)
             if _accepts(fleet.host(position), smaller, filters):
                 if smaller == request:
                     return None
-                best = (others + cost, name, smaller)
+                best = (others + cost, fleet.name(position), smaller)
                 break
     if best is None:
         return None
-    _, host_name, changed = best
-    count = choose(fleet, changed, filters, {}, keep=0).passed
-    return Suggestion(_changes(request, changed), count, host_name)
+    _, host_name, works = best
+    count = choose(fleet, works, filters, {}, keep=0).passed
+    others_too = tuple(_other_ways(fleet, request, works, filters))
+    return Suggestion(_changes(request, works), count, host_name, others_too)
 
 
-def changed(request: Requested, suggestion: Suggestion) -> Requested:
+def changed(request: Requested, way: Way) -> Requested:
     """The request as the suggestion would have it."""
-    values = {change.field: change.works for change in suggestion.changes}
-    policy = values.pop(_POLICY, None)
-    if policy is not None and request.group is not None:
-        values["group"] = dataclasses.replace(request.group, policy=policy)
+    values = {change.field: change.works for change in way.changes}
+    values["group"] = regroup.changed(request.group, values)
     return dataclasses.replace(request, **values)
+
+
+def _other_ways(
+    fleet: Fleet, request: Requested, works: Requested, filters: Filters
+) -> Iterator[Way]:
+    """Where it is the group that is changed: what else of it could be, and would do."""
+    told = {change.field for change in regroup.changes(request.group, works.group)}
+    if not told or request.group is None:
+        return
+    for name, ways in regroup.WAYS.items():
+        for group in ways(request.group) if name not in told else ():
+            other = dataclasses.replace(works, group=group)
+            choice = choose(fleet, other, filters, {}, keep=1)
+            if choice.ranked:
+                found = choice.ranked[0].host.name
+                yield Way(_changes(request, other), choice.passed, found)
+                break
 
 
 def _accepts(host: Host, request: Requested, filters: Filters) -> bool:
@@ -76,10 +93,8 @@ def _accepts(host: Host, request: Requested, filters: Filters) -> bool:
 # --- sizes
 
 
-def _promising(
-    fleet: Fleet, request: Requested, altered: Requested, filters: Filters
-) -> list[tuple[float, str, int]]:
-    """What is given up on each host that might do, least first: (cost, name, position).
+def _promising(fleet: Fleet, altered: Requested, filters: Filters) -> Iterator[tuple[float, int]]:
+    """What is given up on each host that might do, least first: (cost, position).
 
     Left out is what has no room for the least that makes sense, and what refuses even that.
     """
@@ -91,7 +106,7 @@ def _promising(
         if asked:
             cost += np.maximum(asked - room, 0) / asked
     if not fits.any():
-        return []
+        return
     # No host is asked for less than this.
     smallest = dataclasses.replace(
         altered,
@@ -105,10 +120,24 @@ def _promising(
             refused = accept.refused(fleet, smallest)
             if refused is not None:
                 fits &= ~refused
-    return sorted(
-        (float(cost[position]), fleet.name(position), position)
-        for position in np.flatnonzero(fits).tolist()
-    )
+    yield from _cheapest_first(fleet, np.flatnonzero(fits), cost[fits])
+
+
+def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tuple[float, int]]:
+    """In the order of costs, and of names where they are the same. Mostly the first is taken, so
+    no more is put in order than is asked for."""
+    order = np.argsort(costs, kind="stable")
+    positions, costs = positions[order], costs[order]
+    begin = 0
+    while begin < len(positions):
+        cost = float(costs[begin])
+        end = int(np.searchsorted(costs, cost, side="right"))
+        alike = positions[begin:end].tolist()
+        first = min(alike, key=fleet.name)
+        yield cost, first
+        for position in sorted(alike, key=fleet.name)[1:]:
+            yield cost, position
+        begin = end
 
 
 def _fitted(fleet: Fleet, position: int, request: Requested) -> Requested:
@@ -139,9 +168,13 @@ def _room(fleet: Fleet, name: str) -> Amounts:
 # --- everything else
 
 
+def _zone(host: Host) -> str:
+    return host.zone
+
+
 def _zones(fleet: Fleet, request: Requested) -> Iterator[Requested]:
     if request.availability_zone is not None:
-        for zone in sorted({host.zone for host in fleet.known()}):
+        for zone in sorted(fleet.values(_zone)):
             yield dataclasses.replace(request, availability_zone=zone)
 
 
@@ -158,10 +191,11 @@ def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
 
 
 def _groups(fleet: Fleet, request: Requested) -> Iterator[Requested]:
-    """The group's policy as a wish, which gives up less than the group does."""
-    if request.group is not None and request.group.policy in STRICT:
-        soft = dataclasses.replace(request.group, policy=SOFT[Policy(request.group.policy)])
-        yield dataclasses.replace(request, group=soft)
+    asked = request.group
+    if asked is not None:
+        for ways in regroup.WAYS.values():
+            for group in ways(asked):
+                yield dataclasses.replace(request, group=group)
 
 
 #: what begins so is the user's or the operator's own word and refuses no host
@@ -203,9 +237,6 @@ def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
 
 # --- what changed
 
-#: a change of the group's policy is told without the group, which names hosts
-_POLICY = "group_policy"
-
 _FIELDS = (
     "availability_zone",
     "force_host",
@@ -217,11 +248,10 @@ _FIELDS = (
 
 
 def _changes(request: Requested, works: Requested) -> tuple[Change, ...]:
-    found = [
+    found = regroup.changes(request.group, works.group)
+    found += [
         Change(name, getattr(request, name), getattr(works, name))
         for name in _FIELDS
         if getattr(request, name) != getattr(works, name)
     ]
-    if request.group and works.group and request.group.policy != works.group.policy:
-        found.insert(0, Change(_POLICY, request.group.policy, works.group.policy))
     return tuple(found)

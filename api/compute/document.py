@@ -121,7 +121,8 @@ Hosts named by `without` (repeated) are taken for gone.
 `alternates`,
   `considered`, `counts` (`{filter: how many it refused}`), `refused` (`{filter: {host: reason}}`,
   of 500 hosts at most), `scores`, `reason`, and `suggestion`: the
-  smallest change that would have worked (`changes`, `hosts`, `host`).
+  smallest change that would have worked (`changes`, `hosts`, `host`, and `others`: changes as
+  small, where it is the server group that is in the way).
 - `GET /capacity?flavor=ID` (and `image`, `network`, `availability_zone`) answers
   `{"capacity": {"total": …, "hosts": [{"host", "availability_zone", "count", "limit"}]}}`;
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.

@@ -28,8 +28,7 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
     else:
         reason = one_line(decision.get("reason") or "no reason was given")
         yield (("no host: ", "bold red"), (reason, "red"), considered)
-        change = least_change(decision.get("suggestion") or {})
-        if change:
+        for change in changes_that_would_do(decision):
             yield (("  would do: ", "dim"), (change, "green"))
     yield from _claims(decision)
     yield from _scores(decision)
@@ -44,11 +43,22 @@ def hosts_counted(count: int) -> str:
     return f"{count} host{'' if count == 1 else 's'}"
 
 
+def changes_that_would_do(decision: Facts) -> list[str]:
+    """The smallest change that would have worked, and others as small."""
+    suggestion = decision.get("suggestion") or {}
+    ways = (suggestion, *(suggestion.get("others") or ()))
+    return [change for change in map(least_change, ways) if change]
+
+
+#: fields whose only change is that there is nothing any more
+_NOTHING = {"group": "none"}
+
+
 def least_change(suggestion: Facts) -> str:
     """The smallest change that would have worked: the host, then old and new values."""
     changes = [
         f"{one_line(change.get('field'))} {_value(change.get('asked'))} → "
-        f"{_value(change.get('works'))}"
+        f"{_NOTHING.get(str(change.get('field'))) or _value(change.get('works'))}"
         for change in suggestion.get("changes") or ()
     ]
     return f"{one_line(suggestion.get('host') or '')}: {', '.join(changes)}" if changes else ""

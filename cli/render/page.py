@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from cli.render.decision import hosts_counted, least_change, retries
+from cli.render.decision import changes_that_would_do, hosts_counted, retries
 from cli.render.explanation import beginning, forgotten
 from cli.render.matrix import Matrix, matrix
 from cli.render.text import duration, fact, one_line, seconds_between
@@ -181,8 +181,8 @@ def _decision(section: Element, decision: Facts) -> None:
     nth = f"attempt {attempt}, " if attempt != 1 else ""
     considered = hosts_counted(decision.get("considered") or 0)
     _add(heading, "small", f"{nth}{considered} considered{took}")
-    change = least_change(decision.get("suggestion") or {})
-    for text in (decision.get("reason"), f"would do: {change}" if change else None):
+    would_do = [f"would do: {change}" for change in changes_that_would_do(decision)]
+    for text in (decision.get("reason"), *would_do):
         if text:
             _add(section, "p", one_line(text))
     for claim in decision.get("claims") or ():

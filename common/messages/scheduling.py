@@ -63,14 +63,22 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """The smallest change to a request for which a host would have been found."""
+class Way:
+    """A change to a request for which a host would have been found."""
 
     changes: tuple[Change, ...]
     hosts: int
     """How many hosts would do."""
     host: str
     """The one that needs the least change."""
+
+
+@dataclass(frozen=True)
+class Suggestion(Way):
+    """The smallest such change."""
+
+    others: tuple[Way, ...] = ()
+    """As small, where it is the server group that is in the way."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -40,32 +41,74 @@ def told(hosts: list[Any], **asked: Any) -> str | None:
     return None if suggestion is None else advice(suggestion)
 
 
+GROUPED: dict[str, Filter] = {
+    **FILTERS,
+    "affinity": server_group_affinity,
+    "anti_affinity": server_group_anti_affinity,
+}
+
+
 @pytest.mark.parametrize(
     ("group", "text"),
     [
         (
             GroupFacts("g", "anti-affinity", 1, {"a": 1, "b": 1}),
-            "In a group with policy soft-anti-affinity, 2 hosts would do.",
+            "In a group with max_server_per_host 2, 2 hosts would do; in a group with policy "
+            "soft-anti-affinity, 2 hosts; without its server group, 2 hosts.",
+        ),
+        (
+            GroupFacts("g", "anti-affinity", 2, {"a": 5, "b": 3}),
+            "In a group with max_server_per_host 4, 1 host would do; in a group with policy "
+            "soft-anti-affinity, 2 hosts; without its server group, 2 hosts.",
         ),
         (
             GroupFacts("g", "affinity", 1, {"gone": 1}),
-            "In a group with policy soft-affinity, 2 hosts would do.",
+            "In a group with policy soft-affinity, 2 hosts would do; without its server group, "
+            "2 hosts.",
         ),
     ],
 )
-def test_a_softer_policy_of_the_group(group: GroupFacts, text: str) -> None:
-    filters: dict[str, Filter] = {
-        **FILTERS,
-        "affinity": server_group_affinity,
-        "anti_affinity": server_group_anti_affinity,
-    }
+def test_what_else_of_the_group_would_do(group: GroupFacts, text: str) -> None:
     hosts, request = [a_host("a"), a_host("b")], a_request(group=group)
-    assert not choose(hosts, request, filters, {}).ranked
-    suggestion = nearest(hosts, request, filters)
+    assert not choose(hosts, request, GROUPED, {}).ranked
+    suggestion = nearest(hosts, request, GROUPED)
     assert suggestion is not None
     assert advice(suggestion) == text
-    assert [change.asked for change in suggestion.changes] == [group.policy]
-    assert choose(hosts, changed(request, suggestion), filters, {}).passed == 2
+    for way in (suggestion, *suggestion.others):
+        choice = choose(hosts, changed(request, way), GROUPED, {})
+        assert choice.passed == way.hosts > 0
+        assert way.host in {item.host.name for item in choice.ranked}
+
+
+def test_a_change_of_the_group_helps_only_where_there_is_room() -> None:
+    """Two hosts are full of the group; one of them has no room either."""
+    hosts = [a_host("a", free_mib=1024), a_host("b"), a_host("c", healthy=False)]
+    group = GroupFacts("g", "anti-affinity", 1, {"a": 1, "b": 3})
+    suggestion = nearest(hosts, a_request(group=group), GROUPED)
+    assert suggestion is not None
+    assert advice(suggestion) == (
+        "In a group with max_server_per_host 4, 1 host would do; in a group with policy "
+        "soft-anti-affinity, 1 host; without its server group, 1 host."
+    )
+    assert suggestion.changes == (Change("max_server_per_host", 1, 4),)
+    # Where it is not the group, nothing is said of the group.
+    roomy = nearest(
+        [a_host("b", free_mib=1024)], a_request(group=GroupFacts("g", "affinity")), GROUPED
+    )
+    assert roomy is not None
+    assert (roomy.others, [change.field for change in roomy.changes]) == ((), ["memory_mib"])
+    # A larger number would do nothing against affinity or a soft policy.
+    for policy in ("soft-affinity", "soft-anti-affinity"):
+        soft = GroupFacts("g", policy, 1, {"b": 1})
+        assert nearest([a_host("b", healthy=False)], a_request(group=soft), GROUPED) is None
+
+
+groups = st.builds(
+    lambda policy, most, members: GroupFacts("g", policy, most, members),
+    st.sampled_from(["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]),
+    st.integers(1, 3),
+    st.dictionaries(st.sampled_from([f"pve{n}" for n in range(6)]), st.integers(1, 6)),
+)
 
 
 def test_less_of_what_is_short_and_no_less_of_the_rest() -> None:
@@ -202,6 +245,18 @@ def test_a_suggestion_applied_finds_as_many_hosts_as_it_says(hosts: Any, request
     assert len(ranked) == suggestion.hosts > 0
     assert suggestion.host in {item.host.name for item in ranked}
     assert works.disk_gib >= min(request.least_disk_gib, request.disk_gib)
+
+
+@given(some_hosts, requests, groups)
+def test_each_way_around_a_group_applied_finds_as_many_hosts_as_it_says(
+    hosts: Any, request: Any, group: GroupFacts
+) -> None:
+    asked = dataclasses.replace(request, group=group)
+    suggestion = nearest(hosts, asked, GROUPED)
+    for way in () if suggestion is None else (suggestion, *suggestion.others):
+        choice = choose(hosts, changed(asked, way), GROUPED, {})
+        assert choice.passed == way.hosts > 0
+        assert way.host in {item.host.name for item in choice.ranked}
 
 
 @given(some_hosts, requests, st.integers(1, 9000))

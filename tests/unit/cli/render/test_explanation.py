@@ -164,6 +164,20 @@ def test_what_would_have_worked_is_told_with_its_host() -> None:
     ) in text
 
 
+def test_every_way_around_a_group_is_told() -> None:
+    ways = [
+        {"changes": [{"field": field, "asked": asked, "works": works}], "hosts": 1, "host": host}
+        for field, asked, works, host in (
+            ("max_server_per_host", 1, 2, "pve1"),
+            ("group", "g-1", None, "pve2"),
+        )
+    ]
+    body = {"host": None, "suggestion": {**ways[0], "others": ways[1:]}}
+    text = story(an_operation(decisions=[body]))
+    assert "would do: pve1: max_server_per_host 1 → 2\n" in text
+    assert "would do: pve2: group g-1 → none\n" in text
+
+
 def test_many_hosts_are_counted() -> None:
     refused = {f"pve{n}": "full" for n in range(9)}
     body = {"host": None, "considered": 9, "refused": {"disk": refused}}

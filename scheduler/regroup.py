@@ -1,0 +1,69 @@
+"""What could be otherwise about a server's group: the way least given up comes first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from common.messages.scheduling import Change
+from common.server_groups import MAX_PER_HOST, SOFT, STRICT, GroupFacts, Policy
+
+#: of more numbers of servers on a host no more are tried
+_TRIED = 5
+
+
+def _larger(group: GroupFacts) -> Iterator[GroupFacts | None]:
+    """More of its servers on one host, as few more as may do."""
+    if group.policy == Policy.ANTI_AFFINITY:
+        full = {number for number in group.members.values() if number >= group.max_per_host}
+        for number in sorted(full)[:_TRIED]:
+            yield dataclasses.replace(group, max_per_host=number + 1)
+
+
+def _softer(group: GroupFacts) -> Iterator[GroupFacts | None]:
+    """The policy as a wish."""
+    if group.policy in STRICT:
+        yield dataclasses.replace(group, policy=SOFT[Policy(group.policy)])
+
+
+def _left(group: GroupFacts) -> Iterator[GroupFacts | None]:
+    """No group."""
+    if group.policy in STRICT:
+        yield None
+
+
+#: what a change is called → how the group could be
+WAYS: Mapping[str, Callable[[GroupFacts], Iterator[GroupFacts | None]]] = {
+    MAX_PER_HOST: _larger,
+    "group_policy": _softer,
+    "group": _left,
+}
+
+
+def changes(asked: GroupFacts | None, works: GroupFacts | None) -> list[Change]:
+    """What is different; it is told without the group, which names hosts."""
+    if asked is None or asked == works:
+        return []
+    if works is None:
+        return [Change("group", asked.uuid, None)]
+    return [
+        Change(name, before, after)
+        for name, before, after in (
+            (MAX_PER_HOST, asked.max_per_host, works.max_per_host),
+            ("group_policy", asked.policy, works.policy),
+        )
+        if before != after
+    ]
+
+
+def changed(asked: GroupFacts | None, values: dict[str, Any]) -> GroupFacts | None:
+    """The group as changes of these values would have it; they are taken out of ``values``."""
+    found = {name: values.pop(name) for name in WAYS if name in values}
+    if asked is None or "group" in found:
+        return None
+    return dataclasses.replace(
+        asked,
+        max_per_host=found.get(MAX_PER_HOST, asked.max_per_host),
+        policy=found.get("group_policy", asked.policy),
+    )

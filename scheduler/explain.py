@@ -13,6 +13,15 @@ from scheduler.hosts import Host
 #: from a host's name and the reason why it was refused: the reason as anybody may read it
 Unnamed = Callable[[str, str], str]
 
+#: filters whose reasons name what is the operators' alone → what the owner reads instead
+_FOR_OPERATORS: Mapping[str, str] = {
+    "aggregate_image_properties_isolation": "its aggregates don't take such images",
+    "aggregate_instance_extra_specs": "its aggregates don't offer what the flavor asks",
+    "forced_host": "another host was asked for",
+    "ha_rule": "the rules of high availability don't allow it",
+    "node_healthy": "the node is not healthy",
+}
+
 
 def sentence(
     considered: int,
@@ -113,8 +122,8 @@ def _example(
 ) -> str:
     """The reason of the host that came nearest: it needs the least change, or, where no change
     helps, the last of the filters refused it."""
-    for hosts in reversed(list(refused.values())):
+    for by, hosts in reversed(list(refused.items())):
         name = min(hosts) if suggestion is None else suggestion.host
         if name in hosts:
-            return f" (e.g. {told(name, hosts[name])})"
+            return f" (e.g. {_FOR_OPERATORS.get(by) or told(name, hosts[name])})"
     return ""

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common import config
 from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
+from scheduler import config as scheduler_config
 from scheduler.choose import choose
 from scheduler.explain import sentence, unnamed
 from scheduler.filters.image import image_properties, image_reach
@@ -19,8 +21,11 @@ from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.memberships import Memberships
+from scheduler.outcome import Outcomes
+from scheduler.service import load_filters
 from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.history import build_failure, image_cached
 from scheduler.weighers.load import load
@@ -276,6 +281,27 @@ def test_the_sentence_counts_and_names_no_host() -> None:
         "(e.g. 1 free)."
     )
     assert sentence(0, {}) == "No valid host was found: there is no compute host."
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        ({}, {"force_host": "pve2"}),
+        ({"healthy": False, "health": "The token lacks privileges: /vms/secret"}, {}),
+    ],
+)
+def test_what_is_the_operators_is_not_in_the_owners_sentence(
+    changes: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    fleet = Fleet.of([a_host("pve1", **changes)])
+    conf = config.load([scheduler_config.register])
+    filters = load_filters(conf)
+    choice = choose(fleet, a_request(**asked), filters, {})
+    decision = Outcomes(conf, filters).nowhere(a_request(**asked), choice, fleet)
+    assert "1 by" in str(decision.reason)
+    assert "pve" not in str(decision.reason)
+    assert "secret" not in str(decision.reason)
+    assert any(word in str(decision.refused) for word in ("pve2", "secret"))
 
 
 def test_a_reason_for_everybody_names_nothing_of_the_inside() -> None:

@@ -13,7 +13,7 @@ from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Requested
 from common.server_groups import GroupFacts
-from placement.messages import Candidates, NewClaim, Stock
+from placement.messages import Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.decide import Decider
 from scheduler.hosts import Host
@@ -56,9 +56,9 @@ class Placement:
         room = Stock([64] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim(self, consumer: str, provider: str, *_: Any) -> bool:
+    def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:
         self.claims.append(provider)
-        return True
+        return Claimed(True)
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         self.claims += [one.provider_uuid for one in claims]

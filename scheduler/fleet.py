@@ -103,11 +103,6 @@ class Fleet:
         """The hosts as agents tell of them, without numbers and traits."""
         return (self._known.hosts[row] for row in self._rows.tolist())
 
-    def values(self, fact: Fact[V]) -> set[V]:
-        """The different values that the hosts have of a fact."""
-        kinds = self._known.kinds(fact)
-        return {kinds.values[number] for number in np.unique(kinds.codes[self._rows]).tolist()}
-
     # --- columns
 
     def capacity(self, resource_class: str) -> Amounts:

@@ -7,8 +7,10 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
-from cli.render.decision import changes_that_would_do
+from cli.render.decision import changes_that_would_do, decision_lines
 from cli.server.create import Nic, network_ids
+from cli.server.where import WHERE, where
+from cli.terminal import write
 
 _WITHOUT = argument(
     "--without",
@@ -41,8 +43,8 @@ class Schedule(Lister):
             action=Nic,
             help="Network interface (repeat)",
         ),
-        _ZONE,
-        argument("--host", metavar="<host>", help="Host"),
+        *WHERE,
+        flag("--why", help="Tell the scores too, and who was refused why (on standard error)"),
         argument("--count", metavar="<count>", type=int, default=1, help="So many servers (1)"),
         _WITHOUT,
     )
@@ -60,18 +62,18 @@ class Schedule(Lister):
             "max_count": parsed_args.count,
             "networks": network_ids(self.cloud, parsed_args.nics or ["auto"]),
         }
-        if parsed_args.availability_zone:
-            asked["availability_zone"] = parsed_args.availability_zone
-        if parsed_args.host:
-            asked["host"] = parsed_args.host
+        attributes, hints = where(self.cloud, parsed_args)
         answer = compute.post(
             "/schedule",
-            json={"server": asked},
+            json={"server": asked | attributes, "os:scheduler_hints": hints},
             params={"without": parsed_args.without},
             microversion="2.74",
         )
         decisions = _json(answer)["schedule"]["decisions"]
         lost = sum(decision["host"] is None for decision in decisions)
+        for number, decision in enumerate(decisions, 1) if parsed_args.why else ():
+            self.say(f"Server {number}")
+            write(self.app.stderr, decision_lines(decision))
         if lost:
             self.say(f"{lost} of {len(decisions)} would find no host.")
             self.exit_code = 1

@@ -12,6 +12,7 @@ from cli.command import Pairs, ShowOne, argument, flag, given, one_of
 from cli.errors import CommandFailed
 from cli.server.show import show
 from cli.server.waiting import Waiting
+from cli.server.where import WHERE, where
 
 _NIC_KEYS = {
     "net-id": "uuid",
@@ -67,25 +68,6 @@ def parse_nic(text: str) -> str | dict[str, str]:
     return {_NIC_KEYS[key]: value for key, value in given_keys.items()}
 
 
-class Hints(Pairs):
-    """``key=value``, repeated; a key that is repeated has a list."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        before = getattr(namespace, self.dest) or {}
-        super().__call__(parser, namespace, values, option_string)
-        key = str(values).partition("=")[0]
-        if key in before:
-            hints = getattr(namespace, self.dest)
-            earlier = before[key] if isinstance(before[key], list) else [before[key]]
-            hints[key] = [*earlier, hints[key]]
-
-
 class CreateServer(ShowOne):
     """Create a server."""
 
@@ -131,17 +113,7 @@ class CreateServer(ShowOne):
             "--tag", metavar="<tag>", action="append", default=[], dest="tags", help="Tag (repeat)"
         ),
         argument("--description", metavar="<description>", help="Description"),
-        argument(
-            "--hint",
-            metavar="<key=value>",
-            action=Hints,
-            dest="hints",
-            help="Hint for the scheduler (repeat)",
-        ),
-        argument("--server-group", metavar="<server-group>", help="Server group (name or ID)"),
-        argument("--availability-zone", metavar="<zone-name>", help="Zone, or zone:host (admin)"),
-        argument("--host", metavar="<host>", help="Host (admin only)"),
-        argument("--hypervisor-hostname", metavar="<name>", help="Hypervisor (admin only)"),
+        *WHERE,
         argument("--min", metavar="<count>", type=int, default=1, help="At least so many (1)"),
         argument("--max", metavar="<count>", type=int, default=1, help="At most so many (1)"),
         one_of(
@@ -202,16 +174,11 @@ class CreateServer(ShowOne):
             "key_name",
             "tags",
             "description",
-            "availability_zone",
-            "host",
-            "hypervisor_hostname",
             "hostname",
             "config_drive",
         )
-        hints = dict(parsed_args.hints or {})
-        if parsed_args.server_group:
-            group = compute.find_server_group(parsed_args.server_group, ignore_missing=False)
-            hints["group"] = group.id
+        attributes, hints = where(self.cloud, parsed_args)
+        optional |= attributes
         if hints:
             optional["scheduler_hints"] = hints
         if parsed_args.properties:

@@ -146,6 +146,14 @@ def test_what_would_have_worked_is_told_and_works(cloud: EmbeddedCloud, tmp_path
     asked = ("--flavor", "fits", "--image", "debian-12", "--network", "vmbr0")
     code, out, _ = run(cloud, "schedule", *asked, "-f", "json", who=admin)
     assert code == 0
+    hints = ("--hint", "build_near_host_ip=192.0.2.1")
+    code, out, error = run(cloud, "schedule", "--why", *asked, "-f", "json", who=admin)
+    [row] = json.loads(out)
+    assert (code, f"host {row['Host']}  3 hosts considered" in error) == (0, True), error
+    assert f"score {row['Host']}" in error
+    code, _, error = run(cloud, "schedule", "--why", *asked, *hints, who=admin)
+    assert (code, "refused by near_host_ip: 3 hosts" in error) == (1, True), error
+
     code, _, error = run(cloud, "server", "create", "--wait", *asked, "fits")
     assert code == 0, error
     assert run(cloud, "server", "delete", "--wait", "big", "fits")[0] == 0

@@ -1,8 +1,8 @@
 """What high availability does when a node is lost: its machines go on elsewhere.
 
-The manager, its resources and rules are not simulated: `node-down` with `ha` says that all
-machines of the node are managed. The configuration moves even where a disk can't follow; then
-the start fails, as it does on a real cluster.
+Of the manager only this, and starts and stops on request, are simulated: `node-down` with `ha`
+says that all machines of the node are managed. The configuration moves even where a disk can't
+follow; then the start fails, as it does on a real cluster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What high availability is configured to do: resources, rules since version 9, groups before.
 
-Plain data, kept and checked as the real server does it; no manager acts on it.
+Plain data, kept and checked as the real server does it; `simulator.qemu.ha_power`
+acts on the states of resources.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, locked, no_config
 from simulator.model import Vm
+from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
 from simulator.qemu.network import parse_net
 from simulator.tasks import Job
@@ -53,6 +54,8 @@ def start(call: Call) -> str:
     """`status/start`."""
     skip = call.skiplock()
     call.cluster.check_quorum()
+    if ha_power.resource(call.cluster, call.vmid):
+        return ha_power.request(call, "started", _started(call))
     return launch(call, call.vmid, skip)
 
 
@@ -61,7 +64,24 @@ def launch(call: Call, vmid: int, skip: bool = False) -> str:
     return call.start("qmstart", vmid, lambda job: _start(call, job, vmid, skip))
 
 
-def _start(call: Call, job: Job, vmid: int, skip: bool) -> Work:
+def _started(call: Call) -> Work:
+    """What the manager does for a start; one that runs is left alone."""
+    if not call.cluster.vms[call.vmid].running:
+        yield from _start(call, None, call.vmid, False)
+
+
+def _ended(call: Call, seconds: float) -> Work:
+    """What the manager does for a stop: it asks the guest for that long, and ends it then."""
+    lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+    vm = call.cluster.vms[call.vmid]
+    check_lock(vm)
+    if vm.running:
+        yield Sleep(seconds)
+        mark_stopped(call.cluster, vm)
+    yield Release(lock)
+
+
+def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
     cluster, node = call.cluster, call.node
     lock = yield from cluster.lock_vm(node, vmid)
     vm = cluster.vm(node, vmid)
@@ -75,15 +95,21 @@ def _start(call: Call, job: Job, vmid: int, skip: bool) -> Work:
         apply_pending(cluster.edit(vm))
     _check_resources(cluster, vm)
     if any(one.cloudinit for one in drives_of(vm.config)):
-        job.log("generating cloud-init ISO")
+        _log(job, "generating cloud-init ISO")
     if suspended:
-        job.log("Resuming suspended VM")
+        _log(job, "Resuming suspended VM")
     yield Sleep(START_SECONDS)
     mark_running(cluster, vm)
     if suspended:
-        job.log("Resumed VM, removing state")
+        _log(job, "Resumed VM, removing state")
         vm.config.pop("lock", None)
     yield Release(lock)
+
+
+def _log(job: Job | None, line: str) -> None:
+    """The manager's own tasks are not simulated."""
+    if job is not None:
+        job.log(line)
 
 
 def _check_resources(cluster: Cluster, vm: Vm) -> None:
@@ -146,6 +172,8 @@ def _found(call: Call, vmid: int, kind: str) -> Vm:
 
 def stop(call: Call) -> str:
     """`status/stop`: at once; stopping a stopped VM is fine."""
+    if ha_power.resource(call.cluster, call.vmid):
+        return ha_power.request(call, "stopped", _ended(call, STOP_SECONDS))
     return _simple(call, "qmstop", STOP_SECONDS, mark_stopped)
 
 
@@ -192,6 +220,11 @@ def _unpause(cluster: Cluster, vm: Vm) -> None:
 def shutdown(call: Call) -> str:
     """`status/shutdown`: the guest ends, or the timeout does."""
     skip = call.skiplock()
+    if ha_power.resource(call.cluster, call.vmid):
+        timeout = float(call.get("timeout") or SHUTDOWN_TIMEOUT)
+        return ha_power.request(
+            call, "stopped", _ended(call, min(GUEST_SHUTDOWN_SECONDS, timeout))
+        )
 
     def body(job: Job) -> Work:
         vm = _found(call, call.vmid, "qmshutdown")

@@ -11,6 +11,7 @@ from simulator.cluster import Cluster
 from simulator.disks import parse_size
 from simulator.errors import PveError
 from simulator.model import MIB, Vm
+from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
 from simulator.vmschema import typed
 
@@ -161,7 +162,7 @@ def current_of(cluster: Cluster, vm: Vm) -> dict[str, Any]:
     """One VM in full, as `status/current` shows it."""
     shown = brief(vm, full=True)
     shown.pop("template", None)
-    shown |= {"ha": {"managed": 0}}
+    shown |= {"ha": ha_power.shown(cluster, vm.vmid)}
     if ("agent" in vm.config and vm.config["agent"][:1] not in ("0", "e")) or (
         vm.config.get("agent", "").startswith("enabled=1")
     ):

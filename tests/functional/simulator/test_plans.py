@@ -10,6 +10,7 @@ from proxmoxer import ResourceException
 
 from simulator.server import Simulator
 from tests.functional.simulator.conftest import Lab, connect
+from tests.functional.waiting import eventually
 
 
 @pytest.fixture
@@ -114,3 +115,38 @@ def test_a_node_that_did_not_reload_waits_for_it(lab: Lab, root: Any) -> None:
     # The list of bridges doesn't look.
     listed = root.nodes("pve2").network.get(type="any_bridge")
     assert "blue" in {one["iface"] for one in listed}
+
+
+def test_a_managed_guest_is_started_and_stopped_by_the_manager(lab: Lab, root: Any) -> None:
+    """The task ends at once and well, and says nothing of what becomes of it."""
+    assert lab.create(100) == "OK"
+    root.cluster.ha.resources.post(sid="vm:100", state="stopped")
+    vm = lab.api.nodes("pve1").qemu(100)
+    for verb, running in (("start", True), ("shutdown", False), ("start", True), ("stop", False)):
+        upid = getattr(vm.status, verb).post()
+        assert upid.split(":")[5] == ("hastart" if running else "hastop")
+        assert lab.done(upid) == "OK"
+        eventually(
+            lambda status="running" if running else "stopped": (
+                vm.status.current.get()["status"] == status
+            ),
+            20,
+        )
+        state = "started" if running else "stopped"
+        assert vm.status.current.get()["ha"] == {"managed": 1, "state": state}
+        assert root.cluster.ha.resources("vm:100").get()["state"] == state
+    root.cluster.ha.resources("vm:100").put(state="ignored")
+    upid = vm.status.start.post()
+    assert upid.split(":")[5] == "qmstart"
+    assert lab.done(upid) == "OK"
+    assert vm.status.current.get()["ha"] == {"managed": 0}
+
+
+def test_what_the_manager_cannot_start_is_in_error(lab: Lab, root: Any) -> None:
+    assert lab.create(100, net0="virtio,bridge=vmbr0,tag=5") == "OK"
+    root.cluster.ha.resources.post(sid="vm:100", state="stopped")
+    vm = lab.api.nodes("pve1").qemu(100)
+    lab.simulator.fault(action="config-lock", vmid=100, lock="backup")
+    assert lab.done(vm.status.start.post()) == "OK"
+    eventually(lambda: vm.status.current.get()["ha"]["state"] == "error", 20)
+    assert vm.status.current.get()["status"] == "stopped"

@@ -82,7 +82,8 @@ def choose(
     """Rank the hosts for a request; the best ``keep`` of them are told (None: all).
 
     ``filters`` run in order; the first to refuse a host gives its reason. Each weigher's raw
-    scores are normalised to 0…1 over the hosts that passed and multiplied. Equal totals are told
+    scores are normalised to 0…1 over the hosts that passed, unless they are ``absolute``, and
+    multiplied. A score that is no number counts as the least of the others. Equal totals are told
     apart by a hash of server and host: the same for the same request, but equal hosts share the
     load of many requests.
     """
@@ -207,15 +208,37 @@ class Standing:
 
     def _column(self, index: int, passed: Rows) -> Floats | None:
         """What one weigher gives to each host that passed; None: nothing to any."""
-        all_raw, multipliers = self._raw[index], self._weighers[index][2]
+        all_raw = self._raw[index]
         if all_raw is None or not len(passed):
             return None
-        raw = all_raw[passed]
-        low, high = raw.min(), raw.max()
-        if low == high:
+        _, weigh, multipliers = self._weighers[index]
+        raw = _sound(all_raw[passed])
+        shares = raw if getattr(weigh, "absolute", False) else _normalised(raw)
+        if shares is None:
             return None
-        shares: Floats = (raw - low) / (high - low)
         return shares * (multipliers if isinstance(multipliers, float) else multipliers[passed])
+
+
+#: what is beyond is no number to reckon with
+_LARGEST = 1e300
+
+
+def _sound(raw: Floats) -> Floats:
+    """The scores, with the least of them in place of what is no number."""
+    strange = ~(np.abs(raw) <= _LARGEST)
+    if not strange.any():
+        return raw
+    least = float(raw[~strange].min()) if not strange.all() else 0.0
+    return np.where(strange, least, raw)
+
+
+def _normalised(raw: Floats) -> Floats | None:
+    """The scores as shares, 0…1; None: all are alike."""
+    low, high = raw.min(), raw.max()
+    if low == high:
+        return None
+    shares: Floats = (raw - low) / (high - low)
+    return shares
 
 
 def _multipliers(fleet: Fleet, name: str, multiplier: float) -> float | Floats | None:

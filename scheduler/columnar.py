@@ -7,8 +7,8 @@ changed. A test holds both forms against each other.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from common.messages.scheduling import Requested
 from scheduler.fleet import Fleet, Mask
@@ -17,6 +17,7 @@ from scheduler.known import Fact, Floats
 
 Accept = Callable[[Host, Requested], str | None]
 Weigh = Callable[[Host, Requested], float]
+W = TypeVar("W", bound=Weigh)
 Refused = Callable[[Fleet, Requested], Mask | None]
 Weighed = Callable[[Fleet, Requested], Floats | None]
 
@@ -39,6 +40,7 @@ class ColumnarWeigher:
     def __init__(self, weigh: Weigh, weighed: Weighed) -> None:
         functools.update_wrapper(self, weigh)
         self._weigh, self.weighed = weigh, weighed
+        self.absolute = False
 
     def __call__(self, host: Host, request: Requested) -> float:
         return self._weigh(host, request)
@@ -48,17 +50,39 @@ class TogetherWeigher(ColumnarWeigher):
     """A weigher of whole fleets: what a host gets depends on the others. Where one host changed,
     all are weighed anew."""
 
-    def __init__(self, weighed: Callable[[Fleet, Requested], Floats]) -> None:
+    def __init__(
+        self, weighed: Callable[[Fleet, Requested], Floats], counting: Sequence[str] = ()
+    ) -> None:
+        """``counting``: the resource classes of which it needs the numbers of all hosts, as the
+        fleet's ``others``."""
+
         def alone(host: Host, request: Requested) -> float:
             return float(weighed(Fleet.of([host]), request)[0])
 
         super().__init__(alone, weighed)
         functools.update_wrapper(self, weighed)
+        self.counting = tuple(counting)
 
 
-def weighing_together(weighed: Callable[[Fleet, Requested], Floats]) -> TogetherWeigher:
+def absolute(weigher: W) -> W:
+    """A weigher whose numbers are shares already, -1…1: they count as they are, however much or
+    little hosts differ in them."""
+    vars(weigher)["absolute"] = True
+    return weigher
+
+
+def weighing_together(
+    weighed: Callable[[Fleet, Requested], Floats], counting: Sequence[str] = ()
+) -> TogetherWeigher:
     """A weigher that has no other form."""
-    return TogetherWeigher(weighed)
+    return TogetherWeigher(weighed, counting)
+
+
+def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
+    """The resource classes of which weighers need the numbers of all hosts."""
+    return frozenset(
+        name for weigh in weighers if isinstance(weigh, TogetherWeigher) for name in weigh.counting
+    )
 
 
 def refusing(refused: Refused) -> Callable[[Accept], ColumnarFilter]:

@@ -64,7 +64,8 @@ OPTIONS = [
         help="Weighers with their multipliers; entry points of the group "
         "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
         "spreading into packing. The metadata <weigher>_weight_multiplier of an aggregate "
-        "replaces it for the hosts of the aggregate.",
+        "replaces it for the hosts of the aggregate. Scores are scaled to 0…1 first, but for "
+        "build_failure, which is 0 to -1 as it is.",
     ),
     cfg.StrOpt(
         "mode",

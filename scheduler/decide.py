@@ -19,6 +19,7 @@ from placement.client import PlacementClient
 from placement.messages import NewClaim
 from scheduler import whatif
 from scheduler.choose import Choice, Filter, Weigher, choose
+from scheduler.columnar import counted_together
 from scheduler.filters.resources import wanted
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
@@ -54,6 +55,7 @@ class Decider:
         self._world = world
         self._filters = filters
         self._weighers = weighers
+        self._counted = counted_together(weigh for weigh, _ in weighers.values())
         self._outcomes = Outcomes(conf, filters)
         self._keep = max(self._outcomes.told, self._attempts)
         self._timer = timer
@@ -104,13 +106,13 @@ class Decider:
         self, requests: Sequence[Requested]
     ) -> tuple[Fleet, list[tuple[Requested, Choice]]]:
         """For each, among candidates; where that is not enough, among all that there are."""
-        look = self._world.candidates(requests[0])
+        look = self._beside(self._world.candidates(requests[0]))
         while True:
             tried = whatif.place(look.hosts, requests, self._filters, self._weighers, self._keep)
             choices = [(one.request, one.choice) for one in tried]
             if look.whole or all(choice.passed for _, choice in choices):
                 return look.hosts, choices
-            look = self._world.candidates(requests[0], wide=True)
+            look = self._beside(self._world.candidates(requests[0], wide=True))
 
     def _one_by_one(self, requests: Sequence[Requested]) -> list[Decision]:
         """Each knows of the places that those before it took in their group."""
@@ -177,14 +179,14 @@ class Decider:
 
     def _claim_best(self, request: Requested, claims: list[dict[str, Any]]) -> Decision | None:
         """The best host, or why there is none; None when others took all that were tried."""
-        look = self._world.candidates(request)
+        look = self._beside(self._world.candidates(request))
         choice = self._choose(look, request)
         if not choice.ranked:
             # Only now, to say why: full hosts are no candidates.
             hosts = self._world.everything(wanted(request))
             why = choose(hosts, request, self._filters, {}, keep=0)
             if why.passed and not look.whole:
-                look = self._world.candidates(request, wide=True)
+                look = self._beside(self._world.candidates(request, wide=True))
                 choice = self._choose(look, request)
             if not choice.ranked:
                 return self._outcomes.nowhere(request, why, hosts)
@@ -192,6 +194,13 @@ class Decider:
             if self._claim(request, weighed.host, claims):
                 return self._outcomes.won(request, choice, position, len(look.hosts))
         return None
+
+    def _beside(self, look: Look) -> Look:
+        """The look, with the other hosts if a weigher needs them: one more request a class."""
+        if not self._counted or not len(look.hosts):
+            return look
+        whole = self._world.everything(self._counted)
+        return dataclasses.replace(look, hosts=look.hosts.beside(whole))
 
     def _choose(self, look: Look, request: Requested) -> Choice:
         return choose(look.hosts, request, self._filters, self._weighers, self._keep)

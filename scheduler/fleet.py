@@ -47,11 +47,14 @@ class Fleet:
         failures: Floats,
         stocks: Mapping[str, Stock],
         traits: Sequence[frozenset[str]],
+        others: Fleet | None = None,
     ) -> None:
-        """All but ``known`` go by position; ``rows`` are those of ``known``."""
+        """All but ``known`` and ``others`` go by position; ``rows`` are those of ``known``."""
         self._known, self._rows = known, rows
         self.silent, self.failures = silent, failures
         self._stocks, self._traits = stocks, traits
+        self.others = others
+        """Hosts that are no candidates, for weighers to whom they matter."""
 
     @classmethod
     def of(cls, hosts: Fleet | Iterable[Host]) -> Fleet:
@@ -137,6 +140,12 @@ class Fleet:
         kinds = self._known.kinds(fact)
         answers = np.array([score(value) for value in list(kinds.values)], np.float64)
         return answers[kinds.codes[self._rows]]
+
+    def sums(self, fact: Fact[V], amounts: Amounts) -> dict[V, int]:
+        """The amounts of hosts together, for each value of a fact."""
+        kinds = self._known.kinds(fact)
+        found = np.bincount(kinds.codes[self._rows], amounts, len(kinds.numbers))
+        return dict(zip(list(kinds.values), found.astype(np.int64).tolist(), strict=False))
 
     def any_value(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> bool:
         """Whether something may be true of a host at all."""
@@ -225,6 +234,7 @@ class Fleet:
                 for name, stock in self._stocks.items()
             },
             [self._traits[position] for position in kept.tolist()],
+            self.others,
         )
 
     def draft(self, classes: Iterable[str] = ()) -> Fleet:
@@ -241,6 +251,20 @@ class Fleet:
                 for name, stock in stocks.items()
             },
             self._traits,
+            self.others,
+        )
+
+    def beside(self, whole: Fleet) -> Fleet:
+        """The fleet with all other hosts of another one as its ``others``."""
+        rest = whole.without(map(self.name, range(len(self))))
+        return Fleet(
+            self._known,
+            self._rows,
+            self.silent,
+            self.failures,
+            self._stocks,
+            self._traits,
+            rest,
         )
 
     def take(self, position: int, amounts: Mapping[str, int]) -> None:

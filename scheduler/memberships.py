@@ -14,6 +14,7 @@ from common.aggregates import ZONE, AggregateFacts
 TENANT = "filter_tenant_id"
 #: metadata that ends so is the multiplier of a weigher
 MULTIPLIER = "_weight_multiplier"
+_LARGEST = 1e9
 #: image properties that Nova knows; others are the owner's own words
 _IMAGE_PROPERTY = re.compile(r"(hw|os|img)_.+")
 
@@ -61,17 +62,20 @@ class Memberships:
         found: dict[str, float] = {}
         for name, values in self.metadata.items():
             if name.endswith(MULTIPLIER):
-                numbers = [number for number in map(_number, values) if number is not None]
+                numbers = [found for found in map(number, values) if found is not None]
                 if numbers:
                     found[name.removesuffix(MULTIPLIER)] = min(numbers)
         return found
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """A multiplier; None: the text is none. What is not finite, or so large that sums of it
+    would not be, is none either."""
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         return None
+    return found if abs(found) <= _LARGEST else None
 
 
 NONE = Memberships()

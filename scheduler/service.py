@@ -19,7 +19,7 @@ from common.messages.topics import (
     SCHEDULER_TOPIC,
 )
 from placement.client import PlacementClient
-from scheduler import config
+from scheduler import config, memberships
 from scheduler.choose import Filter, Weigher
 from scheduler.decide import Decider
 from scheduler.manager import HostFactsManager, SchedulerManager
@@ -100,9 +100,7 @@ def _load(group: str, name: str) -> Any:
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"The multiplier of weigher {name} is no number: {text}"
-        ) from error
+    found = memberships.number(text)
+    if found is None:
+        raise ConfigurationError(f"The multiplier of weigher {name} is no number: {text}")
+    return found

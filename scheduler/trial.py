@@ -9,6 +9,7 @@ from oslo_config import cfg
 from common.messages.scheduling import Decision, Requested
 from scheduler import whatif
 from scheduler.choose import Filter, Weigher
+from scheduler.columnar import counted_together
 from scheduler.filters.resources import wanted
 from scheduler.fleet import Fleet
 from scheduler.messages import Capacity, Movable, Rebalancing
@@ -30,6 +31,7 @@ class Trial:
         self._world = world
         self._filters = filters
         self._weighers = weighers
+        self._counted = counted_together(weigh for weigh, _ in weighers.values())
         self._outcomes = Outcomes(conf, filters)
 
     def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
@@ -48,7 +50,8 @@ class Trial:
         look = self._world.candidates(requests[0])
         if look.whole:
             return None
-        found = self._outcome(look.hosts, requests)
+        offered = look.hosts.beside(hosts) if self._counted else look.hosts
+        found = self._outcome(offered, requests)
         return found if all(one.host is not None for one in found) else None
 
     def _outcome(self, hosts: Fleet, requests: Sequence[Requested]) -> list[Decision]:
@@ -71,4 +74,5 @@ class Trial:
 
     def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> Fleet:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))
+        classes |= dict.fromkeys(self._counted)
         return self._world.everything(classes).without(without)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
+
 import numpy as np
 
 from common.messages.scheduling import Requested
 from scheduler import balance
 from scheduler.columnar import weighing_together
 from scheduler.fleet import Fleet
+from scheduler.hosts import Host
 from scheduler.known import Floats
 
 
@@ -17,14 +21,26 @@ def cluster_score(fleet: Fleet, request: Requested) -> Floats:
     return -balance.cost_of(fleet, request)
 
 
-@weighing_together
+def _cluster(host: Host) -> str:
+    return host.facts.cluster
+
+
+def _memory(host: Host) -> float:
+    facts = host.facts
+    return max((facts.memory_mib - facts.reserved_memory_mib) * facts.ram_allocation_ratio, 0)
+
+
+@functools.partial(weighing_together, counting=("MEMORY_MB",))
 def cluster_spread(fleet: Fleet, request: Requested) -> Floats:
-    """What is free of the memory of the host's whole cluster, as a share of all of it."""
-    clusters: dict[str, int] = {}
-    free, capacity = fleet.free("MEMORY_MB"), fleet.capacity("MEMORY_MB")
-    numbers = np.array(
-        [clusters.setdefault(host.facts.cluster, len(clusters)) for host in fleet.known()],
-        np.int64,
-    )
-    shares: Floats = np.bincount(numbers, free) / np.maximum(np.bincount(numbers, capacity), 1)
-    return shares[numbers]
+    """What is free of the memory of the host's whole cluster, as a share of all of it.
+
+    Of the hosts that are no candidates too; one of which placement tells no numbers is full.
+    """
+    free: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for part in (fleet, fleet.others) if fleet.others is not None else (fleet,):
+        counted = part.capacity("MEMORY_MB")
+        capacity = np.where(counted > 0, counted, part.measure(_memory)).astype(np.int64)
+        free.update(part.sums(_cluster, part.free("MEMORY_MB")))
+        there.update(part.sums(_cluster, capacity))
+    return fleet.each(_cluster, lambda name: free[name] / max(there[name], 1))

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from common.messages.scheduling import Requested
-from scheduler.columnar import weighing, weighing_by
+from scheduler.columnar import absolute, weighing, weighing_by
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Floats
 
+#: what one more failure leaves of the trust in a host
+_LEFT = 0.1
+#: less of a failure is none
+_FORGOTTEN = 0.001
+
+
+def _distrust(failures: Floats) -> Floats:
+    found: Floats = np.where(failures < _FORGOTTEN, 0.0, np.power(_LEFT, failures) - 1.0)
+    return found
+
 
 def _failed(fleet: Fleet, request: Requested) -> Floats | None:
-    return -fleet.failures if fleet.failures.any() else None
+    return _distrust(fleet.failures) if (fleet.failures >= _FORGOTTEN).any() else None
 
 
+@absolute
 @weighing(_failed)
 def build_failure(host: Host, request: Requested) -> float:
-    """Minus the failures, which decay."""
-    return -host.failures
+    """From 0 down to -1 with the failures, which decay: one just now is -0.9."""
+    return float(_distrust(np.array([host.failures]))[0])
 
 
 def _cached(host: Host) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from common.messages.scheduling import Requested
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
-from scheduler.choose import choose
-from scheduler.columnar import ColumnarFilter, ColumnarWeigher
+from scheduler.choose import Weigher, choose
+from scheduler.columnar import ColumnarFilter, ColumnarWeigher, absolute
 from scheduler.filters.placement import availability_zone
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
@@ -168,6 +168,13 @@ def test_every_weigher_weighs_the_same(hosts: list[Host], request: Requested) ->
                 assert weighed.tolist() == alone, name
 
 
+def a_plain_one(weigh: Any) -> Weigher:
+    def plain(host: Host, asked: Requested) -> float:
+        return float(weigh(host, asked))
+
+    return absolute(plain) if weigh.absolute else plain
+
+
 @given(worlds(), requests, st.integers(0, 5))
 def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, keep: int) -> None:
     plain = {
@@ -175,8 +182,7 @@ def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, 
         for name, accept in FILTERS.items()
     }
     weighers = {
-        name: (lambda host, asked, weigh=weigh: weigh(host, asked), multiplier)
-        for name, (weigh, multiplier) in WEIGHERS.items()
+        name: (a_plain_one(weigh), multiplier) for name, (weigh, multiplier) in WEIGHERS.items()
     }
     one = choose(hosts, request, FILTERS, WEIGHERS, keep)
     other = choose(hosts, request, plain, weighers, keep)

@@ -14,7 +14,7 @@ from common.messages.scheduling import Alternate, Decision
 from common.server_groups import GroupFacts
 from placement.messages import Allocations, Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
-from scheduler.choose import Filter
+from scheduler.choose import Filter, Weighers
 from scheduler.decide import Decider
 from scheduler.filters.resources import resources
 from scheduler.filters.server_groups import (
@@ -64,7 +64,11 @@ class FakePlacement:
         return Allocations(self.there)
 
 
-def a_decider(placement: FakePlacement, filters: dict[str, Filter] | None = None) -> Decider:
+def a_decider(
+    placement: FakePlacement,
+    filters: dict[str, Filter] | None = None,
+    weighers: Weighers | None = None,
+) -> Decider:
     table = HostTable()
     now = clock.utcnow()
     facts = tuple(a_host(name).facts for name in HOSTS)
@@ -76,7 +80,7 @@ def a_decider(placement: FakePlacement, filters: dict[str, Filter] | None = None
         placement,  # type: ignore[arg-type]
         world,
         filters or {},
-        {"ram": (ram, 1.0)},
+        weighers or {"ram": (ram, 1.0)},
     )
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+#: the column of the filters that refused no host: their names aren't kept
+EVERY, EVERY_OTHER = "every filter", "every other filter"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -50,8 +53,9 @@ def matrix(decision: Mapping[str, Any]) -> Matrix:
     weighers = dict.fromkeys(
         name for given in scores.values() for name, value in given.items() if value
     )
-    if "total" in weighers:
-        weighers["total"] = weighers.pop("total")
+    if any("total" in given for given in scores.values()):
+        weighers.pop("total", None)
+        weighers["total"] = None
     names = dict.fromkeys(scores)
     names |= dict.fromkeys(host for hosts in refused.values() for host in sorted(hosts))
     if decision.get("host"):
@@ -65,7 +69,8 @@ def matrix(decision: Mapping[str, Any]) -> Matrix:
         )
         for name in names
     )
-    return Matrix(tuple(refused), tuple(weighers), rows)
+    columns = (*refused, EVERY_OTHER if refused else EVERY) if rows else ()
+    return Matrix(columns, tuple(weighers), rows)
 
 
 def _verdicts(refused: Mapping[str, Mapping[str, str]], host: str) -> tuple[Verdict, ...]:
@@ -79,4 +84,6 @@ def _verdicts(refused: Mapping[str, Mapping[str, str]], host: str) -> tuple[Verd
             asked = False
         else:
             verdicts.append(Verdict(True, "✓"))
+    # Of a host that was refused, those before passed it and those after were not asked.
+    verdicts.append(Verdict(True, "✓") if asked else Verdict(None, "–"))
     return tuple(verdicts)

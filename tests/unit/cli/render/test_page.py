@@ -81,9 +81,13 @@ def test_the_matrix_says_who_was_asked() -> None:
             "scores": {"c": {"ram": 1.0}},
         }
     )
-    assert (found.filters, found.weighers) == (("up", "ram"), ("ram",))
+    assert (found.filters, found.weighers) == (("up", "ram", "every other filter"), ("ram",))
     shown = {row.name: [verdict.text for verdict in row.verdicts] for row in found.rows}
-    assert shown == {"c": ["✓", "✓"], "a": ["silent", "–"], "b": ["✓", "full"]}
+    assert shown == {
+        "c": ["✓", "✓", "✓"],
+        "a": ["silent", "–", "–"],
+        "b": ["✓", "full", "–"],
+    }
     assert [row.chosen for row in found.rows] == [True, False, False]
     assert [row.scores for row in found.rows] == [(1.0,), (None,), (None,)]
 
@@ -111,3 +115,14 @@ def test_attempts_are_told_apart_and_what_failed_is_open() -> None:
 def test_what_told_no_host_apart_has_no_column() -> None:
     scores = {"a": {"ram": 1.0, "total": 1.0, "load": 0.0}, "b": {"ram": 0.0, "total": 0.0}}
     assert matrix({"scores": scores}).weighers == ("ram", "total")
+
+
+def test_hosts_that_are_all_alike_have_a_matrix_too() -> None:
+    scores = {"a": {"ram": 0.0, "total": 0.0}, "b": {"ram": 0.0, "total": 0.0}}
+    found = matrix({"host": "a", "scores": scores, "refused": {}})
+    assert (found.filters, found.weighers) == (("every filter",), ("total",))
+    assert [[verdict.text for verdict in row.verdicts] for row in found.rows] == [["✓"], ["✓"]]
+    text = read(an_operation(decisions=[{"host": "a", "scores": scores}])).text
+    assert "every filter" in text
+    # An owner's names no hosts.
+    assert matrix({"placed": True, "refused": {"ram": 1}}).filters == ()

@@ -28,6 +28,7 @@ ENVIRONMENT = frozenset(
         "lock-held",
         "config-lock",
         "vnet-error",
+        "maintenance",
         "no-reload",
     }
 )

@@ -145,6 +145,8 @@ def _node(call: Call, node: Node) -> dict[str, Any]:
     }
     if not cluster.access.has(call.who, f"/nodes/{node.name}", "Sys.Audit"):
         return shown
+    if cluster.faults.standing("maintenance", node=node.name):
+        shown["hastate"] = "maintenance"
     local = next((one for one in cluster.storages.values() if not one.shared), None)
     shown |= {"maxcpu": node.cpus, "maxmem": node.memory}
     shown["maxdisk"] = local.capacity if local is not None else 0

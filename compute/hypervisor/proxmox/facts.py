@@ -178,6 +178,8 @@ def _troubles(
 ) -> Iterator[str]:
     if not node.online:
         yield "The node is offline."
+    if node.maintenance:
+        yield "The node is in maintenance (ha-manager)."
     if not snapshot.quorate:
         yield "The cluster has no quorum."
     if snapshot.missing:

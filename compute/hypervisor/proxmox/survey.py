@@ -223,6 +223,7 @@ def _node(
     return Node(
         name=str(one["node"]),
         online=bool(member.get("online", one.get("status") == "online")),
+        maintenance=one.get("hastate") == "maintenance",
         ip=str(member.get("ip", "")),
         cpus=int(one.get("maxcpu") or 0),
         load=float(one.get("cpu") or 0.0),

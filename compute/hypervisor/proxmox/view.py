@@ -50,6 +50,8 @@ class Node:
 
     name: str
     online: bool
+    maintenance: bool = False
+    """Whether high availability was told to keep guests off it."""
     ip: str = ""
     cpus: int = 0
     load: float = 0.0

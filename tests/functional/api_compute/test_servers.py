@@ -181,7 +181,12 @@ def test_networks_of_old_versions(api: ComputeApi) -> None:
 
 
 def test_only_administrators_choose_hosts(api: ComputeApi) -> None:
-    for changes in ({"availability_zone": "az1:pve1"}, {"host": "pve1"}):
+    for changes in (
+        {"availability_zone": "az1:pve1"},
+        {"host": "pve1"},
+        {"hypervisor_hostname": "pve1"},
+        {"host": "pve1", "hypervisor_hostname": "pve1"},
+    ):
         refused = api.request("POST", "/servers", a_create(**changes), version="2.74")
         assert refused.status_code == 403, changes
         taken = api.request("POST", "/servers", a_create(**changes), version="2.74", token=MANAGER)

@@ -54,6 +54,17 @@ def test_rules_are_told(worker: Worker, root: Any) -> None:
     assert found["pve2"].ha_rules == (HaRule("gold", True, 1, None, (build.placed.vmid,)),)
 
 
+def test_a_node_in_maintenance_takes_nothing_new(
+    worker: Worker, simulator: RunningSimulator
+) -> None:
+    simulator.fault(action="maintenance", node="pve2")
+    found = facts(worker)
+    assert found["pve1"].healthy
+    assert found["pve2"].online
+    assert found["pve2"].health == "The node is in maintenance (ha-manager)."
+    assert not found["pve2"].healthy
+
+
 def test_a_refusal_of_rules_and_vnets_spoils_no_survey(
     worker: Worker, simulator: RunningSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:

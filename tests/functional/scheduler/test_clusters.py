@@ -1,4 +1,4 @@
-"""What Proxmox VE's own rules and networks say, from the cluster to the decision, and back."""
+"""From the clusters and the record to the decision, with real services."""
 
 from __future__ import annotations
 
@@ -141,3 +141,49 @@ def test_a_strict_group_is_a_rule_until_it_is_deleted(cloud: World, root: Any) -
     cloud.client.delete_server_group(cloud.context(), group)
     assert cloud.audited()["healed"] == 1
     assert root.cluster.ha.rules.get() == root.cluster.ha.resources.get() == []
+
+
+def an_aggregate(cloud: World, host: str, **metadata: str) -> int:
+    ctxt = cloud.context()
+    number = cloud.client.create_aggregate(ctxt, f"of-{host}", None)
+    cloud.client.add_aggregate_host(ctxt, number, host)
+    cloud.client.set_aggregate_metadata(ctxt, number, metadata)
+    return number
+
+
+def test_aggregates_keep_hosts_for_projects_images_and_zones(cloud: World) -> None:
+    an_aggregate(cloud, "pve1", filter_tenant_id="another")
+    an_aggregate(cloud, "pve2", os_distro="windows", availability_zone="az2")
+    told = cloud.rows(schema.aggregates.select())
+    linux = {"image_properties": {"os_distro": "debian"}}
+    for number in range(3):
+        assert built(cloud, f"linux-{number}", **linux).host == "pve3"
+    zoned = built(cloud, "zoned", availability_zone="az2", **linux)
+    assert refused(cloud, zoned)["aggregate_image_properties_isolation"] == {
+        "its aggregates take images with os_distro windows, this one has debian": ["pve2"]
+    }
+    assert built(cloud, "windows", availability_zone="az2").host == "pve2"
+    kept = built(cloud, "kept", force_host="pve1")
+    assert refused(cloud, kept)["aggregate_multitenancy_isolation"] == {
+        "kept for other projects by an aggregate": ["pve1"]
+    }
+    # Placement has them as aggregates of the hosts' providers.
+    for aggregate in told:
+        host = aggregate.name.removeprefix("of-")
+        cloud.until(lambda host=host, one=aggregate: providers(cloud, one.uuid) == {host})
+
+
+def providers(cloud: World, aggregate: str) -> set[str]:
+    """The hosts that placement offers of an aggregate."""
+    names = {provider.uuid: provider.name for provider in cloud.placement.providers()}
+    found = cloud.placement.candidates({"VCPU": 1}, member_of=[[aggregate]], limit=10)
+    return {names[uuid] for uuid in found.uuids}
+
+
+def test_images_of_an_aggregate_are_made_ready(cloud: World) -> None:
+    number = an_aggregate(cloud, "pve2")
+    image = ids.named("image", IMAGE)
+    cloud.client.cache_images(cloud.context(), number, [image])
+    cloud.until(lambda: image in facts(cloud)["pve2"]["cached_images"])
+    # Where it lies ready weighs, among hosts that are as empty.
+    assert built(cloud, "quick").host == "pve2"

@@ -25,7 +25,7 @@ from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.memberships import Memberships
 from scheduler.outcome import Outcomes
-from scheduler.service import load_filters
+from scheduler.service import load_filters, load_weighers
 from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.history import build_failure, image_cached
 from scheduler.weighers.load import load
@@ -220,6 +220,15 @@ def test_disk_storage_and_load() -> None:
     assert disk(a_host(), request) == 0.9
     assert (storage(a_host(), request), storage(a_host(vm_storage="gone"), request)) == (0.5, 0)
     assert load(a_host(cpu_load=0.25), request) == -0.25
+
+
+def test_load_tells_apart_only_hosts_that_promised_as_much() -> None:
+    weighers = load_weighers(config.load([scheduler_config.register]))
+    busy, idle = a_host("busy", cpu_load=0.9), a_host("idle", cpu_load=0.1)
+    assert choose([busy, idle], a_request(), {}, weighers).ranked[0].host.name == "idle"
+    roomy = a_host("roomy", cpu_load=1.0, free_mib=4097)
+    ranked = choose([idle, roomy], a_request(), {}, weighers).ranked
+    assert [one.host.name for one in ranked] == ["roomy", "idle"]
 
 
 def test_an_aggregate_has_multipliers_of_its_own() -> None:

@@ -25,6 +25,18 @@ def test_every_one_has_its_entry_point() -> None:
     assert all(callable(getattr(micronova.scheduling, name)) for name in found)
 
 
+def test_each_is_documented_with_its_multiplier() -> None:
+    text = (SETUP.parent / "docs" / "scheduler.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    told = {row[0].strip("| `"): row[1] for row in rows}
+    assert set(told) == set(announced("filters")) | set(announced("weighers"))
+    assert [name for name in told if name in announced("filters")] == config.FILTERS
+    weighers = next(option for option in config.OPTIONS if option.name == "weighers").default
+    assert {name: told[name] for name in announced("weighers")} == {
+        name: weighers.get(name, "–") for name in announced("weighers")
+    }
+
+
 def test_the_defaults_are_ours() -> None:
     assert set(config.FILTERS) <= set(announced("filters"))
     weighers = next(option for option in config.OPTIONS if option.name == "weighers")

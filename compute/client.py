@@ -103,6 +103,14 @@ class ComputeClient:
             vmids=sorted(vmids),
         )
 
+    def forget_group(
+        self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
+    ) -> None:
+        """Have the cluster told nothing of a group any more; what isn't done the audit finds."""
+        self._workers.cast(
+            ctxt, "forget_group", server=worker, cluster=cluster, cloud=cloud, group=group
+        )
+
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
         """Put the owner mark on a VM, or take it off."""
         self._send(ctxt, "mark", worker, command)

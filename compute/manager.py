@@ -116,6 +116,14 @@ class Manager:
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} takes no rule: {error.message}") from error
 
+    def forget_group(self, ctxt: RequestContext, cluster: str, cloud: str, group: str) -> None:
+        """See ``ComputeClient.forget_group``."""
+        try:
+            nobody = StrictGroup(group, apart=False)
+            self._carried(cluster).converge_affinity(cloud, nobody, ())
+        except (HypervisorError, Unavailable) as error:
+            LOG.warning("Cluster %s still knows of group %s: %s", cluster, group, error.message)
+
     def mark(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Mark."""
         self._take(ctxt, wire.load(Mark, command))

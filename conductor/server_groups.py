@@ -44,4 +44,22 @@ class ServerGroupDoors:
 
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
         """See ``ConductorClient.delete_server_group``."""
-        self._cloud.store.run(lambda c: server_groups.delete(c, group_uuid, scope(ctxt)))
+
+        def work(connection: sa.Connection) -> dict[str, str]:
+            told = self._told(connection, group_uuid)
+            server_groups.delete(connection, group_uuid, scope(ctxt))
+            return told
+
+        for cluster, worker in self._cloud.store.run(work).items():
+            self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
+
+    def _told(self, connection: sa.Connection, uuid: str) -> dict[str, str]:
+        """Cluster → a worker of it, of those that may have been told of a strict group."""
+        if not server_groups.strict(connection, [uuid]):
+            return {}
+        found: dict[str, str] = {}
+        for cluster, host in server_groups.hosts(connection, uuid):
+            worker = None if cluster in found else self._cloud.worker_of(connection, host)
+            if worker is not None:
+                found[cluster] = worker
+        return found

@@ -153,6 +153,15 @@ def vms(connection: sa.Connection, uuid: str, cluster: str) -> list[sa.Row[Any]]
     return list(connection.execute(query.order_by(columns.vmid)))
 
 
+def hosts(connection: sa.Connection, uuid: str) -> list[tuple[str, str]]:
+    """(cluster, host), each once, of the hosts that have servers of the group."""
+    columns = servers.c
+    query = sa.select(columns.cluster, columns.host).where(
+        _members(uuid), columns.cluster.is_not(None), columns.host.is_not(None)
+    )
+    return [(row.cluster, row.host) for row in connection.execute(query.distinct())]
+
+
 # --- places
 
 

@@ -14,6 +14,7 @@ from compute.hypervisor.proxmox import affinity, facts, inspection
 from compute.hypervisor.proxmox.census import Census
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.clusterwide import has_rules
 from compute.hypervisor.proxmox.custody import ProxmoxCustody
 from compute.hypervisor.proxmox.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.settings import Cluster
@@ -66,8 +67,9 @@ class ProxmoxHypervisor:
 
     def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
         """See ``port.Hypervisor``."""
-        wanted = vmids if self._settings.write_affinity_rules else ()
-        self.shared.affinity.converge(cloud, group, wanted)
+        if has_rules(self.shared.snapshot.version):
+            wanted = vmids if self._settings.write_affinity_rules else ()
+            self.shared.affinity.converge(cloud, group, wanted)
 
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""

@@ -143,6 +143,12 @@ class Compute:
             self.seen[cluster], affinity=(told,) if vmids else ()
         )
 
+    def forget_group(
+        self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
+    ) -> None:
+        """As an agent that is told nobody is left."""
+        self.converge_affinity(ctxt, worker, cluster, cloud, StrictGroup(group, apart=False), ())
+
     def inspect(
         self,
         ctxt: RequestContext,

@@ -12,6 +12,7 @@ import pytest
 from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
 from conductor.messages import NewServerGroup
+from conductor.server_groups import ServerGroupDoors
 from conductor.store import server_groups
 from db import schema
 from tests.functional.conductor.harness import World
@@ -80,6 +81,22 @@ def test_the_audit_tells_what_is_missing_and_takes_back_what_is_left(world: Worl
     assert (report["healed"], report["open"]) == (1, {})
     assert world.compute.told[1:] == [("sim1", StrictGroup(group, apart=False), ())]
     assert world.compute.seen["sim1"].affinity == ()
+
+
+def test_who_deletes_a_group_has_its_rule_removed(world: World) -> None:
+    group = a_group(world, "affinity")
+    for number in (1, 2):
+        built(world, group, number)
+    world.conductor.auditor.audit()
+    doors = ServerGroupDoors(world.conductor.cloud)
+    doors.delete_server_group(world.ctxt, group)
+    assert world.compute.seen["sim1"].affinity == ()
+    assert world.conductor.auditor.audit()["healed"] == 0
+    soft = a_group(world, "soft-affinity")
+    built(world, soft, 3)
+    told = len(world.compute.told)
+    doors.delete_server_group(world.ctxt, soft)
+    assert len(world.compute.told) == told
 
 
 def test_what_the_cluster_does_not_take_stays_told(world: World) -> None:

@@ -28,8 +28,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
             # As the migrations do.
             connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
         yield running
-        assert running.clear_away() == ""
-        assert running.audited()["clean"]
 
 
 @pytest.fixture
@@ -136,11 +134,8 @@ def test_a_strict_group_is_a_rule_until_it_is_deleted(cloud: World, root: Any) -
         if row.name.endswith("affinity")
     ]
     assert [row.result for row in events] == ["Success", "Success"]
-    assert cloud.audited()["healed"] == 0
-
     cloud.client.delete_server_group(cloud.context(), group)
-    assert cloud.audited()["healed"] == 1
-    assert root.cluster.ha.rules.get() == root.cluster.ha.resources.get() == []
+    cloud.until(lambda: not root.cluster.ha.rules.get() and not root.cluster.ha.resources.get())
 
 
 def an_aggregate(cloud: World, host: str, **metadata: str) -> int:

@@ -24,7 +24,6 @@ def cloud(folder: Path, mode: str) -> Iterator[World]:
     options = {"scheduler": {"mode": mode, "weighers": weighers}}
     with world(folder, options, nodes=NODES) as running:
         yield running
-        assert running.clear_away() == ""
 
 
 def placed(running: World) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Host aggregates, as the conductor tells them to the schedulers."""
+"""Host aggregates, and what administrators say of hosts, as schedulers are told of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,19 @@ RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio
 
 @dataclass(frozen=True)
 class AllAggregates:
-    """Every aggregate there is. Of two, the one with the higher version is newer."""
+    """Every aggregate there is, and how administrators have set the hosts.
+
+    Of two, the one with the higher version is newer. Hosts that come don't change it.
+    """
 
     version: int
     aggregates: tuple[AggregateFacts, ...] = ()
+    hosts: tuple[str, ...] | None = None
+    """Every compute host there is; None: it isn't told."""
+    disabled: tuple[str, ...] = ()
+    """Hosts that an administrator disabled."""
+    forced_down: tuple[str, ...] = ()
+    """Hosts that an administrator forced down."""
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,10 @@ class ComputeClient:
             ctxt, "forget_group", server=worker, cluster=cluster, cloud=cloud, group=group
         )
 
+    def introduce(self, ctxt: RequestContext, worker: str) -> None:
+        """The record doesn't have the worker's hosts: it tells all of them, to placement too."""
+        self._workers.cast(ctxt, "introduce", server=worker)
+
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
         """Put the owner mark on a VM, or take it off."""
         self._send(ctxt, "mark", worker, command)

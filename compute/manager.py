@@ -261,6 +261,17 @@ def _refusal(job: Job, category: Category, message: str) -> Outcome:
     return Outcome(False, failure=Failure(category, message, host=host, clean=False))
 
 
+class Introducer:
+    """Endpoint of the worker's own topic."""
+
+    def __init__(self, introduce: Callable[[], None]) -> None:
+        self._introduce = introduce
+
+    def introduce(self, ctxt: RequestContext) -> None:
+        """See ``ComputeClient.introduce``."""
+        self._introduce()
+
+
 class Announcer:
     """Endpoint of the announce topic."""
 

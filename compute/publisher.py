@@ -48,6 +48,7 @@ class Publisher:
         self._changed = threading.Condition()
         self._pending: dict[str, HostFacts] = {}
         self._told: dict[str, Offer] = {}
+        self._doubted: set[str] = set()
         self._classes: set[str] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name="compute-publisher", daemon=True)
@@ -69,6 +70,13 @@ class Publisher:
             self._pending.update({facts.uuid: facts for facts in hosts if facts.vcpus > 0})
             self._changed.notify_all()
 
+    def publish_again(self, hosts: Iterable[HostFacts]) -> None:
+        """Queue hosts whose resource providers may have gone."""
+        doubted = list(hosts)
+        with self._changed:
+            self._doubted.update(facts.uuid for facts in doubted)
+        self.publish(doubted)
+
     def _loop(self) -> None:
         while (facts := self._next()) is not None:
             try:
@@ -85,7 +93,11 @@ class Publisher:
             self._changed.wait_for(lambda: self._pending or self._closed)
             if self._closed:
                 return None
-            return self._pending.pop(next(iter(self._pending)))
+            facts = self._pending.pop(next(iter(self._pending)))
+            if facts.uuid in self._doubted:
+                self._doubted.discard(facts.uuid)
+                self._told.pop(facts.uuid, None)
+            return facts
 
     def _later(self, facts: HostFacts) -> None:
         self._classes.clear()

@@ -16,7 +16,7 @@ from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC, CONDUCTOR_TOPI
 from compute.facts import Board
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Hypervisor
-from compute.manager import Announcer, Manager
+from compute.manager import Announcer, Introducer, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
@@ -64,7 +64,12 @@ class ComputeService:
         self._manager.set_heart(self._heart)
         self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
         self._servers = [
-            rpc.Server(transport, COMPUTE_TOPIC, self.worker, [self._manager]),
+            rpc.Server(
+                transport,
+                COMPUTE_TOPIC,
+                self.worker,
+                [self._manager, Introducer(self._introduce)],
+            ),
             rpc.Server(
                 transport,
                 ANNOUNCE_TOPIC,
@@ -110,6 +115,11 @@ class ComputeService:
             observer.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
+
+    def _introduce(self) -> None:
+        if self._publisher is not None:
+            self._publisher.publish_again(self._board.all())
+        self._heart.announce()
 
     def _take_ratios(self, told: Ratios) -> None:
         news = self._board.update_ratios(told)

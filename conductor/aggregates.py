@@ -1,4 +1,4 @@
-"""Host aggregates: what the API asks, and who else is told of what became of them.
+"""Host aggregates: what the API asks, and who else is told of them, and of how hosts are set.
 
 Schedulers and agents are told by fanout, at each change and now and then, so that a lost message
 heals. Placement is told after the transaction; what it did not take stays marked, and is told
@@ -16,15 +16,18 @@ import sqlalchemy as sa
 from common import context
 from common.aggregates import AggregateFacts, AllAggregates, ratios
 from common.context import RequestContext
-from common.errors import MicronovaError, NotFound
+from common.errors import Conflict, GenerationConflict, MicronovaError, NotFound
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.precache import Precache
 from conductor.store import aggregates as store
+from conductor.store import mirrors, registry
 from db.reads import aggregates as reads
 
 LOG = logger(__name__)
 
+#: the trait by which placement knows that a host is disabled, as Nova sets it
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 #: after this time schedulers are told again
 TELL_SECONDS = 60.0
 #: after this time placement is asked again to take what it did not take
@@ -116,35 +119,60 @@ class Herald:
         self._news.set()
 
     def tell(self, ctxt: RequestContext) -> None:
-        """All aggregates, to every scheduler; ratios, to every agent. Who misses it hears it the
-        next time."""
+        """All aggregates, and how hosts are set, to every scheduler; ratios, to every agent. Who
+        misses it hears it the next time."""
         with self._cloud.store.read() as connection:
             version = reads.version(connection)
             known = reads.list_aggregates(connection)
+            standing = registry.standing(connection)
         told = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
-        everything = AllAggregates(version, told)
+        everything = AllAggregates(
+            version,
+            told,
+            tuple(host for host, _, _ in standing),
+            tuple(host for host, disabled, _ in standing if disabled),
+            tuple(host for host, _, forced_down in standing if forced_down),
+        )
         self._cloud.scheduler.update_aggregates(ctxt, everything)
         self._cloud.compute.update_ratios(ctxt, ratios(everything))
 
     def mirror(self) -> bool:
-        """Placement: the aggregates of every host of which it isn't told; whether it has them."""
+        """Placement: all hosts of which it isn't told; whether it has everything."""
         with self._cloud.store.read() as connection:
-            untold = store.untold(connection, _AT_ONCE)
+            untold = mirrors.untold(connection, _AT_ONCE)
         complete = len(untold) < _AT_ONCE
-        for provider, host, version, uuids in untold:
+        for one in untold:
             try:
-                self._cloud.placement.set_aggregates(provider, uuids)
-            except NotFound:
-                if uuids:  # its agent makes the provider, sooner or later
+                if not self._tell_placement(one):
                     complete = False
                     continue
             except MicronovaError as error:
-                LOG.warning("Placement isn't told of %s's aggregates: %s", host, error.message)
+                LOG.warning("Placement isn't told of %s: %s", one.host, error.message)
                 return False
             self._cloud.store.run(
-                lambda c, p=provider, h=host, v=version: store.told(c, p, h, v)  # type: ignore[misc]
+                lambda c, one=one: mirrors.told(c, one.provider_uuid, one.host, one.version)  # type: ignore[misc]
             )
         return complete
+
+    def _tell_placement(self, told: mirrors.Mirrored) -> bool:
+        """Aggregates and the trait of a disabled host, or that it is gone; False: not yet."""
+        placement, uuid = self._cloud.placement, told.provider_uuid
+        try:
+            if told.disabled is None:
+                placement.delete_provider(uuid)
+                return True
+            placement.set_aggregates(uuid, told.uuids)
+            change = placement.add_trait if told.disabled else placement.remove_trait
+            change(uuid, DISABLED_TRAIT)
+        except NotFound:
+            # Its agent makes the provider, sooner or later.
+            return not told.uuids and not told.disabled
+        except GenerationConflict:
+            raise
+        except Conflict as error:
+            LOG.warning("The provider of %s can't go yet: %s", told.host, error.message)
+            return False
+        return True
 
     def _loop(self) -> None:
         told_at = float("-inf")

@@ -26,6 +26,7 @@ from conductor.store import (
     aggregates,
     catalog,
     findings,
+    mirrors,
     quotas,
     registry,
     server_groups,
@@ -33,9 +34,6 @@ from conductor.store import (
 )
 
 LOG = logger(__name__)
-
-#: the trait by which placement and schedulers know that a host is disabled
-DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 
 
 class ServerDoors:
@@ -224,24 +222,19 @@ class ServiceDoors:
         reason: str | None,
         forced_down: bool | None,
     ) -> None:
-        """See ``ConductorClient.update_service``; placement is told by the disabled trait."""
+        """See ``ConductorClient.update_service``."""
         changes: dict[str, Any] = {}
         if disabled is not None:
             changes |= {"disabled": disabled, "disabled_reason": reason if disabled else None}
         if forced_down is not None:
             changes["forced_down"] = forced_down
-        binary, host, now_disabled = self._cloud.store.run(
-            lambda c: registry.update_service(c, service_uuid, changes)
-        )
-        if binary == registry.COMPUTE and disabled is not None:
-            with self._cloud.store.read() as connection:
-                facts, _ = registry.host(connection, host)
-            change = (
-                self._cloud.placement.add_trait
-                if now_disabled
-                else self._cloud.placement.remove_trait
-            )
-            change(facts.uuid, DISABLED_TRAIT)
+
+        def work(connection: sa.Connection) -> None:
+            mirrors.set_host(connection, service_uuid)
+            registry.update_service(connection, service_uuid, changes)
+
+        self._cloud.store.run(work)
+        self._herald.spread(ctxt)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """See ``ConductorClient.delete_service``."""

@@ -35,6 +35,10 @@ _LOSSES = 10
 Moved = tuple[Operation, Server]
 
 
+class _Unusable(str):
+    """Why no server may go to a host, whatever schedulers know of it."""
+
+
 @dataclass(frozen=True)
 class _Around:
     """Other servers that matter to where a server goes."""
@@ -51,12 +55,14 @@ class Placing:
         self._unwinding = unwinding
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
-        """Find a host, and another one where that is given to somebody else meanwhile."""
+        """Find a host, and another one where that is given to somebody else meanwhile, or is none
+        any more."""
         alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
         claims: tuple[Mapping[str, Any], ...] = ()
+        unusable: list[str] = []
         for _ in range(_LOSSES):
             started = clock.utcnow()
-            decision = self._select(operation, server, alternates)
+            decision = self._select(operation, server, alternates, unusable)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
                 self._nowhere(operation, server, decision, started)
@@ -65,6 +71,8 @@ class Placing:
             if not isinstance(placed_or_why_not, str):
                 return placed_or_why_not
             LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
+            if isinstance(placed_or_why_not, _Unusable):
+                unusable.append(decision.host)
             self._cloud.placement.release(server.uuid)
             claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
             alternates = decision.alternates
@@ -114,10 +122,17 @@ class Placing:
             )
 
     def _select(
-        self, operation: Operation, server: Server, alternates: tuple[Alternate, ...]
+        self,
+        operation: Operation,
+        server: Server,
+        alternates: tuple[Alternate, ...],
+        unusable: Sequence[str],
     ) -> Decision:
         seconds = self._cloud.conf.rpc.rpc_timeout_seconds
         requested = _requested(operation, server, self._around(server), seconds)
+        if unusable:
+            ignored = (*requested.ignore_hosts, *unusable)
+            requested = dataclasses.replace(requested, ignore_hosts=ignored)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
 
     def _commit(
@@ -142,9 +157,13 @@ class Placing:
     ) -> Moved | str:
         """Reserve what the build will use on the chosen host, and write it down.
 
-        Returns why the host can't be had where its zone, or a server of the group, came between.
+        Returns why the host can't be had where an administrator, its zone, or a server of the
+        group came between.
         """
-        facts, worker = registry.host(connection, str(decision.host), lock=True)
+        found = registry.chosen(connection, str(decision.host))
+        if isinstance(found, str):
+            return _Unusable(found)
+        facts, worker = found
         zone = server.pinned_availability_zone
         if zone not in (None, facts.availability_zone):
             return f"in zone {facts.availability_zone}, {zone} asked"

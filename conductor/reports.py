@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from common import context
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
@@ -51,14 +52,19 @@ class Reports:
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Take over what a worker tells of its hosts, and renew the leases of its work."""
 
-        def work(connection: sa.Connection) -> bool:
-            registry.take(connection, heartbeat)
+        def work(connection: sa.Connection) -> tuple[bool, frozenset[str]]:
+            unknown = registry.take(connection, heartbeat)
             if heartbeat.clusters:
                 described.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
-            return leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
+            anew = leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
+            return anew, unknown
 
-        if self._cloud.store.run(work):
+        anew, unknown = self._cloud.store.run(work)
+        if unknown:
+            LOG.info("Worker %s is asked about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
+            self._cloud.compute.introduce(context.internal(), heartbeat.worker)
+        if anew:
             LOG.info("Worker %s begins anew: what it left is gone on with.", heartbeat.worker)
             self._cloud.wake()
 

@@ -95,6 +95,8 @@ class Fleet:
             self._traits[position],
             float(self.failures[position]),
             known.memberships,
+            known.disabled,
+            known.forced_down,
         )
 
     def name(self, position: int) -> str:

@@ -24,6 +24,10 @@ class Host:
     """Builds that failed here of late, decaying."""
     memberships: Memberships = memberships.NONE
     """The aggregates that it is in."""
+    disabled: bool = False
+    """By an administrator."""
+    forced_down: bool = False
+    """By an administrator, whatever its agent tells."""
 
     @property
     def name(self) -> str:

@@ -53,12 +53,14 @@ class SchedulerManager:
         self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
     ) -> list[Decision]:
         """Where servers would go; see ``SchedulerClient.preview``."""
+        self._check_ready(ctxt)
         return self._trial.place([wire.load(Requested, item) for item in requests], without)
 
     def capacity(
         self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
+        self._check_ready(ctxt)
         return self._trial.capacity(wire.load(Requested, request), without)
 
     def rebalance(
@@ -90,8 +92,8 @@ class HostFactsManager:
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
         """Take over what a worker knows of its hosts."""
-        self._table.update(wire.load(Heartbeat, heartbeat), clock.utcnow())
+        self._table.update(wire.load(Heartbeat, heartbeat))
 
     def update_aggregates(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
-        """Take over the conductor's aggregates."""
+        """Take over the conductor's aggregates, and how hosts are set."""
         self._table.update_aggregates(wire.load(AllAggregates, told))

@@ -20,6 +20,8 @@ from scheduler.memberships import Memberships
 
 #: how long after a scheduler's start its not knowing of any host says nothing
 FIRST_NEWS_SECONDS = 15.0
+#: a host that is known for longer and isn't among the cloud's hosts is none of them any more
+REGISTERED_SECONDS = 60.0
 #: builds that failed on a host count half after this time
 FAILURE_HALF_LIFE_SECONDS = 600.0
 
@@ -46,14 +48,17 @@ class HostTable:
         self._known = Known([])
         self._news: dict[str, HostFacts] = {}
         self._seen: dict[str, float] = {}
+        self._first: dict[str, float] = {}
         self._failures: dict[str, _Failures] = {}
         self._memberships: dict[str, Memberships] = {}
-        self._version = -1
+        self._told = AllAggregates(-1)
+        self._disabled: frozenset[str] = frozenset()
+        self._forced_down: frozenset[str] = frozenset()
 
     @property
     def knows_aggregates(self) -> bool:
         """Whether anybody told of the aggregates yet."""
-        return self._version >= 0
+        return self._told.version >= 0
 
     @property
     def knows_hosts(self) -> bool:
@@ -63,22 +68,51 @@ class HostTable:
 
     def update_aggregates(self, told: AllAggregates) -> None:
         """Take over what the conductor tells; messages may overtake each other."""
-        if told.version == self._version:
-            return
-        found = memberships.by_host(told.aggregates)
         with self._lock:
-            if told.version > self._version:
-                self._version, self._memberships = told.version, found
-                facts = {host.facts.uuid: host.facts for host in self._known.hosts}
-                self._news, self._known = facts | self._news, Known([])
+            if told.version < self._told.version:
+                return
+            if told.version > self._told.version:
+                self._take_over(told)
+            if told.hosts is not None:
+                self._keep_only(frozenset(told.hosts))
 
-    def update(self, heartbeat: Heartbeat, now: datetime.datetime) -> None:
+    def _take_over(self, told: AllAggregates) -> None:
+        """Only hosts that stand otherwise now are made anew, where the aggregates are the same."""
+        old, self._told = self._told, told
+        disabled, forced_down = frozenset(told.disabled), frozenset(told.forced_down)
+        changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
+        self._disabled, self._forced_down = disabled, forced_down
+        facts = {host.facts.uuid: host.facts for host in self._known.hosts}
+        if told.aggregates != old.aggregates:
+            self._memberships = memberships.by_host(told.aggregates)
+            self._known = Known([])
+        else:
+            facts = {uuid: one for uuid, one in facts.items() if one.host in changed}
+        self._news = facts | self._news
+
+    def _keep_only(self, names: frozenset[str]) -> None:
+        """Forget hosts that the cloud has no more; it may not know those yet that are new."""
+        before = self._timer() - REGISTERED_SECONDS
+        gone = {name for name, at in self._first.items() if name not in names and at <= before}
+        if not gone:
+            return
+        kept = {host.facts.uuid: host.facts for host in self._known.hosts} | self._news
+        self._news = {uuid: one for uuid, one in kept.items() if one.host not in gone}
+        self._known = Known([])
+        for name in gone:
+            del self._first[name]
+            self._seen.pop(name, None)
+            self._failures.pop(name, None)
+
+    def update(self, heartbeat: Heartbeat) -> None:
         """Take over what a worker tells of its hosts."""
         with self._lock:
+            now = self._timer()
             for facts in heartbeat.facts:
                 self._news[facts.uuid] = facts
+                self._first.setdefault(facts.host, now)
             for host in heartbeat.hosts:
-                self._seen[host] = now.timestamp()
+                self._seen[host] = now
 
     def note_failure(self, host: str, now: datetime.datetime) -> None:
         """A build failed there."""
@@ -101,7 +135,7 @@ class HostTable:
             for name in self._failures:
                 if name in known.by_name:
                     failures[known.by_name[name]] = self._decayed(name, now)
-        silent = now.timestamp() - seen
+        silent = self._timer() - seen
         return Fleet(
             known,
             np.arange(len(known)),
@@ -112,7 +146,12 @@ class HostTable:
         )
 
     def _host(self, facts: HostFacts) -> Host:
-        return Host(facts, memberships=self._memberships.get(facts.host, memberships.NONE))
+        return Host(
+            facts,
+            memberships=self._memberships.get(facts.host, memberships.NONE),
+            disabled=facts.host in self._disabled,
+            forced_down=facts.host in self._forced_down,
+        )
 
     def _decayed(self, host: str, now: datetime.datetime) -> float:
         failures = self._failures.get(host)

@@ -9,15 +9,13 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.aggregates import ZONE
 from common.errors import Conflict, HostNotFound, Invalid, NotFound
+from conductor.store.mirrors import begin, compute_host, mirror
 from conductor.store.registry import COMPUTE
 from db.reads import aggregates as reads
 from db.reads.aggregates import Aggregate
 from db.schema import (
     aggregate_hosts,
-    aggregate_mirrors,
-    aggregate_versions,
     aggregates,
-    hosts,
     servers,
     services,
 )
@@ -27,15 +25,6 @@ _MOVE = (
     "away from this host then try again. If you need to move the instances between AZs then you "
     "can use shelve_offload and unshelve to achieve this."
 )
-
-
-def begin(connection: sa.Connection) -> int:
-    """Take the lock of all aggregates, until the transaction ends; returns the new version."""
-    column = aggregate_versions.c.version
-    changed = connection.execute(aggregate_versions.update().values(version=column + 1))
-    if changed.rowcount == 0:
-        connection.execute(aggregate_versions.insert().values(id=1, version=1))
-    return int(connection.execute(sa.select(column)).scalar_one())
 
 
 def get(connection: sa.Connection, number: int) -> Aggregate:
@@ -172,7 +161,7 @@ def add_host(connection: sa.Connection, number: int, host: str) -> None:
         raise Conflict(f"Aggregate {number} already has host {host}.")
     connection.execute(aggregate_hosts.insert().values(aggregate_id=number, host=host))
     _settle_zones(connection, [host])
-    _mirror(connection, [host], version)
+    mirror(connection, [host], version)
 
 
 def _move_conflict(
@@ -209,19 +198,15 @@ def remove_host(connection: sa.Connection, number: int, host: str) -> None:
             "from the aggregate as the availability zone of the host would change from "
             f"'{zone_before}' to '{zone}' but the host already has {count} instance(s). {_MOVE}"
         )
-    _mirror(connection, [host], version)
+    mirror(connection, [host], version)
 
 
 def forget_service(connection: sa.Connection, service_uuid: str) -> None:
     """Take the host of a compute service that goes from every aggregate."""
     version = begin(connection)
-    host = connection.execute(
-        sa.select(services.c.host).where(
-            services.c.uuid == service_uuid, services.c.binary == COMPUTE
-        )
-    ).scalar()
+    host = compute_host(connection, service_uuid)
     if host is not None:
-        _mirror(connection, [host], version)
+        mirror(connection, [host], version)
         connection.execute(aggregate_hosts.delete().where(aggregate_hosts.c.host == host))
 
 
@@ -263,62 +248,3 @@ def _settle_zones(connection: sa.Connection, names: Sequence[str]) -> None:
             .where(services.c.binary == COMPUTE, services.c.host.in_(hosts_in_it))
             .values(aggregate_zone=zone)
         )
-
-
-# --- what placement must be told
-
-
-def _mirror(connection: sa.Connection, names: Sequence[str], version: int) -> None:
-    """Placement must be told of the aggregates of these hosts."""
-    found = connection.execute(
-        sa.select(hosts.c.uuid, hosts.c.host).where(hosts.c.host.in_(names))
-    ).all()
-    for row in found:
-        mark(connection, row.uuid, row.host, version)
-
-
-def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Placement must be told of the aggregates of this one; no two marks have one version."""
-    mine = aggregate_mirrors.c.provider_uuid == provider_uuid
-    values = {"host": host, "version": version}
-    if connection.execute(aggregate_mirrors.update().where(mine).values(values)).rowcount == 0:
-        connection.execute(
-            aggregate_mirrors.insert().values(provider_uuid=provider_uuid, **values)
-        )
-
-
-def told(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Placement has the aggregates that a host had at this version.
-
-    Where it was changed, or told by another one, meanwhile, what was told last may be old: once
-    more, then.
-    """
-    mine = aggregate_mirrors.c.provider_uuid == provider_uuid
-    done = connection.execute(
-        aggregate_mirrors.delete().where(mine, aggregate_mirrors.c.version == version)
-    )
-    if done.rowcount == 0:
-        mark(connection, provider_uuid, host, begin(connection))
-
-
-def untold(connection: sa.Connection, limit: int) -> list[tuple[str, str, int, list[str]]]:
-    """(provider UUID, host, version, UUIDs of its aggregates) of what placement must be told."""
-    columns = aggregate_mirrors.c
-    rows = connection.execute(
-        sa.select(columns.provider_uuid, columns.host, columns.version)
-        .order_by(columns.version)
-        .limit(limit)
-    ).all()
-    return [
-        (row.provider_uuid, row.host, row.version, _uuids(connection, row.host)) for row in rows
-    ]
-
-
-def _uuids(connection: sa.Connection, host: str) -> list[str]:
-    query = (
-        sa.select(aggregates.c.uuid)
-        .join(aggregate_hosts, aggregate_hosts.c.aggregate_id == aggregates.c.id)
-        .where(aggregate_hosts.c.host == host)
-        .order_by(aggregates.c.uuid)
-    )
-    return list(connection.execute(query).scalars())

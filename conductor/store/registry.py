@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from common import clock, ids, wire
 from common.errors import Conflict, HostNotFound
-from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts
+from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
+from conductor.store import images as images_store
 from conductor.store import networks, vmids
 from db.schema import clusters, hosts, images, servers, services
 
@@ -28,16 +29,22 @@ def seen(
     worker: str,
     zone: str = INTERNAL_ZONE,
     version: str = "",
-) -> None:
-    """These services gave a sign of life; unknown ones are registered. One statement mostly."""
+) -> frozenset[str]:
+    """These services gave a sign of life; unknown ones are registered, and returned.
+
+    One statement mostly.
+    """
     now = clock.utcnow()
     mine = (services.c.binary == binary) & services.c.host.in_(list(names))
     known = connection.execute(
         services.update().where(mine).values(last_seen_at=now, worker=worker, version=version)
     )
     if known.rowcount >= len(names):
-        return
+        return frozenset()
     there = set(connection.execute(sa.select(services.c.host).where(mine)).scalars())
+    new = frozenset(names) - there
+    if not new:
+        return new
     connection.execute(
         services.insert(),
         [
@@ -51,10 +58,10 @@ def seen(
                 "created_at": now,
                 "last_seen_at": now,
             }
-            for name in names
-            if name not in there
+            for name in new
         ],
     )
+    return new
 
 
 def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
@@ -75,14 +82,16 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
     )
 
 
-def take(connection: sa.Connection, heartbeat: Heartbeat) -> None:
-    """Take over all that a worker's heartbeat tells."""
+def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
+    """Take over all that a worker's heartbeat tells; returns hosts that it only names, and that
+    the record doesn't have (any more)."""
     for cluster in heartbeat.clusters:
         _cluster(connection, cluster)
-        _images(connection, cluster)
+        images_store.take(connection, cluster)
     zones = {facts.host: facts.availability_zone for facts in heartbeat.facts}
+    new: frozenset[str] = frozenset()
     if heartbeat.hosts:
-        seen(
+        new = seen(
             connection,
             COMPUTE,
             heartbeat.hosts,
@@ -95,6 +104,7 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> None:
         _host(connection, facts)
     for bridge in sorted({bridge for facts in heartbeat.facts for bridge in facts.bridges}):
         networks.ensure_network(connection, bridge)
+    return new - zones.keys()
 
 
 def _zones(connection: sa.Connection, zones: dict[str, str]) -> None:
@@ -145,80 +155,34 @@ def _host(connection: sa.Connection, facts: HostFacts) -> None:
         )
 
 
-def _images(connection: sa.Connection, cluster: ClusterFacts) -> None:
-    """The cluster's images are these: new ones appear, those that nobody has any more go."""
-    # An image of several clusters is one row, which their heartbeats take turns to change.
-    query = sa.select(images).order_by(images.c.id).with_for_update()
-    known = {row.id: row for row in connection.execute(query)}
-    told = {image.id: image for image in cluster.images}
-    for image in told.values():
-        row = known.get(image.id)
-        if row is None:
-            connection.execute(images.insert().values(**_image_row(image, cluster.cluster)))
-            continue
-        if image.virtual_size_bytes and row.virtual_size_bytes != image.virtual_size_bytes:
-            _resize(connection, image)
-        if row.locations.get(cluster.cluster) != image.volid:
-            _relocate(connection, image.id, {**row.locations, cluster.cluster: image.volid})
-    for image_id, row in known.items():
-        if cluster.cluster in row.locations and image_id not in told:
-            rest = {name: at for name, at in row.locations.items() if name != cluster.cluster}
-            if rest:
-                _relocate(connection, image_id, rest)
-            else:
-                connection.execute(images.delete().where(images.c.id == image_id))
-
-
-def _image_row(image: ImageFacts, cluster: str) -> dict[str, Any]:
-    now = clock.utcnow()
-    return {
-        "id": image.id,
-        "name": image.name,
-        "status": "active",
-        "size_bytes": image.size_bytes,
-        "virtual_size_bytes": image.virtual_size_bytes,
-        "disk_format": image.disk_format,
-        "min_disk_gib": _gib(image),
-        "properties": {},
-        "locations": {cluster: image.volid},
-        "created_at": image.created_at or now,
-        "updated_at": now,
-    }
-
-
-def _gib(image: ImageFacts) -> int:
-    """What the image's disk needs at least: a smaller flavor is refused."""
-    return -(-(image.virtual_size_bytes or 0) // 2**30)
-
-
-def _resize(connection: sa.Connection, image: ImageFacts) -> None:
-    connection.execute(
-        images.update()
-        .where(images.c.id == image.id)
-        .values(
-            size_bytes=image.size_bytes,
-            virtual_size_bytes=image.virtual_size_bytes,
-            min_disk_gib=_gib(image),
-            updated_at=clock.utcnow(),
-        )
-    )
-
-
-def _relocate(connection: sa.Connection, image_id: str, locations: dict[str, str]) -> None:
-    connection.execute(
-        images.update()
-        .where(images.c.id == image_id)
-        .values(locations=locations, updated_at=clock.utcnow())
-    )
-
-
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
     """(facts, worker) of a host, in the zone that its aggregates make. Raises HostNotFound.
 
     With ``lock`` it stays in that zone until the transaction ends.
     """
+    return _read(_row(connection, name, lock=lock))
+
+
+def chosen(connection: sa.Connection, name: str) -> tuple[HostFacts, str] | str:
+    """``host``, locked, where a server shall be built; or why none may be."""
+    try:
+        row = _row(connection, name, lock=True)
+    except HostNotFound:
+        return "it is no compute host any more"
+    if row.forced_down:
+        return "forced down by an administrator"
+    return "disabled by an administrator" if row.disabled else _read(row)
+
+
+def _row(connection: sa.Connection, name: str, *, lock: bool) -> Any:
     query = (
-        sa.select(hosts.c.facts, hosts.c.worker, services.c.aggregate_zone)
+        sa.select(
+            hosts.c.facts,
+            hosts.c.worker,
+            services.c.aggregate_zone,
+            services.c.disabled,
+            services.c.forced_down,
+        )
         .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
         .where(hosts.c.host == name)
     )
@@ -228,6 +192,10 @@ def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[H
     row = connection.execute(query).first()
     if row is None:
         raise HostNotFound(f"Compute host {name} could not be found.", host=name)
+    return row
+
+
+def _read(row: Any) -> tuple[HostFacts, str]:
     facts = wire.load(HostFacts, row.facts)
     if row.aggregate_zone is not None:
         facts = dataclasses.replace(facts, availability_zone=row.aggregate_zone)
@@ -260,18 +228,23 @@ def image_location(connection: sa.Connection, image_id: str, cluster: str) -> An
     return row if row is not None and cluster in row.locations else None
 
 
-def update_service(
-    connection: sa.Connection, service_uuid: str, changes: dict[str, Any]
-) -> tuple[str, str, bool]:
-    """Change a service; returns (binary, host, whether it is disabled). Raises HostNotFound."""
-    mine = services.c.uuid == service_uuid
-    connection.execute(services.update().where(mine).values(updated_at=clock.utcnow(), **changes))
-    row = connection.execute(
-        sa.select(services.c.binary, services.c.host, services.c.disabled).where(mine)
-    ).first()
-    if row is None:
+def standing(connection: sa.Connection) -> list[tuple[str, bool, bool]]:
+    """(host, disabled, forced down) of every compute host: one query."""
+    query = sa.select(services.c.host, services.c.disabled, services.c.forced_down).where(
+        services.c.binary == COMPUTE
+    )
+    return [(row.host, row.disabled, row.forced_down) for row in connection.execute(query)]
+
+
+def update_service(connection: sa.Connection, service_uuid: str, changes: dict[str, Any]) -> None:
+    """Change a service. Raises HostNotFound."""
+    changed = connection.execute(
+        services.update()
+        .where(services.c.uuid == service_uuid)
+        .values(updated_at=clock.utcnow(), **changes)
+    )
+    if changed.rowcount == 0:
         raise HostNotFound(f"Service {service_uuid} could not be found.")
-    return row.binary, row.host, row.disabled
 
 
 def delete_service(connection: sa.Connection, service_uuid: str) -> tuple[str, str]:
@@ -280,7 +253,9 @@ def delete_service(connection: sa.Connection, service_uuid: str) -> tuple[str, s
     Raises HostNotFound; Conflict while servers are on the host.
     """
     row = connection.execute(
-        sa.select(services.c.binary, services.c.host).where(services.c.uuid == service_uuid)
+        sa.select(services.c.binary, services.c.host)
+        .where(services.c.uuid == service_uuid)
+        .with_for_update()
     ).first()
     if row is None:
         raise HostNotFound(f"Service {service_uuid} could not be found.")

@@ -14,13 +14,19 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 DOWN_SECONDS = 60.0
 
 
+def _is_forced_down(host: Host) -> bool:
+    return host.forced_down
+
+
 def _silent(fleet: Fleet, request: Requested) -> Mask:
-    return fleet.silent > DOWN_SECONDS
+    return (fleet.silent > DOWN_SECONDS) | fleet.where(_is_forced_down, bool)
 
 
 @refusing(_silent)
 def service_up(host: Host, request: Requested) -> str | None:
-    """Refuse hosts whose agent is silent."""
+    """Refuse hosts whose agent is silent, or that an administrator forced down."""
+    if host.forced_down:
+        return "forced down by an administrator"
     if host.silent_seconds <= DOWN_SECONDS:
         return None
     if host.silent_seconds == float("inf"):
@@ -28,14 +34,20 @@ def service_up(host: Host, request: Requested) -> str | None:
     return f"its agent is silent for {host.silent_seconds:.0f} s, {DOWN_SECONDS:.0f} s allowed"
 
 
+def _is_disabled(host: Host) -> bool:
+    return host.disabled
+
+
 def _disabled(fleet: Fleet, request: Requested) -> Mask:
-    return fleet.with_traits(lambda traits: DISABLED_TRAIT in traits)
+    marked = fleet.with_traits(lambda traits: DISABLED_TRAIT in traits)
+    return marked | fleet.where(_is_disabled, bool)
 
 
 @refusing(_disabled)
 def service_enabled(host: Host, request: Requested) -> str | None:
-    """Refuse hosts that an administrator disabled."""
-    return "disabled by an administrator" if DISABLED_TRAIT in host.traits else None
+    """Refuse hosts that an administrator disabled, or that are so marked in placement."""
+    disabled = host.disabled or DISABLED_TRAIT in host.traits
+    return "disabled by an administrator" if disabled else None
 
 
 def _health(host: Host) -> str | None:

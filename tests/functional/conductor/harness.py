@@ -107,11 +107,16 @@ class Compute:
         """Why they take nothing of it."""
         self.inspected: list[int] = []
         self.deaf = False
+        self.introduced: list[str] = []
+        """Workers that were asked to tell all."""
         self.seen: dict[str, ClusterInventory] = {}
         """What a census shows of each cluster."""
         self.answering: Callable[[Command], None] | None = None
         """Told of every command, right when it is sent."""
         self._news = threading.Condition()
+
+    def introduce(self, ctxt: RequestContext, worker: str) -> None:
+        self.introduced.append(worker)
 
     def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
         self.ratios = told

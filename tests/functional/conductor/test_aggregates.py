@@ -35,6 +35,8 @@ class Placement:
         self.there: dict[str, list[str]] = {}
         self.known = {"uuid-pve1", "uuid-pve2"}
         self.down = False
+        self.traits: set[tuple[str, str]] = set()
+        self.used: set[str] = set()
         self.meanwhile: Callable[[], None] = lambda: None
         """Done while a request is on its way."""
 
@@ -46,6 +48,21 @@ class Placement:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
         self.there[uuid] = list(uuids)
+
+    def add_trait(self, uuid: str, trait: str) -> None:
+        if uuid not in self.known:
+            raise NotFound("No such provider.")
+        self.traits.add((uuid, trait))
+
+    def remove_trait(self, uuid: str, trait: str) -> None:
+        self.traits.discard((uuid, trait))
+
+    def delete_provider(self, uuid: str) -> None:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        if uuid in self.used:
+            raise Conflict("It has allocations.")
+        self.known.discard(uuid)
 
 
 class Schedulers:
@@ -236,7 +253,7 @@ def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
     site.store.run(forget)
     assert site.world.rows(schema.aggregate_hosts) == []
     site.herald.mirror()
-    assert site.placement.there == {"uuid-pve2": []}
+    assert site.placement.known == {"uuid-pve1"}
 
 
 def test_images_are_made_ready_where_they_are_not(site: Site) -> None:

@@ -33,7 +33,7 @@ def a_scheduler(client: PlacementClient, **known: Any) -> Decider:
     facts = tuple(
         dataclasses.replace(a_host(n).facts, uuid=uuid, **known) for n, uuid in HOSTS.items()
     )
-    table.update(Heartbeat("w", now, tuple(HOSTS), facts), now)
+    table.update(Heartbeat("w", now, tuple(HOSTS), facts))
     world = World(client, table, 1000)
     return Decider(conf, client, world, load_filters(conf), load_weighers(conf))
 

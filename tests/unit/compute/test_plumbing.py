@@ -213,6 +213,20 @@ def test_what_placement_did_not_take_is_told_again() -> None:
     assert "HW_CPU_X86_AVX" not in placement.present
 
 
+def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
+    placement = FakePlacement()
+    publisher = Publisher(placement, retry_seconds=0.01)
+    publisher.start()
+    publisher.publish([some_facts()])
+    assert placement.told.wait(5)
+    placement.told.clear()
+    placement.kept = {}
+    publisher.publish_again([some_facts()])
+    assert placement.told.wait(5)
+    publisher.stop()
+    assert placement.kept["VCPU"]["total"] == 8
+
+
 def test_aggregates_say_how_much_may_be_promised() -> None:
     board = Board()
     facts = some_facts()

@@ -230,7 +230,7 @@ def test_the_table_is_as_if_it_were_made_anew(
     for number, heartbeat in enumerate(told):
         heard = {name: a_host(name, **values) for name, values in heartbeat}
         facts = tuple(host.facts for host in heard.values())
-        table.update(Heartbeat("w", NOW, tuple(heard), facts), NOW)
+        table.update(Heartbeat("w", NOW, tuple(heard), facts))
         latest |= {name: Host(host.facts) for name, host in heard.items()}
         if number % 3 == 2:
             zone = AggregateFacts("u", "n", {"availability_zone": "az1"}, ("a",))
@@ -248,10 +248,12 @@ def test_the_table_is_as_if_it_were_made_anew(
 
 
 def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
-    table = HostTable()
-    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")), NOW)
+    timer = [0.0]
+    table = HostTable(lambda: timer[0])
+    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")))
     table.note_failure("b", NOW)
     later = NOW + datetime.timedelta(seconds=600)
+    timer[0] = 600.0
     one, other = table.all(later)
     assert (one.silent_seconds, one.failures) == (600.0, 0.0)
     assert (other.silent_seconds, other.failures) == (float("inf"), 0.5)
@@ -259,10 +261,11 @@ def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
 
 def test_nobody_was_silent_for_longer_than_could_be_heard() -> None:
     heard = [float("inf"), 600.0, 20.0, 0.0]
-    table = HostTable(heard_for=lambda: heard.pop(0))
-    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")), NOW)
-    later = NOW + datetime.timedelta(seconds=100)
-    found = [[host.silent_seconds for host in table.all(later)] for _ in range(4)]
+    timer = [0.0]
+    table = HostTable(lambda: timer[0], heard_for=lambda: heard.pop(0))
+    table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")))
+    timer[0] = 100.0
+    found = [[host.silent_seconds for host in table.all(NOW)] for _ in range(4)]
     assert found == [[silent, float("inf")] for silent in (100.0, 100.0, 20.0, 0.0)]
 
 
@@ -280,7 +283,7 @@ def test_stale_values_do_not_pile_up() -> None:
 
 def test_what_placement_offers_gets_its_numbers() -> None:
     table = HostTable()
-    table.update(Heartbeat("w", NOW, (), tuple(a_host(name).facts for name in NAMES)), NOW)
+    table.update(Heartbeat("w", NOW, (), tuple(a_host(name).facts for name in NAMES)))
     told = [
         Candidates(
             ["uuid-c", "unknown", "uuid-a"],

@@ -72,7 +72,7 @@ def a_decider(
     table = HostTable()
     now = clock.utcnow()
     facts = tuple(a_host(name).facts for name in HOSTS)
-    table.update(Heartbeat("w", now, HOSTS, facts), now)
+    table.update(Heartbeat("w", now, HOSTS, facts))
     conf = config.load([scheduler_config.register])
     world = World(placement, table, 1000)  # type: ignore[arg-type]
     return Decider(

@@ -166,7 +166,7 @@ def test_soft_policies_weigh_more_than_room() -> None:
 
 def test_what_is_told_of_aggregates_may_come_in_any_order() -> None:
     table = HostTable()
-    table.update(Heartbeat("w", NOW, ("pve1",), (a_host().facts,)), NOW)
+    table.update(Heartbeat("w", NOW, ("pve1",), (a_host().facts,)))
     manager = HostFactsManager(table)
 
     def tell(version: int, zone: str) -> str:

@@ -41,5 +41,5 @@ def test_the_first_news_are_enough() -> None:
     table = HostTable()
     doors = manager(table)
     now = clock.utcnow()
-    table.update(Heartbeat("w", now, ("pve1",), (a_host("pve1").facts,)), now)
+    table.update(Heartbeat("w", now, ("pve1",), (a_host("pve1").facts,)))
     assert doors.select_many(RequestContext(), []) == ["asked"]

@@ -80,7 +80,7 @@ class Site:
         table, now = HostTable(), clock.utcnow()
         facts = tuple(self.host(name, healthy=name not in sick).facts for name in NAMES)
         beating = tuple(name for name in NAMES if name not in silent)
-        table.update(Heartbeat("w", now, beating, facts), now)
+        table.update(Heartbeat("w", now, beating, facts))
         table.update_aggregates(AllAggregates(1, aggregates))
         conf = config.load([scheduler_config.register])
         world = World(self.placement, table, LIMIT)  # type: ignore[arg-type]

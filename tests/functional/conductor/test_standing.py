@@ -1,0 +1,183 @@
+"""Hosts that administrators disable, force down and delete: who hears of it, and what is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock
+from common.aggregates import AllAggregates
+from common.context import RequestContext
+from common.errors import HostNotFound
+from common.messages.facts import Heartbeat
+from conductor.aggregates import Herald
+from conductor.create import Create
+from conductor.manager import ServiceDoors
+from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.store import mirrors
+from db import schema
+from tests.functional.conductor.harness import IMAGE, World
+from tests.functional.conductor.test_aggregates import Placement, Schedulers
+
+TRAIT = "COMPUTE_STATUS_DISABLED"
+
+
+class Site:
+    """A world with the doors of services; placement is told by hand."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.placement, self.schedulers = world, Placement(), Schedulers()
+        cloud = world.conductor.cloud
+        object.__setattr__(cloud, "placement", self.placement)
+        object.__setattr__(cloud, "scheduler", self.schedulers)
+        self.herald = Herald(cloud)
+        self.doors = ServiceDoors(cloud, world.conductor.reports, self.herald)
+
+    def service(self, host: str) -> str:
+        with self.world.conductor.store.read() as connection:
+            found: str = connection.execute(
+                sa.select(schema.services.c.uuid).where(schema.services.c.host == host)
+            ).scalar_one()
+        return found
+
+    def set(self, host: str, **changes: Any) -> AllAggregates:
+        """Returns what schedulers were told."""
+        values = {"disabled": None, "reason": None, "forced_down": None, **changes}
+        self.doors.update_service(RequestContext(), self.service(host), **values)
+        assert self.schedulers.told is not None
+        return self.schedulers.told
+
+    def delete(self, host: str) -> None:
+        self.doors.delete_service(RequestContext(), self.service(host))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site(world: World) -> Site:
+    return Site(world)
+
+
+def test_schedulers_hear_of_each_change(site: Site) -> None:
+    first = site.set("pve1", disabled=True, reason="broken")
+    assert (first.hosts, first.disabled, first.forced_down) == (("pve1", "pve2"), ("pve1",), ())
+    second = site.set("pve2", forced_down=True)
+    assert (second.disabled, second.forced_down) == (("pve1",), ("pve2",))
+    assert second.version > first.version
+    third = site.set("pve1", disabled=False)
+    assert (third.disabled, third.forced_down) == ((), ("pve2",))
+    with pytest.raises(HostNotFound):
+        site.doors.update_service(RequestContext(), "nothing", True, None, None)
+
+
+def test_placement_hears_of_it_in_the_end(site: Site) -> None:
+    site.placement.down = True
+    site.set("pve1", disabled=True)
+    assert not site.herald.mirror()
+    assert site.placement.traits == set()
+    site.placement.down = False
+    assert site.herald.mirror()
+    assert site.placement.traits == {("uuid-pve1", TRAIT)}
+    site.set("pve1", disabled=False)
+    assert site.herald.mirror()
+    assert site.placement.traits == set()
+
+
+def test_a_disabled_host_s_provider_is_waited_for(site: Site) -> None:
+    site.placement.known.clear()
+    site.set("pve1", disabled=True)
+    assert not site.herald.mirror()
+    site.placement.known.add("uuid-pve1")
+    assert site.herald.mirror()
+    assert site.placement.traits == {("uuid-pve1", TRAIT)}
+
+
+def test_the_provider_of_a_deleted_service_goes(site: Site) -> None:
+    site.placement.used.add("uuid-pve2")
+    site.delete("pve2")
+    assert site.schedulers.told is not None
+    assert site.schedulers.told.hosts == ("pve1",)
+    # What somebody still has of it is released first.
+    assert not site.herald.mirror()
+    assert "uuid-pve2" in site.placement.known
+    site.placement.used.clear()
+    assert site.herald.mirror()
+    assert site.placement.known == {"uuid-pve1"}
+    assert site.world.rows(schema.aggregate_mirrors) == []
+
+
+def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) -> None:
+    site.delete("pve2")
+    beat = Heartbeat("w1", clock.utcnow(), ("pve1", "pve2"))
+    site.doors._reports.heartbeat(beat)
+    site.doors._reports.heartbeat(beat)
+    assert site.world.compute.introduced == ["w1"]
+    site.world.beat()
+    assert {row.host for row in site.world.rows(schema.hosts)} == {"pve1", "pve2"}
+    assert site.herald.mirror()
+    assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
+
+
+# --- schedulers that haven't heard of it
+
+
+def unusable(world: World, how: str) -> None:
+    def work(connection: sa.Connection) -> None:
+        mine = schema.services.c.host == "pve1"
+        if how == "deleted":
+            connection.execute(schema.hosts.delete().where(schema.hosts.c.host == "pve1"))
+            connection.execute(schema.services.delete().where(mine))
+        else:
+            connection.execute(schema.services.update().where(mine).values({how: True}))
+        mirrors.begin(connection)
+
+    world.conductor.store.run(work)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("deleted", "it is no compute host any more"),
+        ("disabled", "disabled by an administrator"),
+        ("forced_down", "forced down by an administrator"),
+    ],
+)
+def test_the_next_host_is_taken(world: World, how: str, why: str) -> None:
+    unusable(world, how)
+    (uuid,) = world.create()
+    command = world.compute.wait_for(1)
+    assert command.placed.host == "pve2"
+    assert world.row(uuid).host == "pve2"
+    assert world.placement.claims == {uuid: "pve2"}
+    assert [one.ignore_hosts for one in world.scheduler.asked] == [(), ("pve1",)]
+    [decision] = world.rows(schema.decisions)
+    assert decision.body["claims"] == [{"host": "pve1", "result": why}]
+
+
+def test_where_there_is_no_other_the_build_fails_and_keeps_nothing(world: World) -> None:
+    unusable(world, "deleted")
+    world.scheduler.hosts = ["pve1"]
+    (uuid,) = world.create()
+    world.until(uuid, "error")
+    assert world.placement.claims == {}
+
+
+def test_of_many_those_that_lost_their_host_find_another(world: World) -> None:
+    unusable(world, "deleted")
+    flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+    request = CreateServers("web", flavor, IMAGE, networks=(), min_count=3, max_count=3)
+    conductor = world.conductor
+    created, operations = conductor.accept.create(world.ctxt, request)
+    conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)
+    assert {world.compute.wait_for(n + 1).placed.host for n in range(3)} == {"pve2"}
+    assert world.scheduler.together == [3]
+    assert world.placement.claims == dict.fromkeys(created.uuids, "pve2")

@@ -220,7 +220,7 @@ def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
     publisher.publish([some_facts()])
     assert placement.told.wait(5)
     placement.told.clear()
-    placement.kept = {}
+    placement.kept, placement.present = {}, frozenset()
     publisher.publish_again([some_facts()])
     assert placement.told.wait(5)
     publisher.stop()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from common import rpc, wire
+from common import clock, rpc, wire
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.messages.commands import (
@@ -155,4 +156,5 @@ class ComputeClient:
         self._everyone.cast(ctxt, "update_ratios", fanout=True, told=told)
 
     def _send(self, ctxt: RequestContext, method: str, worker: str, command: Command) -> None:
-        self._workers.cast(ctxt, method, server=worker, command=command)
+        sent = dataclasses.replace(command, sent_at=clock.utcnow())
+        self._workers.cast(ctxt, method, server=worker, command=sent)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from oslo_context import context as oslo_context
 
-from common import wire
+from common import clock, wire
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
@@ -60,6 +60,7 @@ class Manager:
         self._answers: collections.OrderedDict[tuple[int, int], Outcome] = (
             collections.OrderedDict()
         )
+        self._began_at = clock.utcnow()
         self._lock = threading.Lock()
         self._pool = WorkPool(threads, self._run)
         self._heart: Heart | None = None
@@ -157,6 +158,9 @@ class Manager:
 
     def _take(self, ctxt: RequestContext, command: Command) -> None:
         ctxt.server_uuid = command.server_uuid
+        if self._is_old(command):
+            LOG.info("Operation %d was sent to a process that is no more.", command.operation_id)
+            return
         job = Job(command, ctxt, self._report)
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."
@@ -169,6 +173,16 @@ class Manager:
         elif not self._pool.submit(job):
             # It is being worked on: saying so renews its lease.
             self.tick(ctxt)
+
+    def _is_old(self, command: Command) -> bool:
+        """Whether it may be a copy of what was done, and undone since, before this process began.
+
+        It is not answered: the first heartbeat ends what leases an earlier process had, and what
+        is still to be done is sent again. A Destroy does no harm, nor does what has no lease.
+        """
+        if command.sent_at is None or not isinstance(command, Build | Power | Mark):
+            return False
+        return command.sent_at < self._began_at
 
     def _overtaken(self, command: Command) -> bool:
         """Whether a Destroy of the server was taken that a late command must not undo.

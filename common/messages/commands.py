@@ -95,6 +95,8 @@ class Command:
     placed: Placed
     deadline: datetime.datetime
     """When the agent shall give up and report so."""
+    sent_at: datetime.datetime | None = field(default=None, kw_only=True)
+    """When this message went out."""
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from common import clock, wire
+from common.context import internal
+from common.messages.commands import Command, PowerAction
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
     a_build,
     a_destroy,
+    a_power,
     configuration,
     proxmox_text,
     template_vmid,
@@ -44,3 +51,48 @@ def test_another_worker_goes_on(
     assert cluster.vm(template_vmid())["config"]["template"] == "1"
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid)
+
+
+@pytest.fixture
+def anew(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterator[Worker]:
+    """A process that remembers nothing of what another one did."""
+    running = Worker(configuration(tmp_path, proxmox_text(simulator)))
+    running.start()
+    yield running
+    running.stop()
+
+
+def come_again(worker: Worker, method: str, command: Command) -> None:
+    """A copy of a message that was on the bus before the process began."""
+    copy = dataclasses.replace(command, sent_at=clock.after(-60))
+    getattr(worker.service._manager, method)(internal(), wire.loads(wire.dumps(copy)))
+
+
+def test_a_copy_of_an_old_message_does_nothing(
+    worker: Worker, anew: Worker, cluster: Cluster
+) -> None:
+    """Of a build or of a power action that was done, and undone since."""
+    build = a_build()
+    start = a_power(build, PowerAction.START)
+    assert worker.run(build).ok
+    assert worker.run(a_power(build, PowerAction.STOP)).ok
+    writes = len(writes_of(cluster))
+    come_again(anew, "build", build)
+    come_again(anew, "power", start)
+    threading.Event().wait(1)
+    assert anew.service._manager.pool.working() == ()
+    assert len(writes_of(cluster)) == writes
+    assert cluster.vm(build.placed.vmid)["status"] == "stopped"
+    assert worker.run(a_destroy(build)).gone
+    come_again(anew, "build", build)
+    threading.Event().wait(1)
+    assert cluster.is_empty(build.placed.vmid)
+    assert anew.conductor.outcomes(build) == []
+    # What is sent from here on is done.
+    assert anew.run(dataclasses.replace(build, attempt=2)).ok
+    assert anew.run(a_destroy(build)).gone
+
+
+def writes_of(cluster: Cluster) -> list[Any]:
+    calls = cluster._simulator.control("GET", "calls")
+    return [one for one in calls if one["method"] != "GET" and not one["path"].startswith("/_sim")]

@@ -135,6 +135,8 @@ class Facts:
     """Which servers ever had a VMID, for those that something was found at."""
     template_places: frozenset[Place] = frozenset()
     """Places that were a template's, of those that something was found at."""
+    bands: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """First and last VMID of what is ours alone, by cluster, where that is known."""
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     ports: tuple[PortFacts, ...] = ()

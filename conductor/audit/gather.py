@@ -30,7 +30,7 @@ from conductor.audit.facts import (
     TemplateFacts,
 )
 from conductor.cloud import Cloud
-from conductor.store import server_groups
+from conductor.store import server_groups, vmids
 from db import schema
 
 LOG = logger(__name__)
@@ -209,6 +209,7 @@ def _after(connection: sa.Connection, facts: Facts) -> Facts:
         facts,
         servers={**facts.servers, **others},
         busy=facts.busy | busy | came,
+        bands=vmids.bands(connection),
         journal=journal,
         template_places=frozenset(place for place, who in had.items() if None in who),
         deleted_on_request=_deleted_on_request(connection, others),

@@ -93,6 +93,13 @@ KINDS: Mapping[str, Kind] = {
             "Move it to a VMID outside of the band that micronova has for itself.",
         ),
         Kind(
+            "band_shared",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "its mark names the cloud that made it, which is another one",
+            "Give every cloud on the cluster a band of VMIDs of its own (vmid_low, vmid_high).",
+        ),
+        Kind(
             "lock_stuck",
             Severity.DAMAGE,
             Verb.REPORT,

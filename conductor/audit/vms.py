@@ -19,13 +19,30 @@ def vms(facts: Facts) -> Iterator[Finding]:
         for vm in inventory.vms:
             place = (cluster, vm.vmid)
             owner = owners.get(place)
-            if _in_flux(facts, cluster, vm, owner):
+            known = owner is not None or place in templates
+            if _in_flux(facts, cluster, vm, owner) or (
+                not known and _another_clouds(facts, cluster, vm)
+            ):
                 continue
             found = _vm(facts, cluster, vm, owner, templates.get(place))
             if found is not None:
                 yield found
             elif vm.lock is not None and vm.read:
                 yield _finding("lock_stuck", cluster, vm, f"It carries the lock '{vm.lock}'.")
+
+
+def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:
+    """Whether it is in the band of another cloud, and says that it is that one's."""
+    if _in_band(facts, cluster, vm):
+        return False
+    if vm.image_id is not None:
+        return vm.cloud not in (None, facts.cloud)
+    return vm.server_uuid is not None and vm.server_uuid not in facts.servers
+
+
+def _in_band(facts: Facts, cluster: str, vm: SeenVm) -> bool:
+    low, high = facts.bands.get(cluster, (vm.vmid, vm.vmid))
+    return low <= vm.vmid <= high
 
 
 def _in_flux(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None) -> bool:
@@ -79,7 +96,10 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     uuid = str(vm.server_uuid)
     server = facts.servers.get(uuid)
     if server is None:
-        text = f"Its marks name server {uuid}, which this cloud never had."
+        text = (
+            f"Its marks name server {uuid}, which this cloud never had: another cloud has ids of "
+            "our band, or this one lost its record."
+        )
         return _finding("vm_without_server", cluster, vm, text, proven=False)
     journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
     if server.deleted_at is not None:
@@ -112,8 +132,12 @@ def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -
     if recorded == vm.image_id:
         return None
     if vm.cloud not in (None, facts.cloud):
-        text = f"It is a template of cloud {vm.cloud}."
-        return _finding("vm_foreign", cluster, vm, text)
+        text = f"It is a template of cloud {vm.cloud}"
+        if cluster not in facts.bands:
+            return _finding("vm_foreign", cluster, vm, f"{text}.")
+        low, high = facts.bands[cluster]
+        text += f", in the band {low} to {high} that is ours."
+        return _finding("band_shared", cluster, vm, text)
     building = any(one.action == "create" for one in facts.operations)
     ours = vm.cloud == facts.cloud and (cluster, vm.vmid) in facts.template_places
     text = f"A template of image {vm.image_id} that no record names."

@@ -18,6 +18,12 @@ RESERVED = "reserved"
 QUARANTINED = "quarantined"
 
 
+def bands(connection: sa.Connection) -> dict[str, tuple[int, int]]:
+    """First and last VMID of each cluster's band."""
+    rows = connection.execute(sa.select(vmid_bands)).all()
+    return {row.cluster: (row.low, row.high) for row in rows}
+
+
 def set_band(connection: sa.Connection, cluster: str, low: int, high: int) -> None:
     """Take over a cluster's band from its configuration; known ids stay reserved."""
     mine = vmid_bands.c.cluster == cluster

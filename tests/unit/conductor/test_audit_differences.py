@@ -123,6 +123,27 @@ def test_what_could_not_be_looked_at_is_no_difference() -> None:
 
 # --- VMs
 
+BANDS = {"c1": (100_000, 199_999)}
+
+
+def test_another_clouds_vms_in_its_own_band_are_no_difference() -> None:
+    theirs = a_vm(300_001, STRANGER, lock="clone")
+    template = a_vm(300_002, None, image_id="image", proven=True, cloud="south")
+    assert found(facts(a_vm(), theirs, template, bands=BANDS, cloud="north")) == {}
+    # Out of our band, but ours: a copy by hand says that it is a server of ours.
+    copy = a_vm(300_001, GONE, proven=False)
+    given = facts(a_vm(), copy, bands=BANDS, servers=with_servers(a_deleted()))
+    assert set(found(given)) == {"vm_foreign"}
+
+
+def test_another_cloud_in_our_band_is_told_as_an_overlap() -> None:
+    template = a_vm(100_002, None, image_id="image", proven=True, cloud="south")
+    told = found(facts(a_vm(), template, bands=BANDS, cloud="north"))["band_shared"]
+    assert "cloud south" in told.cause
+    assert "100000 to 199999" in told.cause
+    theirs = found(facts(a_vm(), a_vm(100_003, STRANGER), bands=BANDS))["vm_without_server"]
+    assert "another cloud" in theirs.cause
+
 
 @pytest.mark.parametrize(
     ("asked", "journalled", "proven"),

@@ -91,7 +91,8 @@ class Decider:
         hosts, choices = self._choices(requests)
         chosen = [(request, choice) for request, choice in choices if choice.ranked]
         if chosen and not self._claim_together(chosen):
-            return self._one_by_one(requests)
+            tried = {one.server_uuid: choice.ranked[0].host for one, choice in chosen}
+            return self._one_by_one(requests, tried)
         lost = self._lost([request for request, choice in choices if not choice.ranked])
         seconds = round((self._timer() - begun) / len(requests), 6)
         LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
@@ -114,13 +115,20 @@ class Decider:
                 return look.hosts, choices
             look = self._beside(self._world.candidates(requests[0], wide=True))
 
-    def _one_by_one(self, requests: Sequence[Requested]) -> list[Decision]:
-        """Each knows of the places that those before it took in their group."""
+    def _one_by_one(
+        self, requests: Sequence[Requested], tried: Mapping[str, Host]
+    ) -> list[Decision]:
+        """Each knows of the places that those before it took in their group; ``tried`` is where
+        they would have gone together."""
         joined: Counter[str] = Counter()
         decisions = []
         for request in requests:
             group = request.group and request.group.with_members(joined)
-            decisions.append(self.decide(dataclasses.replace(request, group=group), ()))
+            decision = self.decide(dataclasses.replace(request, group=group), ())
+            if request.server_uuid in tried:
+                first = _told(tried[request.server_uuid], "not to be had for all at once")
+                decision = dataclasses.replace(decision, claims=(first, *decision.claims))
+            decisions.append(decision)
             joined.update(host for host in (decisions[-1].host,) if host is not None)
         return decisions
 

@@ -161,6 +161,9 @@ def test_where_somebody_was_faster_each_is_decided_alone() -> None:
     decisions = a_decider(placement).decide_many(many(2))
     assert placement.together == []
     assert placement.claims == [decision.uuid for decision in decisions]
+    for decision in decisions:
+        results = [claim["result"] for claim in decision.claims]
+        assert results == ["not to be had for all at once", "claimed"]
 
 
 APART = GroupFacts("g", "anti-affinity")

@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from common import config
+from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
 from scheduler import config as scheduler_config
@@ -27,6 +28,7 @@ from scheduler import whatif
 from scheduler.choose import choose
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
+from scheduler.memberships import by_host
 from scheduler.nearest import nearest
 from scheduler.outcome import Outcomes
 from scheduler.service import load_filters, load_weighers
@@ -64,6 +66,37 @@ def host(number: int, dice: random.Random) -> Host:
     )
 
 
+def varied(hosts: list[Host], dice: random.Random) -> list[Host]:
+    """The hosts as they are in a cloud: racks and other aggregates, whose combinations hardly two
+    racks share, and each its own address, load, cached images and vnets."""
+    names = [host.name for host in hosts]
+    racks = [
+        AggregateFacts(f"r{first}", f"r{first}", {"rack": f"{first}"}, tuple(names[first:][:40]))
+        for first in range(0, len(names), 40)
+    ]
+    kept = {"filter_tenant_id": "p"}
+    others = [
+        AggregateFacts(f"x{n}", f"x{n}", kept, tuple(dice.sample(names, len(names) // 4)))
+        for n in range(6)
+    ]
+    of = by_host([*racks, *others])
+    images = [f"image{number}" for number in range(30)]
+    return [
+        dataclasses.replace(
+            host,
+            memberships=of[host.name],
+            facts=dataclasses.replace(
+                host.facts,
+                host_ip=f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}",
+                cpu_load=dice.random(),
+                cached_images=tuple(sorted(dice.sample(images, 5))),
+                bridges=("vmbr0", *(f"vnet{dice.randrange(50)}" for _ in range(3))),
+            ),
+        )
+        for number, host in enumerate(hosts)
+    ]
+
+
 def milliseconds(work: Callable[[], Any], times: int) -> float:
     """The median of some runs."""
     found = []
@@ -80,9 +113,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--batch", type=int, default=100, help="servers in one request")
     parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--alike", action="store_true", help="hosts that differ in room only")
     given = parser.parse_args(arguments)
     dice = random.Random(1)
-    hosts = Fleet.of(host(number, dice) for number in range(given.hosts))
+    listed = [host(number, dice) for number in range(given.hosts)]
+    hosts = Fleet.of(listed if given.alike else varied(listed, dice))
     conf = config.load([scheduler_config.register])
     filters, weighers = load_filters(conf), load_weighers(conf)
     request = Requested("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
@@ -95,7 +130,17 @@ def main(arguments: list[str] | None = None) -> int:
         refused = choose(hosts, some, filters, weighers, keep=10)
         return orjson.dumps(dataclasses.asdict(outcomes.won(request, refused, 0, len(hosts))))
 
+    def read() -> None:
+        """Every reason of every host, which nobody needs at once: what is kept is capped."""
+        for those in choose(hosts, some, filters, weighers, keep=10).refused.values():
+            dict(those)
+
     some = dataclasses.replace(request, memory_mib=300_000)
+    picky = dataclasses.replace(
+        request,
+        extra_specs={"aggregate_instance_extra_specs:rack": "<or> 40 <or> 80"},
+        hints={"build_near_host_ip": "10.0.0.1"},
+    )
     refused = choose(hosts, some, filters, weighers, keep=10)
     found = {
         "hosts": given.hosts,
@@ -103,6 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
         "one_decision_ms": milliseconds(
             lambda: choose(hosts, request, filters, weighers, keep=10), given.times
         ),
+        "one_picky_decision_ms": milliseconds(
+            lambda: choose(hosts, picky, filters, weighers, keep=10), given.times
+        ),
+        "with_every_reason_read_ms": milliseconds(read, given.times),
         f"batch_of_{given.batch}_ms": milliseconds(
             lambda: list(whatif.place(hosts, batch, filters, weighers, keep=10)), 1
         ),

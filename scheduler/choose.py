@@ -244,9 +244,10 @@ def _normalised(raw: Floats) -> Floats | None:
 def _multipliers(fleet: Fleet, name: str, multiplier: float) -> float | Floats | None:
     """A weigher's multiplier, or that of each host where aggregates have their own; None: the
     weigher counts nowhere."""
-    if not fleet.any_value(memberships.of, lambda one: name in one.multipliers):
+    of = memberships.multipliers
+    if not any(name == mine for one in fleet.values(of) for mine, _ in one):
         return multiplier or None
-    return fleet.each(memberships.of, lambda one: one.multipliers.get(name, multiplier))
+    return fleet.each(of, lambda one: dict(one).get(name, multiplier))
 
 
 def _best(

@@ -109,19 +109,3 @@ def by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], str | None]], Co
         return ColumnarFilter(accept, refused)
 
     return made
-
-
-def weighing_by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], float]], ColumnarWeigher]:
-    """A weigher that looks at one fact only, written as ``(fact, request) → float``."""
-
-    def made(score: Callable[[Any, Requested], float]) -> ColumnarWeigher:
-        @functools.wraps(score)
-        def weigh(host: Host, request: Requested) -> float:
-            return score(fact(host), request)
-
-        def weighed(fleet: Fleet, request: Requested) -> Floats:
-            return fleet.each(fact, lambda value: score(value, request))
-
-        return ColumnarWeigher(weigh, weighed)
-
-    return made

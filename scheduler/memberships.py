@@ -41,6 +41,10 @@ class Memberships:
                 found[name] = found.get(name, frozenset()) | parts
         return found
 
+    def said(self, name: str) -> frozenset[str]:
+        """What they say of one thing."""
+        return self.metadata.get(name, frozenset())
+
     @functools.cached_property
     def projects(self) -> frozenset[str]:
         """The projects that they keep their hosts for; none: for all."""
@@ -89,6 +93,11 @@ class _Member(Protocol):
 def of(host: _Member) -> Memberships:
     """Those of a host, as the fact that a filter looks at."""
     return host.memberships
+
+
+def multipliers(host: _Member) -> frozenset[tuple[str, float]]:
+    """The multipliers of a host: hosts of many combinations of aggregates have few of them."""
+    return frozenset(host.memberships.multipliers.items())
 
 
 def by_host(aggregates: Iterable[AggregateFacts]) -> dict[str, Memberships]:

@@ -7,6 +7,7 @@ let a host pass. Pure, like ``choose``.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from common.messages.scheduling import Change, Requested, Suggestion, Way
 from scheduler import regroup
-from scheduler.choose import Filters, choose
+from scheduler.choose import Filter, Filters, choose
 from scheduler.columnar import ColumnarFilter
 from scheduler.filters.storage import free_at_once
 from scheduler.fleet import Amounts, Fleet, Rows
@@ -23,6 +24,8 @@ from scheduler.known import Floats
 
 Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
 
+#: on so many hosts an alteration is tried where there are plain filters
+LOOKED_AT = 100
 #: what a change of anything but a size costs, where giving up all of one size costs 1
 _OTHER_THAN_SIZE = 1.0
 #: resource class → (field of the request, the least that makes sense, field with the image's own)
@@ -39,17 +42,23 @@ def nearest(
     """The cheapest change that makes ``filters`` accept one of the hosts that refused.
 
     Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
-    change helps, or none is needed.
+    change helps, or none is needed. Where there are plain filters, which are asked host by host,
+    each alteration is tried on ``LOOKED_AT`` hosts at the most, those that give up least: a
+    change that helps may then be missed, but none is told that doesn't.
     """
     fleet = Fleet.of(hosts)
+    rooms = {name: _room(fleet, name) for name in _SIZES}
+    plain_first = sorted(filters.values(), key=lambda one: isinstance(one, ColumnarFilter))
+    all_columnar = all(isinstance(one, ColumnarFilter) for one in plain_first)
     best: tuple[float, str, Requested] | None = None
     for altered in _altered(fleet, request):
         others = _OTHER_THAN_SIZE if altered is not request else 0.0
-        for cost, position in _promising(fleet, altered, filters):
+        promising = _promising(fleet, rooms, altered, filters)
+        for cost, position in itertools.islice(promising, None if all_columnar else LOOKED_AT):
             if best is not None and others + cost >= best[0]:
                 break
-            smaller = _fitted(fleet, position, altered)
-            if _accepts(fleet.host(position), smaller, filters):
+            smaller = _fitted(rooms, position, altered)
+            if _accepts(fleet.host(position), smaller, plain_first):
                 if smaller == request:
                     return None
                 best = (others + cost, fleet.name(position), smaller)
@@ -86,14 +95,16 @@ def _other_ways(
                 break
 
 
-def _accepts(host: Host, request: Requested, filters: Filters) -> bool:
-    return all(accept(host, request) is None for accept in filters.values())
+def _accepts(host: Host, request: Requested, filters: Iterable[Filter]) -> bool:
+    return all(accept(host, request) is None for accept in filters)
 
 
 # --- sizes
 
 
-def _promising(fleet: Fleet, altered: Requested, filters: Filters) -> Iterator[tuple[float, int]]:
+def _promising(
+    fleet: Fleet, rooms: Mapping[str, Amounts], altered: Requested, filters: Filters
+) -> Iterator[tuple[float, int]]:
     """What is given up on each host that might do, least first: (cost, position).
 
     Left out is what has no room for the least that makes sense, and what refuses even that.
@@ -101,7 +112,7 @@ def _promising(fleet: Fleet, altered: Requested, filters: Filters) -> Iterator[t
     cost = np.zeros(len(fleet))
     fits = np.ones(len(fleet), np.bool_)
     for name, (field, _, _) in _SIZES.items():
-        asked, room = getattr(altered, field), _room(fleet, name)
+        asked, room = getattr(altered, field), rooms[name]
         fits &= room >= min(_least(altered, name), asked)
         if asked:
             cost += np.maximum(asked - room, 0) / asked
@@ -111,7 +122,7 @@ def _promising(fleet: Fleet, altered: Requested, filters: Filters) -> Iterator[t
     smallest = dataclasses.replace(
         altered,
         **{
-            field: min(int(_room(fleet, name)[fits].min()), getattr(altered, field))
+            field: min(int(rooms[name][fits].min()), getattr(altered, field))
             for name, (field, _, _) in _SIZES.items()
         },
     )
@@ -140,12 +151,12 @@ def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tu
         begin = end
 
 
-def _fitted(fleet: Fleet, position: int, request: Requested) -> Requested:
+def _fitted(rooms: Mapping[str, Amounts], position: int, request: Requested) -> Requested:
     """The request with each size cut to what a promising host has room for."""
     return dataclasses.replace(
         request,
         **{
-            field: min(getattr(request, field), int(_room(fleet, name)[position]))
+            field: min(getattr(request, field), int(rooms[name][position]))
             for name, (field, _, _) in _SIZES.items()
         },
     )

@@ -2,38 +2,70 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
+
 from common.messages.scheduling import Requested
-from scheduler.columnar import by
+from scheduler.columnar import by, refusing
 from scheduler.filters.specs import compiled
+from scheduler.fleet import Fleet, Mask
+from scheduler.hosts import Host
 from scheduler.memberships import Memberships, of
 
 SCOPE = "aggregate_instance_extra_specs:"
 
 
-@by(of)
-def aggregate_instance_extra_specs(memberships: Memberships, request: Requested) -> str | None:
+def _asked(request: Requested) -> Iterator[tuple[str, str]]:
+    """Keys of metadata, and what the flavor asks of them."""
+    for key, wanted in request.extra_specs.items():
+        if key.startswith(SCOPE):
+            yield key.removeprefix(SCOPE), wanted
+
+
+def _otherwise(fleet: Fleet, request: Requested) -> Mask | None:
+    refused = None
+    for name, wanted in _asked(request):
+        unfit = ~fleet.where(of, _saying(name, wanted))
+        refused = unfit if refused is None else refused | unfit
+    return refused
+
+
+def _saying(name: str, wanted: str) -> Callable[[Memberships], bool]:
+    # Aggregates are combined in many ways, but say few things of one key.
+    matches = functools.lru_cache(maxsize=None)(_matching(wanted))
+    return lambda memberships: matches(memberships.said(name))
+
+
+def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
+    matches = compiled(wanted)
+    return lambda there: any(map(matches, there))
+
+
+@refusing(_otherwise)
+def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose aggregates' metadata isn't what the flavor's extra specs ask.
 
     Counts what begins with `aggregate_instance_extra_specs:`; a value may begin with one of
     Nova's operators (`>= 5`, `<or> a <or> b`, `<in> x` …).
     """
-    for key, wanted in request.extra_specs.items():
-        if not key.startswith(SCOPE):
-            continue
-        name = key.removeprefix(SCOPE)
-        there = memberships.metadata.get(name, frozenset())
-        if not any(map(compiled(wanted), there)):
+    for name, wanted in _asked(request):
+        there = host.memberships.said(name)
+        if not _matching(wanted)(there):
             shown = ", ".join(sorted(there)) or "nothing"
             return f"its aggregates say {shown} of {name}, the flavor asks {wanted}"
     return None
 
 
-@by(of)
+def _image_properties(host: Host) -> frozenset[tuple[str, frozenset[str]]]:
+    return frozenset(host.memberships.image_properties.items())
+
+
+@by(_image_properties)
 def aggregate_image_properties_isolation(
-    memberships: Memberships, request: Requested
+    kept: frozenset[tuple[str, frozenset[str]]], request: Requested
 ) -> str | None:
     """Refuse hosts whose aggregates name other values of an image's property."""
-    for name, there in memberships.image_properties.items():
+    for name, there in sorted(kept):
         wanted = request.image_properties.get(name)
         if wanted and wanted not in there:
             shown = ", ".join(sorted(there))
@@ -41,10 +73,13 @@ def aggregate_image_properties_isolation(
     return None
 
 
-@by(of)
-def aggregate_multitenancy_isolation(memberships: Memberships, request: Requested) -> str | None:
+def _projects(host: Host) -> frozenset[str]:
+    return host.memberships.projects
+
+
+@by(_projects)
+def aggregate_multitenancy_isolation(projects: frozenset[str], request: Requested) -> str | None:
     """Refuse hosts that aggregates keep for other projects (`filter_tenant_id…`)."""
-    projects = memberships.projects
     if not projects or request.project_id in projects:
         return None
     return "kept for other projects by an aggregate"

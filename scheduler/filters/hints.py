@@ -69,6 +69,11 @@ def _address(host: Host) -> str:
     return host.facts.host_ip
 
 
+def _number(host: Host) -> float:
+    address = _parsed(host.facts.host_ip)
+    return int(address) if isinstance(address, ipaddress.IPv4Address) else -1
+
+
 def _far(fleet: Fleet, request: Requested) -> Mask | None:
     if not request.hints.get(hints.NEAR_IP):
         return None
@@ -76,6 +81,12 @@ def _far(fleet: Fleet, request: Requested) -> Mask | None:
         wanted = hints.near(request.hints)
     except ValueError:
         return np.ones(len(fleet), np.bool_)
+    if isinstance(wanted, ipaddress.IPv4Network):
+        # Hardly two hosts have the same address: they are compared as numbers.
+        numbers = fleet.measure(_number)
+        first, last = int(wanted.network_address), int(wanted.broadcast_address)
+        outside: Mask = (numbers < first) | (numbers > last)
+        return outside
     return fleet.where(_address, lambda address: not _within(address, wanted))
 
 
@@ -92,15 +103,20 @@ def _outside(address: str, request: Requested) -> str | None:
         return f"the hints {hints.NEAR_IP} and {hints.CIDR} name no network: {error}"
     if wanted is None:
         return None
-    if not address:
+    if _parsed(address) is None:
         return f"its address is not known, one in {wanted} asked"
     return None if _within(address, wanted) else f"its address is not in {wanted}"
 
 
 def _within(address: str, network: hints.Network | None) -> bool:
-    return network is None or (bool(address) and _parsed(address) in network)
+    there = _parsed(address)
+    return network is None or (there is not None and there in network)
 
 
 @functools.lru_cache(maxsize=65_536)
-def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(address)
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None: a name, or nothing."""
+    try:
+        return ipaddress.ip_address(address)
+    except ValueError:
+        return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import by
+from scheduler.columnar import by, refusing
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 #: image property → what the node must be; Glance's names
@@ -32,10 +33,14 @@ def image_properties(kind: tuple[str, str], request: Requested) -> str | None:
     return None
 
 
-@by(_images)
-def image_reach(images: tuple[str, ...], request: Requested) -> str | None:
+def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+    return None if request.image_id is None else ~fleet.having(_images, request.image_id)
+
+
+@refusing(_unreached)
+def image_reach(host: Host, request: Requested) -> str | None:
     """Refuse nodes that can't get the image at all."""
-    if request.image_id is None or request.image_id in images:
+    if request.image_id is None or request.image_id in host.facts.images:
         return None
     return f"image {request.image_id} is on none of its storages"
 

@@ -14,14 +14,6 @@ def _zone(host: Host) -> str:
     return host.zone
 
 
-#: bridges, and vnets that aren't there with why not
-_Reach = tuple[frozenset[str], frozenset[tuple[str, str]]]
-
-
-def _reach(host: Host) -> _Reach:
-    return frozenset(host.facts.bridges), frozenset(host.facts.unready_bridges.items())
-
-
 @by(_zone)
 def availability_zone(zone: str, request: Requested) -> str | None:
     """Refuse hosts of another zone than the one asked for."""
@@ -60,14 +52,22 @@ def retry(host: Host, request: Requested) -> str | None:
     return "an earlier attempt failed here" if host.name in request.ignore_hosts else None
 
 
-@by(_reach)
-def network_reach(reach: _Reach, request: Requested) -> str | None:
+def _bridges(host: Host) -> frozenset[str]:
+    return frozenset(host.facts.bridges)
+
+
+def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+    reached = [fleet.having(_bridges, bridge) for bridge in dict.fromkeys(request.networks)]
+    return ~np.logical_and.reduce(reached) if reached else None
+
+
+@refusing(_unreached)
+def network_reach(host: Host, request: Requested) -> str | None:
     """Refuse nodes that lack a bridge, or a vnet, that the server needs."""
-    bridges, unready = reach
+    bridges, unready = _bridges(host), host.facts.unready_bridges
     missing = [bridge for bridge in request.networks if bridge not in bridges]
     if not missing:
         return None
-    why = dict(unready)
-    vnets = [f"vnet {name} isn't on the node ({why[name]})" for name in missing if name in why]
-    plain = [name for name in missing if name not in why]
+    vnets = [f"vnet {n} isn't on the node ({unready[n]})" for n in missing if n in unready]
+    plain = [name for name in missing if name not in unready]
     return "; ".join(vnets + ([f"no bridge {', '.join(plain)} on the node"] if plain else []))

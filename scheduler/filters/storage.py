@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Requested
-from scheduler.columnar import by, refusing
+from scheduler.columnar import refusing
 from scheduler.fleet import Amounts, Fleet, Mask
 from scheduler.hosts import Host
 
@@ -67,21 +66,42 @@ def storage_room(host: Host, request: Requested) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(NamedTuple):
     """What leads from an image to a disk on a node."""
 
-    known: Mapping[str, bool] = field(hash=False)
-    cached_images: tuple[str, ...]
-    version: str
+    importing: bool
+    cloning: bool
+    """Of a template, where the image has one on the node."""
+    uploading: bool
+    """Config drives."""
 
 
 def _ways(host: Host) -> Ways:
-    return Ways(host.facts.capabilities, host.facts.cached_images, host.facts.hypervisor_version)
+    known = host.facts.capabilities
+    return Ways(
+        known.get("import_from", True),
+        known.get("linked_clone", False) or known.get("full_clone", False),
+        known.get("upload", True),
+    )
 
 
-@by(_ways)
-def disk_way(ways: Ways, request: Requested) -> str | None:
+def _cached(host: Host) -> tuple[str, ...]:
+    return host.facts.cached_images
+
+
+def _no_way(fleet: Fleet, request: Requested) -> Mask | None:
+    if request.image_id is None:
+        return None
+    refused = ~fleet.where(_ways, lambda ways: ways.uploading)
+    doubtful = ~fleet.where(_ways, lambda ways: ways.importing)
+    if doubtful.any():
+        cloning = fleet.where(_ways, lambda ways: ways.cloning)
+        refused |= doubtful & ~(cloning & fleet.having(_cached, request.image_id))
+    return refused
+
+
+@refusing(_no_way)
+def disk_way(host: Host, request: Requested) -> str | None:
     """Refuse nodes where no way leads from the image to a disk, or none to a config drive.
 
     Agents tell the ways that a node's Proxmox VE and its storages offer; what one doesn't tell
@@ -89,15 +109,13 @@ def disk_way(ways: Ways, request: Requested) -> str | None:
     """
     if request.image_id is None:
         return None
-    known = ways.known
-    cloning = known.get("linked_clone", False) or known.get("full_clone", False)
-    cached = cloning and request.image_id in ways.cached_images
-    if not known.get("import_from", True) and not cached:
-        version = ways.version or "unknown"
+    ways = _ways(host)
+    if not ways.importing and not (ways.cloning and request.image_id in _cached(host)):
+        version = host.facts.hypervisor_version or "unknown"
         return (
             "no way to a disk: no storage with content 'import', or too old for it "
             f"(version {version}, 8.4 needed), and no template of the image"
         )
-    if not known.get("upload", True):
+    if not ways.uploading:
         return "no storage for config drives (content 'iso')"
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import absolute, weighing, weighing_by
+from scheduler.columnar import absolute, weighing
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Floats
@@ -36,7 +36,13 @@ def _cached(host: Host) -> tuple[str, ...]:
     return host.facts.cached_images
 
 
-@weighing_by(_cached)
-def image_cached(cached: tuple[str, ...], request: Requested) -> float:
+def _ready(fleet: Fleet, request: Requested) -> Floats | None:
+    if request.image_id is None:
+        return None
+    return fleet.having(_cached, request.image_id).astype(np.float64)
+
+
+@weighing(_ready)
+def image_cached(host: Host, request: Requested) -> float:
     """1 where the image is ready to clone, else 0."""
-    return 1.0 if request.image_id in cached else 0.0
+    return 1.0 if request.image_id in _cached(host) else 0.0

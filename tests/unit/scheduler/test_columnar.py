@@ -41,6 +41,7 @@ memberships = st.sampled_from(
             [{"filter_tenant_id": "q"}, {"ssd": "true"}],
             [{"filter_tenant_id": "p,q", "os_distro": "debian"}],
             [{"ram_weight_multiplier": "-1"}],
+            [{"ram_weight_multiplier": "nan", "ssd": "true", "hw_machine_type": "pc"}],
         )
     ]
 )
@@ -58,7 +59,7 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "architecture": st.sampled_from(["x86_64", "aarch64"]),
     "bridges": st.sampled_from([(), ("vmbr0",), ("vmbr0", "vmbr1")]),
     "images": st.sampled_from([(), ("image",)]),
-    "cached_images": st.sampled_from([(), ("image",)]),
+    "cached_images": st.sampled_from([(), ("image",), ("image", "other")]),
     "capabilities": st.sampled_from(
         [{}, {"import_from": False}, {"import_from": False, "full_clone": True}, {"upload": False}]
     ),
@@ -70,7 +71,7 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "ha_rules": st.sampled_from(
         [(), (HaRule("gold", True, 1, None, (7,)),), (HaRule("gold", False, 1, 3),)]
     ),
-    "host_ip": st.sampled_from(["", "10.0.0.9", "192.0.2.1", "fd00::1"]),
+    "host_ip": st.sampled_from(["", "pve1.lan", "10.0.0.9", "192.0.2.1", "fd00::1"]),
     "devices": st.sampled_from([{}, {"gpu": 1}]),
     "machine_version": st.sampled_from(["", "9.2", "10.0"]),
     "cpu_flags": st.sampled_from([("avx",), ()]),
@@ -96,6 +97,7 @@ asked: dict[str, st.SearchStrategy[Any]] = {
             {"capabilities:cpu_info:features": "<in> avx", "vcpus_total": ">= 8"},
             {"capabilities:colour": "red"},
             {"aggregate_instance_extra_specs:ssd": "true"},
+            {"aggregate_instance_extra_specs:ssd": "<or> no <or> true"},
             {"resources:CUSTOM_GPU": "1"},
             {"hw:cpu_policy": "dedicated"},
             {"pci_passthrough:alias": "gpu:1"},
@@ -113,6 +115,7 @@ asked: dict[str, st.SearchStrategy[Any]] = {
             {"different_host": ["s1"]},
             {"build_near_host_ip": "10.0.0.1"},
             {"build_near_host_ip": "10.0.0.1", "cidr": "/99"},
+            {"build_near_host_ip": "fd00::9", "cidr": "/64"},
         ]
     ),
     "server_hosts": st.sampled_from([{}, {"s1": "a"}]),

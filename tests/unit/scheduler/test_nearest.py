@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
-from common.messages.scheduling import Change, Suggestion
+from common.messages.scheduling import Change, Requested, Suggestion
 from common.server_groups import GroupFacts
 from scheduler.choose import Filter, choose
 from scheduler.explain import advice, not_offered, sentence
@@ -22,7 +23,8 @@ from scheduler.filters.resources import resources
 from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
 from scheduler.filters.service import node_healthy
 from scheduler.filters.storage import storage_room
-from scheduler.nearest import changed, nearest
+from scheduler.hosts import Host
+from scheduler.nearest import LOOKED_AT, changed, nearest
 from tests.unit.scheduler.test_choose import a_host, a_request
 
 FILTERS: dict[str, Filter] = {
@@ -267,3 +269,30 @@ def test_no_smaller_cut_of_the_memory_alone_would_do(hosts: Any, request: Any, m
     if suggestion.changes[0].works < mib < request.memory_mib:
         other = changed(request, Suggestion((Change("memory_mib", 0, mib),), 1, ""))
         assert choose(hosts, other, FILTERS, {}).ranked == ()
+
+
+def test_what_is_asked_host_by_host_is_asked_of_some_hosts_only() -> None:
+    asked: Counter[str] = Counter()
+
+    def licence(host: Host, request: Requested) -> str | None:
+        asked[request.availability_zone or ""] += 1
+        return "no licence"
+
+    hosts = [a_host(f"h{number:03d}") for number in range(3 * LOOKED_AT)]
+    filters = {**FILTERS, "licence": licence}
+    specs = {f"x{number}": "1" for number in range(5)}
+    request = a_request(availability_zone="nova", extra_specs=specs)
+    assert nearest(hosts, request, filters) is None
+    # As it is, without one of the five, and in the only zone there is.
+    assert 0 < sum(asked.values()) <= 7 * LOOKED_AT
+
+
+def test_a_plain_filter_is_asked_first_where_least_is_given_up() -> None:
+    def licence(host: Host, request: Requested) -> str | None:
+        return None if host.name == "h299" else "no licence"
+
+    hosts = [a_host(f"h{number:03d}", free_mib=1000) for number in range(299)]
+    hosts.append(a_host("h299", free_mib=1024))
+    found = nearest(hosts, a_request(), {**FILTERS, "licence": licence})
+    assert found is not None
+    assert found.host == "h299"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from placement.messages import Candidates
 from scheduler.hosts import Host
-from scheduler.known import Fact, Floats, Known, Measure
+from scheduler.known import REALLY_THERE, Fact, Floats, Known, Measure
 
 V = TypeVar("V", bound=Hashable)
 Mask = NDArray[np.bool_]
@@ -53,6 +53,8 @@ class Fleet:
         self._known, self._rows = known, rows
         self.silent, self.failures = silent, failures
         self._stocks, self._traits = stocks, traits
+        self.pledged = np.zeros(len(rows), np.int64)
+        """GiB that decisions of one pass took of what storages for root disks really have free."""
         self.others = others
         """Hosts that are no candidates, for weighers to whom they matter."""
 
@@ -63,7 +65,7 @@ class Fleet:
             return hosts
         listed = list(hosts)
         classes = dict.fromkeys(name for host in listed for name in (*host.capacity, *host.used))
-        return cls(
+        made = cls(
             Known(listed),
             np.arange(len(listed)),
             np.array([host.silent_seconds for host in listed], np.float64),
@@ -77,6 +79,8 @@ class Fleet:
             },
             [host.traits for host in listed],
         )
+        made.pledged[:] = [host.pledged_gib for host in listed]
+        return made
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -97,6 +101,7 @@ class Fleet:
             known.memberships,
             known.disabled,
             known.forced_down,
+            int(self.pledged[position]),
         )
 
     def name(self, position: int) -> str:
@@ -254,7 +259,7 @@ class Fleet:
         """A copy whose promises may grow, of these classes too."""
         none = np.zeros(len(self), np.int64)
         stocks = {name: Stock(none, none) for name in classes} | dict(self._stocks)
-        return Fleet(
+        made = Fleet(
             self._known,
             self._rows,
             self.silent,
@@ -266,6 +271,8 @@ class Fleet:
             self._traits,
             self.others,
         )
+        made.pledged[:] = self.pledged
+        return made
 
     def beside(self, whole: Fleet) -> Fleet:
         """The fleet with all other hosts of another one as its ``others``."""
@@ -285,16 +292,15 @@ class Fleet:
         for name, amount in amounts.items():
             self._stocks[name].used[position] += amount
 
+    def fill_up(self, resource_class: str, amounts: Amounts) -> None:
+        """Of a ``draft``: so much is all that those hosts have, and promised, that placement
+        tells no numbers of."""
+        stock = self._stocks[resource_class]
+        untold = stock.capacity == 0
+        stock.capacity[untold] = stock.used[untold] = amounts[untold]
+
     def fill(self, position: int, resource_class: str, amount: int) -> None:
         """Of a ``draft``: a host without numbers of a class has promised all it has, so much."""
         stock = self._stocks[resource_class]
         if not stock.capacity[position]:
             stock.capacity[position] = stock.used[position] = amount
-
-
-REALLY_THERE: Mapping[str, Measure] = {
-    "VCPU": lambda host: host.facts.vcpus,
-    "MEMORY_MB": lambda host: host.facts.memory_mib,
-    "DISK_GB": lambda host: host.facts.disk_gib,
-}
-"""The most that one server may have of a class, ratios or not: what is really there."""

@@ -26,6 +26,13 @@ Measure = Callable[[Host], float]
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
+REALLY_THERE: Mapping[str, Measure] = {
+    "VCPU": lambda host: host.facts.vcpus,
+    "MEMORY_MB": lambda host: host.facts.memory_mib,
+    "DISK_GB": lambda host: host.facts.disk_gib,
+}
+"""The most that one server may have of a class, ratios or not: what is really there."""
+
 #: values that no row has any more are kept up to so many times the rows
 _STALE = 2
 

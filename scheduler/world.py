@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from placement.messages import Candidates
 from scheduler.filters.resources import needs
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.fleet import Fleet
+from scheduler.full import with_full
 from scheduler.narrow import Narrowed, narrowed
 from scheduler.table import HostTable
 
@@ -78,7 +79,7 @@ class World:
         cut = limit is not None and len(found.uuids) >= limit
         return Look(known.counted([found], everything=False), not (cut or narrow.aggregates))
 
-    def everything(self, classes: Iterable[str]) -> Fleet:
+    def everything(self, classes: Collection[str]) -> Fleet:
         """Every host with its numbers, full ones too: one request to placement a class."""
         found = []
         for name in classes:
@@ -87,8 +88,8 @@ class World:
             except Invalid:
                 # No such class: no host has any of it, as the numbers will say.
                 continue
-        # Without room for anything a host is no candidate, and has no numbers.
-        return self.known().counted(found, everything=True)
+        # Without room for anything a host is no candidate, and placement tells no numbers of it.
+        return with_full(self.known().counted(found, everything=True), classes)
 
 
 def _out_of_service(known: Fleet, request: Requested) -> int:

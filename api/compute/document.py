@@ -126,6 +126,7 @@ Hosts named by `without` (repeated) are taken for gone.
 - `GET /capacity?flavor=ID` (and `image`, `network`, `availability_zone`) answers
   `{"capacity": {"total": …, "hosts": [{"host", "availability_zone", "count", "limit"}]}}`;
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
+  Hosts that share a storage have its room once: `total` may be less than the sum.
 - `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
   of the host with the decision about it.
 - `GET /rebalance?limit=N` (10, at most 100) answers

@@ -14,6 +14,8 @@ from scheduler.hosts import Host
 
 _UNUSABLE = -1.0
 
+Pool = tuple[str, ...]
+
 
 def root_storage(host: Host) -> StorageFacts | None:
     """The storage for root disks as it is on the node, if it is."""
@@ -33,8 +35,40 @@ def _thick(host: Host) -> bool:
 
 def free_at_once(fleet: Fleet) -> Amounts:
     """GiB that disks may take which must be there at once; -1 where nothing limits them so."""
+    limit = fleet.measure(_limit).astype(np.int64)
+    return np.where(limit < 0, limit, np.maximum(limit - fleet.pledged, 0))
 
-    return fleet.measure(_limit).astype(np.int64)
+
+def pool(host: Host) -> Pool:
+    """What hosts have in common that put root disks on one shared storage, or a host's own."""
+    return _shared(host) or (host.facts.cluster, host.name)
+
+
+def _shared(host: Host) -> Pool | None:
+    storage = root_storage(host)
+    return (host.facts.cluster, storage.name, "") if storage and storage.shared else None
+
+
+def pledge(fleet: Fleet, position: int, request: Requested) -> list[int]:
+    """Take a disk of a draft's host from what is really free, for all that share the storage.
+
+    Returns other hosts that have no room for one more like it. Thin disks take nothing yet, and
+    those of a server that is in the cluster already are on a shared storage as they are.
+    """
+    host, gib = fleet.host(position), request.disk_gib
+    if not _thick(host):
+        return []
+    mine = _shared(host)
+    if mine is None:
+        fleet.pledged[position] += gib
+        return []
+    if request.vm is not None and request.vm[0] == host.facts.cluster:
+        return []
+    there = fleet.where(_shared, lambda one: one == mine)
+    fleet.pledged[there] += gib
+    free = free_at_once(fleet)
+    full: list[int] = np.flatnonzero(there & (free >= 0) & (free < gib)).tolist()
+    return full
 
 
 def _limit(host: Host) -> float:
@@ -44,7 +78,7 @@ def _limit(host: Host) -> float:
 
 def _no_room(fleet: Fleet, request: Requested) -> Mask:
     needed = np.where(fleet.measure(_thick) > 0, request.disk_gib, 1)
-    return fleet.measure(_available) < needed
+    return fleet.measure(_available) - fleet.pledged * fleet.measure(_thick) < needed
 
 
 @refusing(_no_room)
@@ -61,8 +95,9 @@ def storage_room(host: Host, request: Requested) -> str | None:
     if not storage.active:
         return f"storage {name} is not active"
     needed = request.disk_gib if _thick(host) else 1
-    if storage.available_gib < needed:
-        return f"{storage.available_gib} GiB free on {name}, {needed} GiB asked"
+    free = storage.available_gib - (host.pledged_gib if _thick(host) else 0)
+    if free < needed:
+        return f"{max(free, 0)} GiB free on {name}, {needed} GiB asked"
     return None
 
 

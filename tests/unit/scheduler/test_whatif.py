@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
+from common.messages.scheduling import Requested
+from common.server_groups import GroupFacts
 from scheduler.choose import Filter, Weigher, choose
 from scheduler.filters.resources import resources
+from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
 from scheduler.filters.service import node_healthy
 from scheduler.filters.storage import storage_room
+from scheduler.hosts import Host
 from scheduler.messages import Fit
 from scheduler.weighers.capacity import ram
 from scheduler.whatif import capacity, place
@@ -92,3 +97,96 @@ def test_as_if_each_had_been_decided_anew(
         assert choice.refused == anew.refused
         assert choice.passed == len(anew.ranked)
         assert choice.ranked == anew.ranked[:keep]
+
+
+# --- what storages really have free
+
+
+def stored(
+    name: str, free_gib: int, *, shared: bool = False, ratio: float = 1.0, **more: Any
+) -> Host:
+    storages = (StorageFacts("local", "dir", shared, True, 1000, free_gib),)
+    return a_host(
+        name, free_mib=8192, storages=storages, disk_allocation_ratio=ratio, disk_gib=1000, **more
+    )
+
+
+def small(count: int, disk_gib: int = 20, **more: Any) -> list[Requested]:
+    return [
+        a_request(server_uuid=str(n), vcpus=1, memory_mib=1, disk_gib=disk_gib, **more)
+        for n in range(count)
+    ]
+
+
+def placed(hosts: list[Host], requests: list[Requested]) -> int:
+    return sum(name is not None for name in winners(hosts, requests))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "fit"),
+    [
+        ([stored("a", 25)], 1),
+        ([stored("a", 25), stored("b", 45)], 3),
+        # Thin: placement alone counts what is promised.
+        ([stored("a", 25, ratio=2.0)], 4),
+        ([stored("a", 0, ratio=2.0)], 0),
+        # One storage, whoever of them takes the disk.
+        ([stored("a", 45, shared=True), stored("b", 45, shared=True)], 2),
+        # Storages of the same name in two clusters.
+        ([stored("a", 45, shared=True), stored("b", 45, shared=True, cluster="sim2")], 4),
+        ([stored("a", 45, shared=True), stored("b", 25)], 3),
+    ],
+)
+def test_disks_take_what_is_really_free(hosts: list[Host], fit: int) -> None:
+    assert placed(hosts, small(6)) == fit
+    assert capacity(hosts, small(1)[0], FILTERS).total == fit
+    *_, last = place(hosts, small(6), FILTERS, WEIGHERS)
+    assert last.choice.refused == choose(last.hosts, last.request, FILTERS, WEIGHERS).refused
+
+
+def test_a_smaller_disk_still_fits_where_a_larger_does_not() -> None:
+    hosts = [stored("a", 45, shared=True), stored("b", 45, shared=True)]
+    names = winners(hosts, [*small(3), *small(2, disk_gib=4), *small(1, disk_gib=2)])
+    assert [name is not None for name in names] == [True, True, False, True, False, False]
+
+
+def test_what_moves_within_a_shared_storage_takes_nothing_of_it() -> None:
+    hosts = [stored("a", 25, shared=True)]
+    assert placed(hosts, small(3, vm=("sim1", 100_007))) == 3
+    assert placed(hosts, small(3, vm=("sim2", 100_007))) == 1
+
+
+def test_it_says_what_is_left() -> None:
+    *_, last = place([stored("a", 25)], small(2), FILTERS, WEIGHERS)
+    assert dict(last.choice.refused["storage_room"]) == {"a": "5 GiB free on local, 20 GiB asked"}
+
+
+# --- server groups
+
+GROUPS: dict[str, Filter] = {
+    **FILTERS,
+    "server_group_affinity": server_group_affinity,
+    "server_group_anti_affinity": server_group_anti_affinity,
+}
+
+
+@pytest.mark.parametrize(
+    ("group", "fit"),
+    [
+        (GroupFacts("g", "anti-affinity"), 2),
+        (GroupFacts("g", "anti-affinity", 1, {"a": 1}), 1),
+        (GroupFacts("g", "anti-affinity", 3, {"a": 1}), 5),
+        (GroupFacts("g", "affinity"), 4),
+        (GroupFacts("g", "affinity", 1, {"b": 1}), 4),
+        (GroupFacts("g", "soft-anti-affinity"), 8),
+    ],
+)
+def test_groups_limit_how_many_fit(group: GroupFacts, fit: int) -> None:
+    hosts = [stored(name, 900) for name in "ab"]
+    requests = small(10, group=group)
+    tried = place(hosts, requests, GROUPS, WEIGHERS)
+    assert sum(bool(one.choice.ranked) for one in tried) == fit
+    found = capacity(hosts, requests[0], GROUPS)
+    assert found.total == fit
+    if group.max_per_host == 3:
+        assert found.fits[1] == Fit("a", "nova", 2, "places in its anti-affinity group")

@@ -16,6 +16,7 @@ from common.server_groups import GroupFacts
 from placement.messages import Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.decide import Decider
+from scheduler.filters.resources import resources
 from scheduler.hosts import Host
 from scheduler.service import load_filters, load_weighers
 from scheduler.table import HostTable
@@ -172,3 +173,24 @@ def test_servers_of_several_kinds_are_tried_among_all_hosts() -> None:
     forced = dataclasses.replace(asked(server_uuid="t"), force_host="h29")
     assert [one.host is None for one in site.trial.place([asked(), forced], ())] == [False, False]
     assert {one["limit"] for one in site.placement.asked} == {None}
+
+
+def test_full_hosts_are_told_with_what_they_have_in_all() -> None:
+    site = Site()
+
+    def nothing(*_: Any, **__: Any) -> Candidates:
+        return Candidates((), {}, ())
+
+    site.placement.candidates = nothing  # type: ignore[method-assign]
+    table, now = HostTable(), clock.utcnow()
+    facts = site.host(
+        "h00", reserved_memory_mib=14, ram_allocation_ratio=1.5, devices={"gpu": 2}
+    ).facts
+    table.update(Heartbeat("w", now, ("h00",), (facts,)))
+    world = World(site.placement, table, LIMIT)  # type: ignore[arg-type]
+    [host] = world.everything(["VCPU", "MEMORY_MB", "CUSTOM_PCI_GPU", "CUSTOM_ELSE"])
+    request = asked(extra_specs={"pci_passthrough:alias": "gpu:1", "resources:CUSTOM_ELSE": "1"})
+    assert resources(host, dataclasses.replace(request, disk_gib=0)) == (
+        "0 of 64 VCPU free, 1 asked; 0 of 75 MiB RAM free, 1 asked; "
+        "0 of 2 CUSTOM_PCI_GPU free, 1 asked; 0 of 0 CUSTOM_ELSE free, 1 asked"
+    )

@@ -54,12 +54,12 @@ class Refusals(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return self._reason(self._by_name[name])
 
-    def first(self, count: int) -> dict[str, str]:
-        """So many of them."""
-        return {
-            self._fleet.name(position): self._reason(position)
-            for position in self._positions[: max(count, 0)].tolist()
-        }
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Host and reason, one after the other."""
+        return (
+            (self._fleet.name(position), self._reason(position))
+            for position in self._positions.tolist()
+        )
 
 
 @dataclass(frozen=True)

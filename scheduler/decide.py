@@ -97,10 +97,12 @@ class Decider:
         seconds = round((self._timer() - begun) / len(requests), 6)
         LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
         return [
-            dataclasses.replace(self._claimed(request, choice, len(hosts)), seconds=seconds)
+            dataclasses.replace(
+                self._claimed(request, choice, len(hosts), brief=number > 0), seconds=seconds
+            )
             if choice.ranked
             else lost[request.server_uuid]
-            for request, choice in choices
+            for number, (request, choice) in enumerate(choices)
         ]
 
     def _choices(
@@ -132,11 +134,11 @@ class Decider:
             joined.update(host for host in (decisions[-1].host,) if host is not None)
         return decisions
 
-    def _claimed(self, request: Requested, choice: Choice, considered: int) -> Decision:
-        claim = _told(choice.ranked[0].host, "claimed")
-        return dataclasses.replace(
-            self._outcomes.won(request, choice, 0, considered), claims=(claim,)
-        )
+    def _claimed(
+        self, request: Requested, choice: Choice, considered: int, *, brief: bool
+    ) -> Decision:
+        won = self._outcomes.won(request, choice, 0, considered, brief=brief)
+        return dataclasses.replace(won, claims=(_told(choice.ranked[0].host, "claimed"),))
 
     def _lost(self, requests: Sequence[Requested]) -> dict[str, Decision]:
         """Nowhere, and why not, for servers that are alike: it is looked at once.
@@ -149,10 +151,8 @@ class Decider:
         choice = choose(hosts, requests[0], self._filters, {}, keep=0)
         decision = self._outcomes.nowhere(requests[0], choice, hosts)
         LOG.warning("%s", decision.reason)
-        return {
-            request.server_uuid: dataclasses.replace(decision, server_uuid=request.server_uuid)
-            for request in requests
-        }
+        others = [self._outcomes.again(request, decision) for request in requests[1:]]
+        return {one.server_uuid: one for one in (decision, *others)}
 
     def _claim_together(self, chosen: Sequence[tuple[Requested, Choice]]) -> bool:
         _check_time(chosen[0][0])

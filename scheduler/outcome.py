@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
@@ -12,9 +15,19 @@ from scheduler.choose import Choice, Filter, Refusals
 from scheduler.fleet import Fleet
 from scheduler.nearest import nearest
 
+#: filter → {reason: hosts}
+Reasons = dict[str, dict[str, tuple[str, ...]]]
+
+#: what the reasons of a decision take as JSON at the most: with all else it is below 50 KiB
+KEPT_BYTES = 40_000
+#: of each decision but the first for the servers of one create, which are much alike
+BRIEF_BYTES = 1_000
+#: characters of a reason
+_LONGEST = 1_000
+
 
 class Outcomes:
-    """Tells of choices; what is kept is capped by ``[scheduler]`` options."""
+    """Tells of choices; what is kept is capped by ``[scheduler]`` options and in its size."""
 
     def __init__(self, conf: cfg.ConfigOpts, filters: Mapping[str, Filter]) -> None:
         self._options = conf.scheduler
@@ -25,8 +38,17 @@ class Outcomes:
         """How many of the best hosts are told of at the most."""
         return int(max(self._options.scores_kept, self._options.alternates + 1))
 
-    def won(self, request: Requested, choice: Choice, position: int, considered: int) -> Decision:
-        """The host at this position of the ranking, with those after it as alternates."""
+    def won(
+        self,
+        request: Requested,
+        choice: Choice,
+        position: int,
+        considered: int,
+        *,
+        brief: bool = False,
+    ) -> Decision:
+        """The host at this position of the ranking, with those after it as alternates; ``brief``
+        as one of many of which another decision tells more."""
         chosen = choice.ranked[position].host
         following = choice.ranked[position + 1 : position + 1 + self._options.alternates]
         return Decision(
@@ -39,7 +61,7 @@ class Outcomes:
             ),
             considered,
             _counts(choice),
-            self._kept(choice.refused),
+            self._kept(choice.refused, BRIEF_BYTES if brief else KEPT_BYTES),
             {
                 item.host.name: {**item.scores, "total": round(item.total, 4)}
                 for item in choice.ranked[: self._options.scores_kept]
@@ -63,23 +85,62 @@ class Outcomes:
             None,
             considered=len(hosts),
             counts=_counts(choice),
-            refused=self._kept(choice.refused),
+            refused=self._kept(choice.refused, KEPT_BYTES),
             reason=reason,
             suggestion=suggestion,
         )
 
-    def _kept(self, refused: Mapping[str, Refusals]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Reasons with their hosts; room that one filter does not need is left to the others."""
-        room, kept = self._options.reasons_kept, {}
+    def again(self, request: Requested, decision: Decision) -> Decision:
+        """The same decision for one more server that is alike, brief."""
+        told = {
+            name: ((host, reason) for reason, hosts in reasons.items() for host in hosts)
+            for name, reasons in decision.refused.items()
+        }
+        fewest_first = sorted(told, key=lambda name: decision.counts[name])
+        return dataclasses.replace(
+            decision,
+            server_uuid=request.server_uuid,
+            refused=_grouped(told, fewest_first, self._options.reasons_kept, BRIEF_BYTES),
+        )
+
+    def _kept(self, refused: Mapping[str, Refusals], size: int) -> Reasons:
         fewest_first = sorted(refused, key=lambda name: len(refused[name]))
-        for number, name in enumerate(fewest_first):
-            told = refused[name].first(room // (len(refused) - number))
-            room -= len(told)
-            hosts: dict[str, list[str]] = {}
-            for host, reason in told.items():
-                hosts.setdefault(reason, []).append(host)
-            kept[name] = {reason: tuple(those) for reason, those in hosts.items()}
-        return {name: kept[name] for name in refused}
+        told = {name: those.told() for name, those in refused.items()}
+        return _grouped(told, fewest_first, self._options.reasons_kept, size)
+
+
+def _grouped(
+    told: Mapping[str, Iterator[tuple[str, str]]], order: Sequence[str], room: int, size: int
+) -> Reasons:
+    """Reasons with their hosts, of so many hosts and in so many bytes at the most; what one
+    filter does not need is left to those after it in the order."""
+    kept: dict[str, dict[str, tuple[str, ...]]] = {}
+    for number, name in enumerate(order):
+        share = len(order) - number
+        kept[name], hosts, taken = _first(told[name], room // share, size // share)
+        room, size = room - hosts, size - taken
+    return {name: kept[name] for name in told}
+
+
+def _first(
+    told: Iterator[tuple[str, str]], room: int, size: int
+) -> tuple[dict[str, tuple[str, ...]], int, int]:
+    """The first reasons with their hosts, how many hosts, and how many bytes as JSON."""
+    found: dict[str, list[str]] = {}
+    hosts = taken = 0
+    for host, told_reason in itertools.islice(told, room):
+        reason = told_reason[:_LONGEST]
+        more = _bytes(host) + (0 if reason in found else _bytes(reason))
+        if taken + more > size:
+            break
+        found.setdefault(reason, []).append(host)
+        hosts, taken = hosts + 1, taken + more
+    return {reason: tuple(those) for reason, those in found.items()}, hosts, taken
+
+
+def _bytes(text: str) -> int:
+    """As JSON, with what is between it and the next."""
+    return len(json.dumps(text)) + 4
 
 
 def _counts(choice: Choice) -> dict[str, int]:

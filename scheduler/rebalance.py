@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from common.guest.asked import CannotError
+from common.guest.hardware import devices
 from scheduler import balance
 from scheduler.choose import Filters, Standing
 from scheduler.filters.resources import wanted
@@ -24,8 +26,18 @@ from scheduler.messages import Movable, Move, Rebalancing
 LEAST_GAIN = 0.1
 #: a GiB on a disk that moves along costs as much as so many of memory: it is read and written
 DISK_COST = 2.0
-#: for so many servers the filters are asked to find one move: those that promise most
+#: among so many servers that could move a move is looked for: those that promise most
 LOOKED_AT = 20
+#: for so many servers the filters are asked in one plan; those that can't move cost one each
+ASKED = 1000
+
+
+@dataclasses.dataclass
+class _Looks:
+    """What of a plan's looks is left, and who was found to have nowhere to go."""
+
+    left: int = ASKED
+    stuck: set[str] = dataclasses.field(default_factory=set)
 
 
 def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int) -> Rebalancing:
@@ -34,8 +46,14 @@ def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int)
     waiting = {one.request.server_uuid: one for one in servers}
     before = now = balance.score(world)
     moves: list[Move] = []
+    waiting = {uuid: one for uuid, one in waiting.items() if not _bound(one)}
+    looks = _Looks()
     while waiting and before and len(moves) < limit:
-        best = _best(world, list(waiting.values()), filters)
+        best = _best(world, waiting.values(), filters, looks)
+        if best is None and looks.stuck and moves:
+            # What moved may have made room for them.
+            looks.stuck.clear()
+            best = _best(world, waiting.values(), filters, looks)
         if best is None or best.gain < LEAST_GAIN * before / len(world):
             break
         moved = waiting.pop(best.server_uuid)
@@ -59,22 +77,43 @@ def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
     return world
 
 
-def _best(world: Fleet, servers: Sequence[Movable], filters: Filters) -> Move | None:
+def _bound(server: Movable) -> bool:
+    """Whether Proxmox VE can't migrate it while it runs: it has devices of its node."""
+    try:
+        return bool(devices(server.request.extra_specs))
+    except CannotError:
+        return True
+
+
+def _best(
+    world: Fleet, servers: Iterable[Movable], filters: Filters, looks: _Looks
+) -> Move | None:
     """The move that gains most for what it costs, if any gains anything."""
-    found: list[tuple[float, str, Move]] = []
-    for server, relief in _promising(world, servers):
-        [(_, source)] = world.positions([server.host])
-        targets = _targets(world, server, source, filters)
-        if not len(targets):
-            continue
-        costs = balance.cost_of(world, server.request)[targets]
-        target = int(targets[int(np.argmin(costs))])
-        gain = relief - float(costs.min())
-        if gain > 0:
-            move = _move(world, server, source, target, gain)
-            # Of equal ones always the same.
-            found.append((-gain / _cost(move), move.server_uuid, move))
-    return min(found, key=lambda one: one[:2])[2] if found else None
+    found: list[Move] = []
+    free = [one for one in servers if one.request.server_uuid not in looks.stuck]
+    for server, relief in _promising(world, free):
+        if len(found) == LOOKED_AT or not looks.left:
+            break
+        looks.left -= 1
+        move = _gaining(world, server, relief, filters)
+        if move is None:
+            looks.stuck.add(server.request.server_uuid)
+        else:
+            found.append(move)
+    # Of equal ones always the same.
+    return min(found, key=lambda one: (-one.gain / _cost(one), one.server_uuid), default=None)
+
+
+def _gaining(world: Fleet, server: Movable, relief: float, filters: Filters) -> Move | None:
+    """The best move of a server, if any gains anything."""
+    [(_, source)] = world.positions([server.host])
+    targets = _targets(world, server, source, filters)
+    if not len(targets):
+        return None
+    costs = balance.cost_of(world, server.request)[targets]
+    target = int(targets[int(np.argmin(costs))])
+    gain = relief - float(costs.min())
+    return _move(world, server, source, target, gain) if gain > 0 else None
 
 
 def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
@@ -83,7 +122,7 @@ def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, 
         (server, relief) for server in servers if (relief := _relief(world, server)) is not None
     ]
     reliefs.sort(key=lambda one: (-one[1], one[0].request.server_uuid))
-    return reliefs[:LOOKED_AT]
+    return reliefs
 
 
 def _relief(world: Fleet, server: Movable) -> float | None:

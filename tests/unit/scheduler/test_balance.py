@@ -15,13 +15,14 @@ from common.server_groups import GroupFacts
 from scheduler import balance
 from scheduler import config as scheduler_config
 from scheduler.choose import Filter, Weigher, choose
+from scheduler.filters.hints import same_host
 from scheduler.filters.resources import resources, wanted
 from scheduler.filters.server_groups import server_group_anti_affinity
 from scheduler.filters.service import node_healthy
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.messages import Movable, Rebalancing
-from scheduler.rebalance import plan
+from scheduler.rebalance import LOOKED_AT, plan
 from scheduler.service import load_weighers
 from scheduler.weighers.capacity import ram
 from scheduler.weighers.cluster import cluster_score, cluster_spread
@@ -215,3 +216,32 @@ def test_among_many_hosts_one_move_is_worth_while_too() -> None:
     hosts = Fleet.of([filled(f"h{number}", 8192 * (number % 2), 4) for number in range(400)])
     servers = [movable(str(number), "h1") for number in range(4)]
     assert [move[1] for move in moves(plan(hosts, servers, FILTERS, 1))] == ["h1"]
+
+
+def test_those_that_cannot_move_hide_nobody() -> None:
+    hosts = Fleet.of([filled("a", 8192, 16), filled("b", 0, 0)])
+    small = {"vcpus": 1, "disk_gib": 1, "memory_mib": 200}
+    free = [movable(f"z{number}", "a", **small) for number in range(10)]
+    pinned = [
+        movable(
+            f"p{number:02d}",
+            "a",
+            **{**small, "memory_mib": 300},
+            hints={"same_host": "x"},
+            server_hosts={"x": "a"},
+        )
+        for number in range(2 * LOOKED_AT)
+    ]
+    filters = {**FILTERS, "same_host": same_host}
+    assert plan(hosts, [*pinned, *free], filters, 10).moves == plan(hosts, free, filters, 10).moves
+    assert len(plan(hosts, free, filters, 10).moves) > 3
+
+
+def test_servers_with_devices_of_their_node_stay() -> None:
+    hosts = Fleet.of([filled("a", 8192, 16, devices={"gpu": 4}), filled("b", 0, 0)])
+    for alias in ("gpu:1", "gpu:none"):
+        bound = [
+            movable(str(number), "a", extra_specs={"pci_passthrough:alias": alias})
+            for number in range(4)
+        ]
+        assert plan(hosts, bound, {}, 10).moves == ()

@@ -160,6 +160,7 @@ class Herald:
         try:
             if told.disabled is None:
                 placement.delete_provider(uuid)
+                self._ask_back(uuid)
                 return True
             placement.set_aggregates(uuid, told.uuids)
             change = placement.add_trait if told.disabled else placement.remove_trait
@@ -173,6 +174,13 @@ class Herald:
             LOG.warning("The provider of %s can't go yet: %s", told.host, error.message)
             return False
         return True
+
+    def _ask_back(self, uuid: str) -> None:
+        """A host that came back while its provider went makes it anew."""
+        with self._cloud.store.read() as connection:
+            worker = mirrors.worker_of(connection, uuid)
+        if worker is not None:
+            self._cloud.compute.introduce(context.internal(), worker)
 
     def _loop(self) -> None:
         told_at = float("-inf")

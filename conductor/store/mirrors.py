@@ -65,6 +65,12 @@ def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int)
         )
 
 
+def worker_of(connection: sa.Connection, provider_uuid: str) -> str | None:
+    """The worker of the host that has this provider; None: there is no such host."""
+    query = sa.select(hosts.c.worker).where(hosts.c.uuid == provider_uuid)
+    return connection.execute(query).scalar()
+
+
 def told(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
     """Placement has the aggregates that a host had at this version.
 

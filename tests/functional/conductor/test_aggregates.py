@@ -62,6 +62,8 @@ class Placement:
             raise Unavailable("Placement can't be reached.")
         if uuid in self.used:
             raise Conflict("It has allocations.")
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
         self.known.discard(uuid)
 
 

@@ -127,6 +127,13 @@ def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) 
     assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
 
 
+def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site) -> None:
+    site.delete("pve2")
+    site.placement.meanwhile = site.world.beat
+    assert site.herald.mirror()
+    assert site.world.compute.introduced == ["w1"]
+
+
 # --- schedulers that haven't heard of it
 
 

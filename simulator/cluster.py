@@ -202,7 +202,13 @@ class Cluster:
             raise PveError(f"storage '{storage}' is disabled")
         if not found.on(node):
             raise PveError(f"storage '{storage}' is not available on node '{node}'")
+        if self.offline(storage, node):
+            raise PveError(f"storage '{storage}' is not online")
         return found
+
+    def offline(self, storage: str, node: str) -> bool:
+        """Whether a node can't reach a storage just now."""
+        return bool(self.faults.standing("storage-offline", storage=storage, node=node))
 
     def place(self, storage: str, node: str) -> Place:
         """Where a node's volumes on a storage lie."""

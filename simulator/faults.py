@@ -23,6 +23,7 @@ ENVIRONMENT = frozenset(
         "daemon-hung",
         "daemon-restart",
         "storage-full",
+        "storage-offline",
         "storage-slow",
         "token-revoked",
         "lock-held",

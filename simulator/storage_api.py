@@ -32,14 +32,15 @@ def _visible(call: Call, storage: Storage) -> bool:
 
 def status_of(call: Call, storage: Storage, node: str) -> dict[str, Any]:
     """Capacity and use of a storage as a node sees it."""
-    used = call.cluster.used(storage, node)
+    online = not call.cluster.offline(storage.id, node)
+    used = call.cluster.used(storage, node) if online else 0
     return {
-        "active": 1,
-        "avail": storage.capacity - used,
+        "active": int(online),
+        "avail": storage.capacity - used if online else 0,
         "content": ",".join(storage.content),
         "enabled": int(not storage.disabled),
         "shared": int(storage.shared),
-        "total": storage.capacity,
+        "total": storage.capacity if online else 0,
         "type": storage.type,
         "used": used,
     }
@@ -59,7 +60,7 @@ def node_storages(call: Call) -> list[dict[str, Any]]:
         if wanted and not set(wanted) & set(storage.content):
             continue
         entry = status_of(call, storage, call.node)
-        fraction = entry["used"] / storage.capacity
+        fraction = entry["used"] / entry["total"] if entry["total"] else 0
         shown.append({**entry, "storage": storage.id, "used_fraction": fraction})
     return shown
 
@@ -143,6 +144,7 @@ def one_content(call: Call) -> dict[str, Any]:
     volid = _volid(call)
     parsed = parse_volid(volid)
     volume_access(call.cluster, call.who, 0, volid)
+    call.cluster.enabled_storage(parsed.storage, call.node)
     volume = call.cluster.volume(volid, call.node)
     path = path_of(call.cluster.storage(parsed.storage), parsed.name)
     if volume is None:

@@ -31,6 +31,7 @@ def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
         config = vm.ours(config)
     if config is not None:
         known = disks.volumes(config, vm.vmid)
+        volumes.require_reach(vm, known)
         _destroy(vm, config)
         cleaned.append(str(vm))
     used: dict[str, str] = {}
@@ -66,7 +67,7 @@ def _destroy(vm: Vm, config: Config) -> None:
     node = stopped_on(vm)
     if node is not None:
         _require_as_seen(vm, node)
-    storages = sorted(volid.split(":", 1)[0] for volid in disks.volumes(config, vm.vmid))
+    storages = sorted(volumes.storages_of(disks.volumes(config, vm.vmid)))
     key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
 
     def delete() -> Any:
@@ -100,7 +101,7 @@ def _sweep(
 
     ``used`` is told which of them others use: a person may have given them to another VM.
     """
-    there = volumes.of_vm(vm)
+    there = volumes.of_vm(vm, known)
     if not there:
         return []
     if vm.locate() is not None:
@@ -118,7 +119,7 @@ def _sweep(
             continue
         volumes.free(vm, volume)
         cleaned.append(f"volume {volume.volid}")
-    return volumes.of_vm(vm)
+    return volumes.of_vm(vm, known)
 
 
 def _children_first(found: Iterable[Volume]) -> list[Volume]:

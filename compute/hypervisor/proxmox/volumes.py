@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from common.messages.reports import Category
@@ -25,20 +25,36 @@ class Volume:
     """Seconds since the epoch, where the storage knows."""
 
 
-def of_vm(vm: Vm) -> list[Volume]:
+def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
     """Every volume that carries the VMID, on every storage with images of its node.
 
-    Raises ApiError when a storage that may hold one can't be listed: then absence isn't seen.
+    Raises ApiError when a storage can't be listed that may hold one, or that has one of the
+    volumes ``known`` to be the VM's: then absence isn't seen.
     """
+    holding = storages_of(known)
     found: list[Volume] = []
     for storage in admit.seen(vm.shared, vm.node).storages.values():
         if "images" in storage.content:
             try:
                 found += _listed(vm, storage.name)
             except ApiError:
-                if storage.active or _may_hold_disks(vm, storage.name):
+                if storage.active or storage.name in holding or _may_hold_disks(vm, storage.name):
                     raise
     return found
+
+
+def storages_of(volids: Iterable[str]) -> frozenset[str]:
+    """The storages that these volumes are on."""
+    return frozenset(volid.split(":", 1)[0] for volid in volids)
+
+
+def require_reach(vm: Vm, volids: Iterable[str]) -> None:
+    """Raise ApiError unless the storages of these volumes can be listed just now.
+
+    A destroy forgets the disks that it can't free: the configuration, which names them, goes.
+    """
+    for storage in sorted(storages_of(volids)):
+        _listed(vm, storage)
 
 
 def _listed(vm: Vm, storage: str) -> list[Volume]:

@@ -77,6 +77,18 @@ def test_l7_a_disk_that_stays_is_only_a_warning(lab: Lab) -> None:
     assert lab.volumes(100) == ["shared:100/vm-100-disk-0.qcow2"]
 
 
+def test_what_is_on_a_storage_out_of_reach_stays(lab: Lab) -> None:
+    assert lab.create() == "OK"
+    lab.simulator.fault(action="storage-offline", storage="shared", node=NODE)
+    storages = {one["storage"]: one for one in lab.api.nodes(NODE).storage.get()}
+    assert (storages["shared"]["active"], storages["shared"]["total"]) == (0, 0)
+    assert storages["local"]["active"] == 1
+    content = lab.api.nodes(NODE).storage("shared").content
+    assert refusal(content.get) == (500, "storage 'shared' is not online")
+    assert lab.done(lab.api.nodes(NODE).qemu(100).delete(purge=1)) == "WARNINGS: 1"
+    assert lab.volumes(100) == ["shared:100/vm-100-disk-0.qcow2"]
+
+
 def test_a_lost_answer_comes_after_the_deed(lab: Lab) -> None:
     lab.simulator.fault(action="lose-answer", method="POST", path=r"/qemu$")
     assert refusal(lambda: lab.api.nodes(NODE).qemu.post(vmid=100, memory=64))[0] == 596

@@ -5,11 +5,15 @@ Whatever is asked for and not given would be dropped silently; so it is refused,
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.guest.asked import Asked, CannotError
 
 _NO = frozenset({"", "false", "no", "off", "0", "f", "n"})
+
+_VM = frozenset({"", "hvm"})
 
 _PIN = "guests can't be bound to processors, as nobody but root on a node may do so"
 _PAGES = "guests can't have huge pages, as nobody but root on a node may give them"
@@ -67,10 +71,24 @@ _LIMITS = (
     _limit("emulation_architecture", "guests have their host's architecture"),
     _limit("maxphysaddr_mode", "it can't be chosen", "emulate"),
     _limit("maxphysaddr_bits", "it can't be chosen"),
+    _Limit("", "hw_vm_mode", _VM, "guests are fully virtualised"),
+    _Limit("", "vm_mode", _VM, "guests are fully virtualised"),
+    _Limit("group_policy", "", frozenset({"", "none"}), "resources can't be had in groups"),
     _Limit("hw_rng:allowed", "", _NO, _NO_DEVICE),
     _Limit("hw_video:ram_max_mb", "", frozenset({"", "0"}), "it can't be chosen"),
 )
-_QUOTA = "quota:"
+
+_REFUSED = (
+    ("quota:", "what a guest uses can't be throttled"),
+    ("accel:", "there are no accelerators to be had, only mapped devices"),
+)
+_GROUPED = re.compile(r"(?:resources|trait)[a-zA-Z0-9_-]+:.*")
+_PLACED = re.compile(r"(?P<kind>resources|trait):(?P<name>.*)", re.DOTALL)
+_NAME = re.compile(r"[A-Z0-9_]+", re.ASCII)
+_MEANINGS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "resources": (re.compile(r"[0-9]{1,9}"), "no number from 0 to 999999999"),
+    "trait": (re.compile(r"required|forbidden"), "neither required nor forbidden"),
+}
 
 
 def check(asked: Asked) -> None:
@@ -80,6 +98,25 @@ def check(asked: Asked) -> None:
         if text not in limit.harmless:
             name = limit.spec if asked.extra_specs.get(limit.spec) else limit.image_property
             raise CannotError(f"{name}={text}: {limit.why}")
-    for key in asked.extra_specs:
-        if key.startswith(_QUOTA):
-            raise CannotError(f"{key}: what a guest uses can't be throttled")
+    for key, value in asked.extra_specs.items():
+        for prefix, why in _REFUSED:
+            if key.startswith(prefix):
+                raise CannotError(f"{key}: {why}")
+        if _GROUPED.fullmatch(key):
+            raise CannotError(f"{key}: resources can't be had in groups, a host gives them all")
+        _check_placed(key, value)
+    for key, value in asked.image_properties.items():
+        if not key.startswith("resources"):
+            _check_placed(key, str(value))
+
+
+def _check_placed(key: str, value: str) -> None:
+    """Whether what is asked of placement can be understood: it would be left out."""
+    match = _PLACED.fullmatch(key)
+    if match is None:
+        return
+    meaning, otherwise = _MEANINGS[match["kind"]]
+    if _NAME.fullmatch(match["name"]) is None:
+        raise CannotError(f"{key} names nothing: a name has A to Z, 0 to 9 and _")
+    if meaning.fullmatch(value) is None:
+        raise CannotError(f"{key}={value} is {otherwise}")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from common.messages.scheduling import Requested
 from scheduler.columnar import by, refusing
+from scheduler.filters.specs import compiled_version
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
 #: image property → what the node must be; Glance's names
 _ARCHITECTURE = ("hw_architecture", "architecture")
 _HYPERVISOR_TYPE = ("img_hv_type", "hypervisor_type")
+#: what the hypervisor's version must be
+_VERSION = ("img_hv_requested_version", "img_hv_requires", "hypervisor_version_requires")
+_ASKED = re.compile(r"\s*(?P<how>[<>=!]=|[<>=])\s*(?P<version>[0-9.]+)\s*", re.ASCII)
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64", "kvm": "qemu"}
 
 
-def _kind(host: Host) -> tuple[str, str]:
-    return host.facts.architecture, host.facts.hypervisor_type
+def _kind(host: Host) -> tuple[str, str, str]:
+    facts = host.facts
+    return facts.architecture, facts.hypervisor_type, facts.hypervisor_version
 
 
 def _images(host: Host) -> tuple[str, ...]:
@@ -22,15 +29,30 @@ def _images(host: Host) -> tuple[str, ...]:
 
 
 @by(_kind)
-def image_properties(kind: tuple[str, str], request: Requested) -> str | None:
-    """Refuse nodes of another architecture or hypervisor type than the image names."""
-    for names, actual in zip((_ARCHITECTURE, _HYPERVISOR_TYPE), kind, strict=True):
+def image_properties(kind: tuple[str, str, str], request: Requested) -> str | None:
+    """Refuse nodes of another architecture, hypervisor type or version than the image names."""
+    *kinds, version = kind
+    for names, actual in zip((_ARCHITECTURE, _HYPERVISOR_TYPE), kinds, strict=True):
         wanted = next(
             (request.image_properties[n] for n in names if n in request.image_properties), None
         )
         if wanted is not None and _plain(wanted) != _plain(actual):
             return f"{actual}, the image needs {wanted}"
+    for name in _VERSION:
+        wanted = request.image_properties.get(name)
+        if wanted and not _is(version, wanted):
+            return f"version {version or 'unknown'}, the image needs {name}={wanted}"
     return None
+
+
+def _is(version: str, wanted: str) -> bool:
+    """Whether a version is all that is asked, e.g. ``>=8.4, <9``; what can't be understood it
+    isn't."""
+    parts = [_ASKED.fullmatch(part) for part in wanted.split(",")]
+    return all(
+        part is not None and compiled_version(f"{part['how']} {part['version']}")(version)
+        for part in parts
+    )
 
 
 def _unreached(fleet: Fleet, request: Requested) -> Mask | None:

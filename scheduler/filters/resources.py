@@ -32,8 +32,9 @@ def wanted(request: Requested) -> Mapping[str, int]:
 
 
 def _full(fleet: Fleet, request: Requested) -> Mask:
-    refused = np.zeros(len(fleet), np.bool_)
-    for name, amount in wanted(request).items():
+    amounts = wanted(request)
+    refused = np.full(len(fleet), not amounts)
+    for name, amount in amounts.items():
         refused |= fleet.room(name) < amount
     return refused
 
@@ -41,10 +42,11 @@ def _full(fleet: Fleet, request: Requested) -> Mask:
 @refusing(_full)
 def resources(host: Host, request: Requested) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
+    amounts = wanted(request)
+    if not amounts:
+        return "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
     short = [
-        _reason(host, name, amount)
-        for name, amount in wanted(request).items()
-        if host.room(name) < amount
+        _reason(host, name, amount) for name, amount in amounts.items() if host.room(name) < amount
     ]
     return "; ".join(short) or None
 

@@ -1,6 +1,7 @@
 """The little language of extra specs' values, e.g. ``>= 8``, ``<in> avx``, ``<or> a <or> b``.
 
-As oslo_utils.specs_matcher has it, compiled once: that one builds its grammar at each match.
+As nova/scheduler/filters/extra_specs_ops.py has it, with ``>`` and ``<`` besides. What is no
+number is no match, where Nova fails.
 """
 
 from __future__ import annotations
@@ -34,28 +35,33 @@ def _all_in(words: list[str]) -> Predicate:
 
 
 def _any_of(words: list[str]) -> Predicate:
-    choices = frozenset(words) - {"<or>"}
+    choices = frozenset(words[::2])
     return lambda value: value in choices
 
 
-#: operator → (whether it takes several words, what makes its predicate)
-_OPERATORS: Mapping[str, tuple[bool, Callable[[list[str]], Predicate]]] = {
-    "=": (False, _number(operator.ge)),  # "equal to or greater than", so Nova's documentation
-    "==": (False, _number(operator.eq)),
-    "!=": (False, _number(operator.ne)),
-    ">=": (False, _number(operator.ge)),
-    "<=": (False, _number(operator.le)),
-    ">": (False, _number(operator.gt)),
-    "<": (False, _number(operator.lt)),
-    "s==": (False, _text(operator.eq)),
-    "s!=": (False, _text(operator.ne)),
-    "s>=": (False, _text(operator.ge)),
-    "s<=": (False, _text(operator.le)),
-    "s>": (False, _text(operator.gt)),
-    "s<": (False, _text(operator.lt)),
-    "<in>": (False, _all_in),
-    "<all-in>": (True, _all_in),
-    "<or>": (True, _any_of),
+def _in(words: list[str]) -> Predicate:
+    return lambda value: words[0] in value
+
+
+#: operator → what makes its predicate; of the words after it the first counts, but for the last
+#: two
+_OPERATORS: Mapping[str, Callable[[list[str]], Predicate]] = {
+    "=": _number(operator.ge),  # "equal to or greater than", so Nova's documentation
+    "==": _number(operator.eq),
+    "!=": _number(operator.ne),
+    ">=": _number(operator.ge),
+    "<=": _number(operator.le),
+    ">": _number(operator.gt),  # these two aren't Nova's
+    "<": _number(operator.lt),
+    "s==": _text(operator.eq),
+    "s!=": _text(operator.ne),
+    "s>=": _text(operator.ge),
+    "s<=": _text(operator.le),
+    "s>": _text(operator.gt),
+    "s<": _text(operator.lt),
+    "<in>": _in,
+    "<all-in>": _all_in,
+    "<or>": _any_of,
 }
 
 
@@ -63,10 +69,10 @@ _OPERATORS: Mapping[str, tuple[bool, Callable[[list[str]], Predicate]]] = {
 def compiled(spec: str) -> Predicate:
     """A function that says whether a value matches; what is no operator is compared as text."""
     head, *words = spec.split() or [""]
-    several, make = _OPERATORS.get(head, (False, None))
-    if make is None or not (words if several else len(words) == 1):
+    make = _OPERATORS.get(head)
+    if make is None:
         return lambda value: value == spec
-    return make(words)
+    return make(words) if words else lambda value: False
 
 
 #: a number that is so large counts versions as Nova does: 8002004 is 8.2.4

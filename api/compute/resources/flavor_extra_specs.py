@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from api.compute import extra_specs
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
@@ -56,4 +57,5 @@ def _one(call: Call, flavor_id: str, key: str) -> str:
 
 def _set(call: Call, flavor_id: str, specs: Mapping[str, Any]) -> None:
     texts = {key: str(value) for key, value in specs.items()}
+    extra_specs.check(texts, call.version)
     call.conductor.set_flavor_extra_specs(call.ctxt, flavor_id, texts)

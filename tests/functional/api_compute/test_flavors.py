@@ -98,6 +98,20 @@ def test_manage(api: ComputeApi) -> None:
     assert len(made.json["flavor"]["id"]) == 36
 
 
+def test_extra_specs_that_cannot_be_understood_are_refused_since_2_86(api: ComputeApi) -> None:
+    path = "/flavors/big/os-extra_specs"
+    wrong = {"resources:VCPU": "-1"}
+    for version, status in (("2.85", 200), ("2.86", 400)):
+        added = api.request(
+            "POST", path, {"extra_specs": wrong}, version=version, token=auth.ADMIN
+        )
+        assert added.status_code == status
+        one = f"{path}/resources:VCPU"
+        changed = api.request("PUT", one, wrong, version=version, token=auth.ADMIN)
+        assert changed.status_code == status
+    assert "resources:VCPU=-1 is less than 0" in changed.text
+
+
 def test_extra_specs(api: ComputeApi) -> None:
     path = "/flavors/big/os-extra_specs"
     added = api.request("POST", path, {"extra_specs": {"a": "b", "n": 1}}, token=auth.ADMIN)

@@ -155,3 +155,30 @@ def test_devices_are_counted_by_a_class_of_their_own() -> None:
 def test_versions() -> None:
     assert version("10.1") > version("9.2")
     assert version("") == version("new") == ()
+
+
+@pytest.mark.parametrize(
+    ("specs", "why"),
+    [
+        ({"resources1:CUSTOM_X": "1"}, "resources can't be had in groups"),
+        ({"trait_NET:CUSTOM_X": "required"}, "resources can't be had in groups"),
+        ({"group_policy": "isolate"}, "resources can't be had in groups"),
+        ({"accel:device_profile": "x"}, "there are no accelerators to be had"),
+        ({"resources:VCPU": "-1"}, "resources:VCPU=-1 is no number from 0"),
+        ({"resources:VCPU": "٣"}, "is no number from 0"),
+        ({"resources:VCPU": ""}, "is no number from 0"),
+        ({"resources:VCPU": "9" * 200}, "is no number from 0"),
+        ({"resources:": "5"}, "names nothing"),
+        ({"trait:": "required"}, "names nothing"),
+        ({"trait:CUSTOM_X": "Required"}, "trait:CUSTOM_X=Required is neither"),
+    ],
+)
+def test_what_placement_would_not_understand(specs: dict[str, str], why: str) -> None:
+    assert why in why_not(specs)
+
+
+def test_images_ask_of_placement_too() -> None:
+    assert "neither required nor forbidden" in why_not(image={"trait:CUSTOM_X": "yes"})
+    assert "fully virtualised" in why_not(image={"hw_vm_mode": "xen"})
+    assert "fully virtualised" in why_not(image={"vm_mode": "exe"})
+    assert of({"group_policy": "none"}, {"hw_vm_mode": "hvm", "resources:VCPU": "x"}) == of()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from scheduler.choose import choose
 from scheduler.filters.guest import guest_hardware
+from scheduler.filters.image import image_properties
+from scheduler.filters.resources import resources
 from tests.unit.scheduler.test_choose import a_host, a_request
 
 
@@ -28,3 +33,36 @@ def test_mapped_devices() -> None:
         "1 devices gpu on the node, 2 asked"
     )
     assert guest_hardware(a_host(devices={"gpu": 2}), request) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "refused"),
+    [
+        (">=8.4", False),
+        (">= 8.4, <9", True),
+        ("==9.2", False),
+        ("<9", True),
+        ("newest", True),
+        ("9.2", True),
+    ],
+)
+def test_images_name_the_version_of_the_hypervisor(wanted: str, refused: bool) -> None:
+    host = a_host(hypervisor_version="9.2.11")
+    for name in ("img_hv_requested_version", "img_hv_requires", "hypervisor_version_requires"):
+        why = image_properties(host, a_request(image_properties={name: wanted}))
+        assert (why is not None) == refused
+    assert image_properties(a_host(), a_request(image_properties={name: ">=1"})) == (
+        "version unknown, the image needs hypervisor_version_requires=>=1"
+    )
+
+
+def test_who_asks_for_nothing_is_told_so() -> None:
+    nothing = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+    [*refused] = (
+        choose([a_host()], a_request(extra_specs=nothing), {"r": resources}, {})
+        .refused["r"]
+        .values()
+    )
+    assert refused == [
+        "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
+    ]

@@ -1,4 +1,4 @@
-"""The operators of extra specs' values, beside oslo's."""
+"""The operators of extra specs' values, beside oslo's and as Nova has them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.filters.specs import compiled, compiled_version
 CASES = [
     (spec, value)
     for spec in (
-        *("= 8", "== 8", "!= 8", ">= 8", "<= 8", "> 8", "< 8", "8", "== x", "<= "),
+        *("= 8", "== 8", "!= 8", ">= 8", "<= 8", "> 8", "< 8", "8", "== x"),
         *("s== 8", "s!= 8", "s>= 8", "s<= 8", "s> 8", "s< 8"),
         *("<in> av", "<all-in> avx sse", "<or> 8 <or> avx", "QEMU"),
     )
@@ -30,6 +30,27 @@ def test_as_oslo_has_it(spec: str, value: str) -> None:
         except Exception:  # noqa: BLE001  (it fails where a number is compared with a word)
             expected = False
     assert compiled(spec)(value) == expected, (spec, value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fits", "not_"),
+    [
+        # Of several words the first counts.
+        ("<in> aes avx", ("aes", "['aes', 'avx']"), ("avx",)),
+        ("s== aes avx", ("aes",), ("aes avx", "s== aes avx")),
+        (">= 5 <or> 10", ("5", "7"), ("4",)),
+        ("<all-in> aes avx", ("['aes', 'avx']",), ("aes",)),
+        ("<or> a <or> b", ("a", "b"), ("<or>", "a <or> b")),
+        # What is no number is no match, and neither is an operator alone.
+        (">= 8", (), ("new", "")),
+        ("!= 8", ("9",), ("new",)),
+        ("== new", (), ("8", "new")),
+        *((operator, (), (operator, "")) for operator in ("<=", "<or>", "<in>", "s==")),
+    ],
+)
+def test_as_nova_has_it(spec: str, fits: tuple[str, ...], not_: tuple[str, ...]) -> None:
+    matches = compiled(spec)
+    assert [value for value in (*fits, *not_) if matches(value)] == list(fits)
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,59 @@ def test_a_shell_that_only_root_can_clear_is_told_with_the_command(
     assert failure.left
     assert failure.remedy is not None
     assert f"qm unlock {vmid} && qm destroy {vmid} --purge" in failure.remedy
+    again = worker.run(a_destroy(build))
+    assert not again.gone
+
+
+def test_volumes_that_a_failed_create_left_are_freed(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build(template=None)
+    simulator.fault(leak="L3", vmid=build.placed.vmid)
+    outcome = worker.run(build)
+    assert not outcome.ok
+    assert cluster.is_empty(build.placed.vmid)
+    assert outcome.gone
+
+
+def test_a_disk_that_a_destroy_left_is_freed(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    assert worker.run(build).ok
+    simulator.fault(leak="L7", vmid=build.placed.vmid)
+    outcome = worker.run(a_destroy(build))
+    assert outcome.gone, outcome
+    assert cluster.is_empty(build.placed.vmid)
+
+
+def storage_active(worker: Worker, name: str) -> bool:
+    """What node pve1 was last seen to say of a storage."""
+    beats = worker.conductor.heartbeats
+    told = [facts for beat in beats for facts in beat.facts if facts.node == "pve1"]
+    return any(one.active for one in told[-1].storages if one.name == name)
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_destroy_waits_for_a_storage_that_cannot_be_looked_at(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, api: Any, when: str
+) -> None:
+    build = a_build(template=None)
+    assert worker.run(build).ok
+    vmid = build.placed.vmid
+    # A person gave it a second disk elsewhere.
+    wait_for_task(worker, api.nodes("pve1").qemu(vmid).config.post(scsi3="shared:1"))
+    if when == "before":
+        simulator.fault(action="storage-offline", storage="shared", node="pve1")
+        worker.conductor.wait_for(lambda: not storage_active(worker, "shared"))
+    else:
+        simulator.fault(leak="L7", vmid=vmid, times=0)
+        simulator.fault(action="fail", path="/storage/shared/content", nth=2, times=9, status=500)
+    outcome = worker.run(a_destroy(build))
+    assert not outcome.gone, outcome
+    assert (cluster.vm(vmid) is not None) == (when == "before")
+    assert not cluster.is_empty(vmid)
+    simulator.control("DELETE", "faults")
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(vmid)
 

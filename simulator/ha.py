@@ -26,7 +26,8 @@ def recover(cluster: Cluster, lost: Node) -> Work:
     if lost.up or not cluster.quorate:
         return
     for vm in sorted(cluster.vms.values(), key=lambda one: one.vmid):
-        if vm.node == lost.name and not vm.template:
+        # What was never finished became no resource of it.
+        if vm.node == lost.name and not vm.template and vm.lock not in ("create", "clone"):
             target = _emptiest(cluster)
             cluster.edit(vm).node = target.name
             _start(cluster, target, vm)

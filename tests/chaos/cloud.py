@@ -62,8 +62,8 @@ class Cloud:
         anything. Whatever was ordered to fail is taken back before.
         """
         self.calm()
-        assert self.clear_away() == ""
-        assert self.audit_problem() == ""
+        problem = self.clear_away() or self.audit_problem()
+        assert problem == "", problem
 
     def calm(self) -> None:
         """Nothing fails any more on purpose."""

@@ -1,14 +1,19 @@
-"""A node is lost: HA has its machines go on elsewhere, and the record follows."""
+"""A node is lost: with HA its machines go on elsewhere and the record follows; and what becomes
+of a build that was under way there, in each of its tasks.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from tests.chaos.world import World, world
+from db import schema
+from tests.chaos.world import SPEED, World, world
 
 SHARED = {"proxmox:sim1": {"vm_storage": "shared", "iso_storage": "shared"}}
 
@@ -40,3 +45,63 @@ def test_ha_restarts_it_elsewhere_and_the_record_follows(cloud: World) -> None:
     assert (
         len([vm for vm in cloud.simulator.state()["sim1"]["vms"] if vm["vmid"] == row.vmid]) == 1
     )
+
+
+#: tasks of a build: the template's creation, its clone; and whether there is HA
+TASKS = (
+    ("qmcreate", False),
+    ("qmclone", True),
+    ("qmclone", False),
+)
+
+
+@pytest.mark.parametrize(("kind", "high"), TASKS, ids=str)
+def test_a_build_on_it_ends_and_nothing_is_left_once_it_is_back(
+    cloud: World, kind: str, high: bool
+) -> None:
+    """The task dies with its node, half done: the server is ERROR, or built elsewhere."""
+    if kind != "qmcreate":
+        warm = cloud.built("warm")
+        assert warm.vm_state == "active"
+        cloud.delete(warm.uuid)
+    cloud.simulator.engine.set_speed(1)
+    cloud.create("caught")
+    node = cloud.until(lambda: working(cloud, kind))
+    order = cloud.simulator.fault(action="node-down", node=node, ha=high)
+    cloud.simulator.engine.set_speed(SPEED)
+    row = cloud.until(lambda: ended(cloud, "caught"))
+    # What is under way there can't end before the node is back, or moved; the rest goes on.
+    assert cloud.built("meanwhile").vm_state == "active"
+    cloud.simulator.take_back(order)
+    cloud.helped(lambda: not cloud.open_operations())
+    row = cloud.server(row.uuid)
+    assert row.vm_state in ("active", "error")
+    if row.vm_state == "active":
+        assert machine(cloud, row.vmid)["status"] == "running"
+    else:
+        assert cloud.faults(row.uuid)[-1].message
+    if kind == "qmcreate":
+        rebuild(cloud, node)
+    vms = cloud.simulator.state()["sim1"]["vms"]
+    assert len([vm for vm in vms if row.uuid in vm["config"].get("description", "")]) <= 1
+
+
+def working(cloud: World, kind: str) -> str | None:
+    """The node where a task of that kind runs."""
+    tasks = cloud.simulator.state()["sim1"]["tasks"]
+    upids = [str(task["upid"]).split(":") for task in tasks]
+    return next((parts[1] for parts in upids if parts[5] == kind), None)
+
+
+def ended(cloud: World, name: str) -> Any:
+    """The server's row once it is not being built any more."""
+    row = cloud.named(name)
+    return row if row is not None and row.vm_state != "building" else None
+
+
+def rebuild(cloud: World, node: str) -> None:
+    """Build there: root removes the template that was never finished, as the fault says."""
+    (host,) = [row.host for row in cloud.rows(sa.select(schema.hosts)) if row.node == node]
+    numbers = itertools.count(1)
+    # Agent and scheduler must first see that the node is back.
+    cloud.helped(lambda: cloud.built(f"again-{next(numbers)}", host=host).vm_state == "active")

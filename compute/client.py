@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from common import clock, rpc, wire
@@ -87,9 +87,11 @@ class ComputeClient:
         cluster: str,
         cloud: str,
         group: StrictGroup,
-        vmids: Collection[int],
+        members: Mapping[int, str],
     ) -> None:
         """Have the cluster told just these VMs of a strict server group; none: nothing of it.
+
+        ``members`` are {VMID: server's UUID}: a VM that isn't the server's is left out.
 
         Raises Unavailable when the worker, or the cluster, doesn't answer or doesn't take it.
         """
@@ -101,7 +103,7 @@ class ComputeClient:
             cluster=cluster,
             cloud=cloud,
             group=group,
-            vmids=sorted(vmids),
+            members=sorted(members.items()),
         )
 
     def forget_group(

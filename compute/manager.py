@@ -108,12 +108,12 @@ class Manager:
         cluster: str,
         cloud: str,
         group: Mapping[str, Any],
-        vmids: list[int],
+        members: list[tuple[int, str]],
     ) -> None:
         """See ``ComputeClient.converge_affinity``."""
         wanted = wire.load(StrictGroup, group)
         try:
-            self._carried(cluster).converge_affinity(cloud, wanted, vmids)
+            self._carried(cluster).converge_affinity(cloud, wanted, dict(members))
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} takes no rule: {error.message}") from error
 
@@ -121,7 +121,7 @@ class Manager:
         """See ``ComputeClient.forget_group``."""
         try:
             nobody = StrictGroup(group, apart=False)
-            self._carried(cluster).converge_affinity(cloud, nobody, ())
+            self._carried(cluster).converge_affinity(cloud, nobody, {})
         except (HypervisorError, Unavailable) as error:
             LOG.warning("Cluster %s still knows of group %s: %s", cluster, group, error.message)
 

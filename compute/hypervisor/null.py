@@ -85,7 +85,9 @@ class NullHypervisor:
     def group_writer(self, build: Build) -> None:
         """There is nobody to be told."""
 
-    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
+    def converge_affinity(
+        self, cloud: str, group: StrictGroup, members: Mapping[int, str]
+    ) -> None:
         """There is nobody to be told."""
 
     def machine(self, work: Work) -> NullMachine:

@@ -194,9 +194,12 @@ class Hypervisor(Protocol):
         """What tells the hypervisor of the strict group of a server that was built; it raises
         nothing for what can't be told. None: it is not told of groups."""
 
-    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
-        """Have the hypervisor told just these VMs of a strict group, and none where it shall not
-        be told of groups. Raises HypervisorError."""
+    def converge_affinity(
+        self, cloud: str, group: StrictGroup, members: Mapping[int, str]
+    ) -> None:
+        """Have the hypervisor told just these VMs of a strict group, {VMID: server's UUID}, those
+        that are the servers' by all marks; none where it shall not be told of groups. Raises
+        HypervisorError."""
 
     def machine(self, work: Work) -> Machine:
         """The VM that the operation is about."""

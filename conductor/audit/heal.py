@@ -144,7 +144,7 @@ class Healer:
             raise RefusedError(f"The agent of host {host} does not answer.")
         if any(row.task_state or row.vm_state == VmState.BUILDING for row in there):
             raise RefusedError("A server of the group is being worked on.")
-        members = [row.vmid for row in there if row.vm_state in PRESENT]
+        members = {row.vmid: row.uuid for row in there if row.vm_state in PRESENT}
         self._cloud.compute.converge_affinity(
             context.internal(),
             worker,

@@ -145,9 +145,9 @@ def strict(
 
 
 def vms(connection: sa.Connection, uuid: str, cluster: str) -> list[sa.Row[Any]]:
-    """(VMID, vm_state, task_state) of the group's servers that have a VMID in a cluster."""
+    """(uuid, VMID, vm_state, task_state) of the group's servers that have a VMID in a cluster."""
     columns = servers.c
-    query = sa.select(columns.vmid, columns.vm_state, columns.task_state).where(
+    query = sa.select(columns.uuid, columns.vmid, columns.vm_state, columns.task_state).where(
         _members(uuid), columns.cluster == cluster, columns.vmid.is_not(None)
     )
     return list(connection.execute(query.order_by(columns.vmid)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from oslo_config import cfg
 
@@ -65,10 +65,15 @@ class ProxmoxHypervisor:
         shared = self.shared
         return lambda: affinity.told(shared.affinity, lambda: shared.snapshot.version, build)
 
-    def converge_affinity(self, cloud: str, group: StrictGroup, vmids: Collection[int]) -> None:
+    def converge_affinity(
+        self, cloud: str, group: StrictGroup, members: Mapping[int, str]
+    ) -> None:
         """See ``port.Hypervisor``."""
         if has_rules(self.shared.snapshot.version):
-            wanted = vmids if self._settings.write_affinity_rules else ()
+            proven = [
+                vmid for vmid, uuid in members.items() if self.inspect(vmid, None, uuid).ours
+            ]
+            wanted = proven if self._settings.write_affinity_rules else ()
             self.shared.affinity.converge(cloud, group, wanted)
 
     def machine(self, work: Work) -> ProxmoxMachine:

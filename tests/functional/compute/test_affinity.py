@@ -164,19 +164,19 @@ def seen(worker: Worker) -> tuple[SeenAffinity, ...]:
     return worker.client.inventory(internal(), worker.service.worker, "c1", ()).affinity
 
 
-def converge(worker: Worker, group: StrictGroup, *vmids: int) -> None:
-    worker.client.converge_affinity(internal(), worker.service.worker, "c1", CLOUD, group, vmids)
+def converge(worker: Worker, group: StrictGroup, *members: Build) -> None:
+    asked = {one.placed.vmid: one.server_uuid for one in members}
+    worker.client.converge_affinity(internal(), worker.service.worker, "c1", CLOUD, group, asked)
 
 
 def test_what_is_left_goes_and_what_is_missing_comes(
     writer: Worker, root: Any, granted: None
 ) -> None:
     group = a_group()
-    vmids = []
-    for node in ("pve1", "pve2"):
-        build = a_member(group, node)
+    members = [a_member(group, node) for node in ("pve1", "pve2")]
+    for build in members:
         assert writer.run(build).ok
-        vmids.append(build.placed.vmid)
+    vmids = [build.placed.vmid for build in members]
     assert seen(writer) == (
         SeenAffinity(CLOUD, group.uuid, tuple(vmids), tuple(vmids), rule=True),
     )
@@ -184,7 +184,7 @@ def test_what_is_left_goes_and_what_is_missing_comes(
     root.cluster.ha.rules(name).delete()
     assert seen(writer) == (SeenAffinity(CLOUD, group.uuid, tuple(vmids)),)
     for _ in range(2):
-        converge(writer, group, *vmids)
+        converge(writer, group, *members)
         assert list(rules(root)) == [name]
     for _ in range(2):
         converge(writer, group)
@@ -217,8 +217,22 @@ def test_what_is_somebody_elses_stays(writer: Worker, root: Any, granted: None) 
     assert left == {sid: "by hand", managed: None}
 
 
+def test_a_vm_that_is_not_the_servers_becomes_no_resource(
+    writer: Worker, root: Any, granted: None
+) -> None:
+    group, mine, another = a_group(), a_member(a_group()), a_member(a_group(), "pve2")
+    for build in (mine, another):
+        assert writer.run(build).ok
+    before = root.cluster.ha.resources.get()
+    # The record names another server's VM, as it was restored there by hand.
+    recorded = [dataclasses.replace(one, server_uuid=ids.new_uuid()) for one in (mine, another)]
+    converge(writer, group, *recorded)
+    assert root.cluster.ha.resources.get() == before
+    assert rules(root) == {}
+
+
 def test_a_refusal_to_converge_is_told(writer: Worker, root: Any) -> None:
     build = a_member(a_group())
     assert writer.run(build).ok
     with pytest.raises(Unavailable, match="takes no rule"):
-        converge(writer, a_group(), build.placed.vmid)
+        converge(writer, a_group(), build)

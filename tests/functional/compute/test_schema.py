@@ -155,8 +155,10 @@ def test_so_are_those_about_high_availability(simulator: RunningSimulator, tmp_p
         vmids = [build.placed.vmid for build in members]
         as_root(simulator).cluster.ha.resources(vmids[0]).put(state="started")
         affinity: Any = running.hypervisors[0]
-        affinity.converge_affinity("c", group, vmids[:2])
-        affinity.converge_affinity("c", group, ())
+        affinity.converge_affinity(
+            "c", group, {one.placed.vmid: one.server_uuid for one in members[:2]}
+        )
+        affinity.converge_affinity("c", group, {})
     asked = {(method, path.split("/")[2]) for method, path, _ in client.made if "/ha/" in path}
     both = [
         (method, noun) for method in ("post", "put", "delete") for noun in ("rules", "resources")

@@ -137,13 +137,14 @@ class Compute:
         cluster: str,
         cloud: str,
         group: StrictGroup,
-        vmids: Collection[int],
+        members: Mapping[int, str],
     ) -> None:
         """Remembers it, and shows it from then on."""
         if self.refuses:
             raise Unavailable(f"Cluster {cluster} takes no rule: {self.refuses}")
-        self.told.append((cluster, group, tuple(vmids)))
-        told = SeenAffinity(cloud, group.uuid, tuple(vmids), tuple(vmids), rule=len(vmids) > 1)
+        vmids = tuple(members)
+        self.told.append((cluster, group, vmids))
+        told = SeenAffinity(cloud, group.uuid, vmids, vmids, rule=len(vmids) > 1)
         self.seen[cluster] = dataclasses.replace(
             self.seen[cluster], affinity=(told,) if vmids else ()
         )
@@ -152,7 +153,7 @@ class Compute:
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """As an agent that is told nobody is left."""
-        self.converge_affinity(ctxt, worker, cluster, cloud, StrictGroup(group, apart=False), ())
+        self.converge_affinity(ctxt, worker, cluster, cloud, StrictGroup(group, apart=False), {})
 
     def inspect(
         self,

@@ -44,6 +44,7 @@ class Surveyor:
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
         self._disk_sizes: dict[tuple[object, ...], int] = {}
         self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._vnets: Mapping[str, str] = {}
         self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
 
@@ -58,6 +59,10 @@ class Surveyor:
         self._read_due_zones(nodes.values(), zones)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         settled = self._clusterwide.look(full.values())
+        if settled.vnets != self._vnets:
+            # Nodes list others by now: they are read anew with the next survey.
+            self._vnets = settled.vnets
+            self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
             quorate=_quorate(status),
             nodes={

@@ -45,7 +45,8 @@ def unready(
     for vnet, zone in sorted(vnets.items()):
         status = zones.get(zone, "available")
         if vnet not in there:
-            found[vnet] = f"zone {zone}: not for this node"
+            why = "not listed by the node" if zone in zones else "not for this node"
+            found[vnet] = f"zone {zone}: {why}"
         elif status == ERROR and zone in broken:
             if vnet in broken[zone]:
                 found[vnet] = f"zone {zone}: {broken[zone][vnet]}"

@@ -104,6 +104,24 @@ def test_a_vnet_is_a_network_where_it_is_there(
     assert failure.message == "Node pve2 has no vnet blue (zone z1: pending)."
 
 
+def test_a_new_vnet_is_seen_without_waiting_for_a_look_at_every_node(
+    worker: Worker, cluster: Cluster, root: Any
+) -> None:
+    hypervisor: Any = worker.hypervisors[0]
+    facts(worker)
+    root.cluster.sdn.zones.post(zone="z1", type="simple")
+    root.cluster.sdn.vnets.post(vnet="blue", zone="z1")
+    done(root, root.cluster.sdn.put())
+    hypervisor._surveyor._clusterwide._plans_due = 0.0
+    seen = [
+        {one.node: "blue" in one.bridges for one in hypervisor.observe().hosts} for _ in range(2)
+    ]
+    assert seen[1] == {"pve1": True, "pve2": True}
+    before = len(cluster.calls("GET", "/nodes/pve1/network"))
+    hypervisor.observe()
+    assert len(cluster.calls("GET", "/nodes/pve1/network")) == before
+
+
 def test_of_a_zone_in_error_only_the_vnet_that_is_missing(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, root: Any
 ) -> None:

@@ -36,6 +36,7 @@ def test_both_ways_in_which_zones_are_listed() -> None:
         # Nothing is said of the zone: the list is believed.
         (("vmbr0", "blue"), {}, {}, {}),
         (("vmbr0",), {}, {}, {"blue": "zone z1: not for this node"}),
+        (("vmbr0",), {"z1": "available"}, {}, {"blue": "zone z1: not listed by the node"}),
         (("vmbr0", "blue"), {"z1": "pending"}, {}, {"blue": "zone z1: pending"}),
         (("vmbr0", "blue"), {"z1": "error"}, {}, {"blue": "zone z1: error"}),
         (("vmbr0", "blue"), {"z1": "error"}, {"z1": {"red": "error"}}, {}),

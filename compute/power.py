@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from common.failures import Verdict
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Outcome
 from common.states import PowerState, VmState
@@ -17,13 +18,13 @@ _SHOWN = {PowerState.RUNNING: VmState.ACTIVE.value, PowerState.SHUTDOWN: VmState
 def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:
     """Run the action; the outcome names the power state that was seen in the end."""
     name, act = _ACTIONS[command.action]
-    failure = carry_out(
-        job,
-        (
-            Step("compute_find_vm", lambda: _find(machine)),
-            Step(name, lambda: act(machine, graceful_seconds)),
-        ),
-    )
+
+    def work() -> Detail:
+        detail = act(machine, graceful_seconds)
+        _require(machine, command.action)
+        return detail
+
+    failure = carry_out(job, (Step("compute_find_vm", lambda: _find(machine)), Step(name, work)))
     try:
         seen = machine.power_state()
     except HypervisorError:
@@ -37,6 +38,19 @@ def _find(machine: Machine) -> Detail:
         raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
     return detail
 
+
+def _require(machine: Machine, action: PowerAction) -> None:
+    """Done is what is seen: somebody may have locked the VM meanwhile, or moved it away."""
+    seen, wanted = machine.power_state(), _WANTED.get(action)
+    if wanted not in (None, seen):
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME,
+            f"After its {action.value} the VM is {seen.name}: it was locked or moved meanwhile.",
+            verdict=Verdict.WAIT,
+        )
+
+
+_WANTED = {PowerAction.START: PowerState.RUNNING, PowerAction.STOP: PowerState.SHUTDOWN}
 
 _ACTIONS: Mapping[PowerAction, tuple[str, Callable[[Machine, int], Detail]]] = {
     PowerAction.START: ("compute_start_vm", lambda machine, _: machine.start()),

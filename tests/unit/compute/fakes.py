@@ -85,6 +85,7 @@ class FakeMachine:
         self.absent = True
         self.foreign = False
         self.stuck: tuple[str, ...] = ()
+        self.state = PowerState.RUNNING
         self.removal = Removal(True, ("VM 100001",))
 
     def _call(self, name: str) -> Detail:
@@ -122,7 +123,7 @@ class FakeMachine:
         return self._call(f"reboot {graceful_seconds}")
 
     def power_state(self) -> PowerState:
-        return PowerState.RUNNING
+        return self.state
 
     def remove(self) -> Removal:
         self._call("remove")

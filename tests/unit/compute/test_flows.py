@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from common import clock
+from common.failures import Verdict, verdict_of
 from common.messages.commands import Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
 from common.states import PowerState
@@ -202,10 +203,29 @@ def test_a_graceful_destroy_asks_the_guest_first() -> None:
 def test_power_actions(action: PowerAction, call: str) -> None:
     machine = FakeMachine()
     machine.absent = False
+    machine.state = PowerState.SHUTDOWN if action is PowerAction.STOP else PowerState.RUNNING
     command = Power(*HEAD, action=action)
     outcome = power(a_job(command)[0], machine, command, 60)
-    assert (outcome.ok, outcome.power_state) == (True, PowerState.RUNNING)
+    assert (outcome.ok, outcome.power_state) == (True, machine.state)
     assert machine.calls == ["find", call]
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [
+        (PowerAction.STOP, PowerState.RUNNING),
+        (PowerAction.STOP, PowerState.NOSTATE),
+        (PowerAction.START, PowerState.SHUTDOWN),
+    ],
+)
+def test_done_is_what_is_seen(action: PowerAction, state: PowerState) -> None:
+    machine = FakeMachine()
+    machine.absent, machine.state = False, state
+    command = Power(*HEAD, action=action)
+    outcome = power(a_job(command)[0], machine, command, 60)
+    assert (outcome.ok, outcome.power_state) == (False, state)
+    assert outcome.failure is not None
+    assert verdict_of(outcome.failure) is Verdict.WAIT
 
 
 def test_power_of_a_missing_vm_fails() -> None:

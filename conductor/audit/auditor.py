@@ -122,7 +122,9 @@ class Auditor:
         def renew() -> None:
             while not over.wait(RENEW_SECONDS):
                 with contextlib.suppress(MicronovaError, sa.exc.SQLAlchemyError):
-                    take()
+                    if not take():
+                        LOG.warning("Another conductor has the audit by now.")
+                        return
 
         if not take():
             yield False

@@ -165,6 +165,10 @@ def test_incident_4_a_template_deleted_and_made_again_for_ever(cloud: World) -> 
         assert row.node != first.node
     told = {fault.category for fault in cloud.faults(row.uuid)}
     assert told <= {"template_locked"}
+    # With nowhere else to go it ends at once, and says so.
+    pinned = cloud.built("pinned", host=first.host)
+    assert pinned.vm_state == "error"
+    assert [fault.category for fault in cloud.faults(pinned.uuid)] == ["template_locked"]
     for order in orders:
         cloud.simulator.take_back(order)
     assert cloud.built("third").vm_state == "active"

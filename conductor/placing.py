@@ -86,7 +86,7 @@ class Placing:
         """
         started = clock.utcnow()
         around = self._around(builds[0][1])
-        seconds = self._cloud.conf.rpc.rpc_timeout_seconds
+        seconds = self._patience()
         decisions = self._cloud.scheduler.select_many(
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
@@ -128,12 +128,19 @@ class Placing:
         alternates: tuple[Alternate, ...],
         unusable: Sequence[str],
     ) -> Decision:
-        seconds = self._cloud.conf.rpc.rpc_timeout_seconds
-        requested = _requested(operation, server, self._around(server), seconds)
+        requested = _requested(operation, server, self._around(server), self._patience())
         if unusable:
             ignored = (*requested.ignore_hosts, *unusable)
             requested = dataclasses.replace(requested, ignore_hosts=ignored)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
+
+    def _patience(self) -> float:
+        """For how many seconds a claim may be made for us.
+
+        Half a lease is left to whoever begins: a claim that comes later than its caller's lease
+        could meet a server that another conductor has built, and deleted, meanwhile.
+        """
+        return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
 
     def _commit(
         self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime

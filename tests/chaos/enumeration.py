@@ -32,6 +32,9 @@ COUNTS = {PAIR: 2}
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3
 
+#: how what is left begins where it is a claim
+CLAIM = "allocation of "
+
 _ENDS = {"active", "error", "deleted"}
 _WORST_FIRST = ("building", "error", "active", "stopped", "deleted")
 
@@ -48,6 +51,8 @@ class Result:
     operator: int = 0
     """How often only root could go on, and was told how."""
     problem: str = ""
+    healed: str = ""
+    """What was left, and the conductor's own audit put right."""
 
 
 class Theatre:
@@ -141,7 +146,7 @@ class Theatre:
         """Run a case to its end, and look what is left."""
         play = self._play(case.scenario)
         order = case.order(self.stage)
-        state, before = "?", len(self.stage.followed)
+        state, before, healed = "?", len(self.stage.followed), ""
         try:
             play.prepare()
             self.stage.director.arm(order)
@@ -149,13 +154,32 @@ class Theatre:
             state = play.settled()
             self.stage.settle()
             problem = self.stage.clear_away()
+            if problem and self._heals(problem):
+                problem, healed = "", problem
         except Overdue as overdue:
             problem = f"overdue: {overdue}"
         operator = len(self.stage.followed) - before
-        if problem:
+        if problem or healed:
             self._keep_logs(case)
             self.clear()
-        return Result(case, order.met.is_set(), state, operator, problem)
+        return Result(case, order.met.is_set(), state, operator, problem, healed)
+
+    def _heals(self, problem: str) -> bool:
+        """Whether nothing is left but claims, and an audit gives them back.
+
+        A case ends leases when it wants, but not the time in which a claim may be made: one may
+        come when another conductor has built the server meanwhile, and it was deleted.
+        """
+        if not all(part.startswith(CLAIM) for part in problem.split("; ")):
+            return False
+
+        def audited() -> bool:
+            self.stage.audited()
+            return not self.stage.differences()
+
+        with contextlib.suppress(Overdue):
+            return bool(self.stage.until(audited))
+        return False
 
     def _keep_logs(self, case: Case) -> None:
         target = self._folder / f"case-{case.hash[:8]}"
@@ -260,6 +284,7 @@ def line_of(result: Result) -> dict[str, Any]:
         "state": result.state,
         "operator": result.operator,
         "problem": result.problem,
+        "healed": result.healed,
     }
 
 

@@ -9,7 +9,16 @@ from typing import Any
 PROPERTY = "chaos"
 """The user property of a test's report that carries ``lines`` of results."""
 
-HEADS = ("cases", "survived", "leaks or overdue", "not met", "active", "error", "operator")
+HEADS = (
+    "cases",
+    "survived",
+    "leaks or overdue",
+    "healed",
+    "not met",
+    "active",
+    "error",
+    "operator",
+)
 ALL = ("all", "")
 
 Line = Mapping[str, Any]
@@ -26,6 +35,7 @@ def counts(lines: Iterable[Line]) -> dict[tuple[str, str], collections.Counter[s
             count["cases"] += 1
             count["survived"] += not line["problem"]
             count["leaks or overdue"] += bool(line["problem"])
+            count["healed"] += bool(line["healed"])
             count["not met"] += not line["met"]
             count["active"] += line["state"] == "active"
             count["error"] += line["state"] == "error"
@@ -39,5 +49,6 @@ def table(lines: Sequence[Line]) -> str:
     rows = sorted(counts(lines).items(), key=lambda item: (item[0] == ALL, item[0]))
     for (kind, action), count in rows:
         told.append(f"{kind:<13}{action:<22}" + "".join(f"{count[head]:>18}" for head in HEADS))
+    told += [f"HEALED {line['case']}: {line['healed']}" for line in lines if line["healed"]]
     told += [f"FAILED {line['case']}: {line['problem']}" for line in lines if line["problem"]]
     return "\n".join(told)

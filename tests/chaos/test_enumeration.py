@@ -16,17 +16,24 @@ STEP = Step(MESSAGE, "act")
 
 def line(**given: Any) -> dict[str, Any]:
     base = {"case": "a", "kind": MESSAGE, "action": "drop", "met": True, "state": "active"}
-    return {**base, "operator": 0, "problem": "", **given}
+    return {**base, "operator": 0, "problem": "", "healed": "", **given}
 
 
 def test_parts_add_up_to_one_table() -> None:
-    lines = [line(), line(action="hang", state="error"), line(problem="VM 1 is nobody's")]
+    lines = [
+        line(),
+        line(action="hang", state="error"),
+        line(problem="VM 1 is nobody's"),
+        line(healed="a late claim"),
+    ]
     rows = counts(lines)
-    assert rows[ALL]["cases"] == 3
-    assert (rows[ALL]["survived"], rows[ALL]["leaks or overdue"]) == (2, 1)
-    assert rows[MESSAGE, "drop"]["cases"] == 2
+    assert rows[ALL]["cases"] == 4
+    assert (rows[ALL]["survived"], rows[ALL]["leaks or overdue"]) == (3, 1)
+    assert rows[ALL]["healed"] == 1
+    assert rows[MESSAGE, "drop"]["cases"] == 3
     told = table(lines).splitlines()
-    assert told[-2].startswith("all")
+    assert told[-3].startswith("all")
+    assert told[-2] == "HEALED a: a late claim"
     assert told[-1] == "FAILED a: VM 1 is nobody's"
 
 

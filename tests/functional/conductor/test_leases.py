@@ -206,3 +206,17 @@ def test_unavailable_neighbours_only_delay(world: World) -> None:
     world.make_due()
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)
     world.until(uuid, "active")
+
+
+def test_no_claim_is_made_for_whom_another_may_have_taken_over(tmp_path: Path) -> None:
+    world = World(tmp_path, lease_seconds=10)
+    world.conductor.runner.start()
+    asked_at = clock.utcnow()
+    world.create()
+    world.create(min_count=2, max_count=2)
+    world.compute.wait_for(3)
+    until = [request.until for request in world.scheduler.asked]
+    assert len(until) == 3
+    for moment in until:
+        assert asked_at < moment < clock.after(5)
+    world.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,8 +98,8 @@ def test_servers_go_where_their_vnet_is(cloud: World, root: Any) -> None:
     root.cluster.sdn.vnets.post(vnet="blue", zone="z1")
     order = cloud.simulator.fault(action="no-reload", node="pve2")
     upid = root.cluster.sdn.put()
-    while root.nodes(upid.split(":")[1]).tasks(upid).status.get()["status"] == "running":
-        time.sleep(0.01)
+    task = root.nodes(upid.split(":")[1]).tasks(upid)
+    cloud.until(lambda: task.status.get()["status"] == "stopped")
     _look_anew(cloud)
     cloud.until(lambda: "blue" in facts(cloud)["pve1"]["bridges"])
     cloud.until(lambda: facts(cloud)["pve3"]["unready_bridges"])

@@ -108,19 +108,24 @@ def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
         .order_by(columns.version)
         .limit(limit)
     ).all()
+    member_of = _uuids(connection, [row.host for row in rows])
     return [
         Mirrored(
-            row.provider_uuid, row.host, row.version, _uuids(connection, row.host), row.disabled
+            row.provider_uuid, row.host, row.version, member_of.get(row.host, []), row.disabled
         )
         for row in rows
     ]
 
 
-def _uuids(connection: sa.Connection, host: str) -> list[str]:
+def _uuids(connection: sa.Connection, names: Sequence[str]) -> dict[str, list[str]]:
+    """Host → its aggregates, of those that are in any."""
     query = (
-        sa.select(aggregates.c.uuid)
-        .join(aggregate_hosts, aggregate_hosts.c.aggregate_id == aggregates.c.id)
-        .where(aggregate_hosts.c.host == host)
+        sa.select(aggregate_hosts.c.host, aggregates.c.uuid)
+        .join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)
+        .where(aggregate_hosts.c.host.in_(names))
         .order_by(aggregates.c.uuid)
     )
-    return list(connection.execute(query).scalars())
+    found: dict[str, list[str]] = {}
+    for host, uuid in connection.execute(query) if names else ():
+        found.setdefault(host, []).append(uuid)
+    return found

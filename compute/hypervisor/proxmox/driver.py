@@ -62,19 +62,24 @@ class ProxmoxHypervisor:
         """See ``port.Hypervisor``."""
         if build.group is None or not self._settings.write_affinity_rules:
             return None
-        shared = self.shared
-        return lambda: affinity.told(shared.affinity, lambda: shared.snapshot.version, build)
+        shared, node = self.shared, build.placed.node
+
+        def proven(vmid: int) -> bool:
+            return self.inspect(vmid, node, build.server_uuid).ours
+
+        return lambda: affinity.told(
+            shared.affinity, lambda: shared.snapshot.version, build, proven
+        )
 
     def converge_affinity(
         self, cloud: str, group: StrictGroup, members: Mapping[int, str]
     ) -> None:
         """See ``port.Hypervisor``."""
         if has_rules(self.shared.snapshot.version):
-            proven = [
-                vmid for vmid, uuid in members.items() if self.inspect(vmid, None, uuid).ours
-            ]
-            wanted = proven if self._settings.write_affinity_rules else ()
-            self.shared.affinity.converge(cloud, group, wanted)
+            wanted = members if self._settings.write_affinity_rules else {}
+            self.shared.affinity.converge(
+                cloud, group, wanted, lambda vmid: self.inspect(vmid, None, members[vmid]).ours
+            )
 
     def machine(self, work: Work) -> ProxmoxMachine:
         """The VM of the work's server."""

@@ -54,6 +54,13 @@ TABLE: Sequence[Pattern] = (
     _row(r"cfs-lock '.*' error: got lock (request )?timeout", Category.LOCK, SOURCE),
     _row(r"VM is locked \([\w-]+\)", Category.LOCK),
     _row(r"checksum mismatch \(file change by other user", Category.LOCK),
+    _row(r"detected modified configuration", Category.LOCK, SOURCE),
+    _row(
+        r"HA rule '.*' (already defined|does not exist)|resource ID '.*' already defined"
+        r"|no such resource '|cannot use unmanaged resource|, not HA managed",
+        Category.LOCK,
+        SOURCE,
+    ),
     _row(r"VM \d+ is running - destroy failed", Category.LOCK),
     _row(r"base volume '.*' is still in use by linked clone", Category.LOCK),
     # Half done, perhaps.
@@ -112,6 +119,7 @@ TABLE: Sequence[Pattern] = (
     _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
     _row(r"unable to parse (directory )?volume|no options specified", Category.CONFIGURATION),
     _row(r"protection mode enabled", Category.CONFIGURATION),
+    _row(r"Rule '.*' is invalid", Category.CONFIGURATION, SOURCE),
     _row(r"used in HA resources and purge parameter not set", Category.CONFIGURATION, SOURCE),
     _row(r"unable to find command", Category.CONFIGURATION),
 )
@@ -189,6 +197,12 @@ class ApiError(HypervisorError):
     def unheard_of(self) -> bool:
         """Whether an answer of 500 says nothing that is known: it may have been served."""
         return self.status == 500 and not self.no_config and _found(self.text) is None
+
+    @property
+    def may_look_different(self) -> bool:
+        """Whether another look may show what was asked, or a way to it: somebody had the lock,
+        wrote at the same time, or nobody knows what became of it."""
+        return self.unheard_of or self.category in (Category.LOCK, Category.UNKNOWN_OUTCOME)
 
     @property
     def locked(self) -> bool:

@@ -160,6 +160,21 @@ def test_a_rule_that_another_worker_changed_meanwhile(
     assert told["struck"] == 1
 
 
+def test_many_write_at_the_same_time(writer: Worker, root: Any, granted: None) -> None:
+    groups = [a_group(apart=False) for _ in range(4)]
+    builds = [a_member(group) for _ in range(3) for group in groups]
+    for build in builds:
+        writer.send(build)
+    for build in builds:
+        (outcome,) = writer.conductor.wait_for(
+            lambda build=build: writer.conductor.outcomes(build)
+        )
+        assert outcome.ok
+        assert "warning" not in detail(writer, build)
+    written = {name: len(one["resources"].split(",")) for name, one in rules(root).items()}
+    assert written == {f"micronova-{CLOUD}-{group.uuid}": 3 for group in groups}
+
+
 def seen(worker: Worker) -> tuple[SeenAffinity, ...]:
     return worker.client.inventory(internal(), worker.service.worker, "c1", ()).affinity
 

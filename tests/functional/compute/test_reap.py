@@ -15,8 +15,8 @@ import pytest
 
 from common.messages.commands import Destroy, PowerAction
 from tests.functional.compute.conftest import a_build, a_destroy, a_power
+from tests.functional.compute.fence_stage import Stage
 from tests.functional.compute.reckoning import Reckoning
-from tests.functional.compute.test_fence import Stage
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 

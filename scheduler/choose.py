@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,9 +11,11 @@ from numpy.typing import NDArray
 from common.messages.scheduling import Requested
 from scheduler import memberships
 from scheduler.columnar import ColumnarFilter, ColumnarWeigher, TogetherWeigher
-from scheduler.fleet import Fleet, Mask, Rows
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 from scheduler.known import Floats, lot
+from scheduler.refusals import Refusals
+from scheduler.stocks import Rows
 
 Filter = Callable[[Host, Requested], str | None]
 Weigher = Callable[[Host, Requested], float]
@@ -32,34 +33,6 @@ class Weighed:
     host: Host
     total: float
     scores: Mapping[str, float]
-
-
-class Refusals(Mapping[str, str]):
-    """Host → reason, of all that one filter refused. Reasons are worked out when they are read:
-    thousands are counted for each that is."""
-
-    def __init__(self, fleet: Fleet, positions: Rows, reason: Callable[[int], str]) -> None:
-        self._fleet, self._positions, self._reason = fleet, positions, reason
-
-    @functools.cached_property
-    def _by_name(self) -> Mapping[str, int]:
-        return {self._fleet.name(position): position for position in self._positions.tolist()}
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __iter__(self) -> Iterator[str]:
-        return (self._fleet.name(position) for position in self._positions.tolist())
-
-    def __getitem__(self, name: str) -> str:
-        return self._reason(self._by_name[name])
-
-    def told(self) -> Iterator[tuple[str, str]]:
-        """Host and reason, one after the other."""
-        return (
-            (self._fleet.name(position), self._reason(position))
-            for position in self._positions.tolist()
-        )
 
 
 @dataclass(frozen=True)
@@ -167,23 +140,23 @@ class Standing:
 
     def choice(self, request: Requested, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
-        passed, refused = self.passed, {}
-        if len(passed) < len(self.fleet):
-            for number, (name, accept) in enumerate(self._filters.items()):
-                positions = np.flatnonzero(self._refused_by == number)
-                if len(positions):
-                    refused[name] = Refusals(self.fleet, positions, self._why(accept))
+        passed = self.passed
+        refused = self._refused() if len(passed) < len(self.fleet) else {}
         return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
 
-    def _why(self, accept: Filter) -> Callable[[int], str]:
-        def reason(position: int) -> str:
-            known = self._reasons.get(position)
-            if known is None:
-                known = accept(self.fleet.host(position), self._request) or ""
-                self._reasons[position] = known
-            return known
-
-        return reason
+    def _refused(self) -> dict[str, Refusals]:
+        counts = np.bincount(self._refused_by + 1, minlength=len(self._filters) + 1)[1:].tolist()
+        return {
+            name: Refusals(
+                self.fleet,
+                np.flatnonzero(self._refused_by == number),
+                accept,
+                self._request,
+                self._reasons,
+            )
+            for number, (name, accept) in enumerate(self._filters.items())
+            if counts[number]
+        }
 
     def _ranked(self, passed: Rows, request: Requested, keep: int | None) -> list[Weighed]:
         columns = [self._column(index, passed) for index in range(len(self._weighers))]

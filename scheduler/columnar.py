@@ -1,34 +1,42 @@
 """Filters and weighers that are asked about all hosts at once.
 
 Each is still a plain function of one host: that says the reason, and serves where one host
-changed. A test holds both forms against each other.
+changed. Why thousands are refused a filter can tell by group too, so that the function is asked
+once for all that are alike. A test holds all forms against each other.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from common.messages.scheduling import Requested
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 from scheduler.known import Fact, Floats
+from scheduler.reasons import Codes, Group, joined, split
+from scheduler.stocks import Rows
 
 Accept = Callable[[Host, Requested], str | None]
 Weigh = Callable[[Host, Requested], float]
 W = TypeVar("W", bound=Weigh)
 Refused = Callable[[Fleet, Requested], Mask | None]
+#: why these are refused, by group; of the first so many different sentences only
+Told = Callable[[Fleet, Requested, Rows, int | None], Iterable[Group]]
+#: the columns that decide the sentence: to hosts that are equal in all of them the same is said
+Alike = Callable[[Fleet, Requested], Iterable[Codes]]
 Weighed = Callable[[Fleet, Requested], Floats | None]
 
 
 class ColumnarFilter:
     """A filter ``(host, request) → reason | None``; ``refused`` says which hosts of a fleet it
-    refuses, None: none of them, whatever they are."""
+    refuses, None: none of them, whatever they are. ``told`` says why, by group; None: only the
+    function itself can say it."""
 
-    def __init__(self, accept: Accept, refused: Refused) -> None:
+    def __init__(self, accept: Accept, refused: Refused, told: Told | None = None) -> None:
         functools.update_wrapper(self, accept)
-        self._accept, self.refused = accept, refused
+        self._accept, self.refused, self.told = accept, refused, told
 
     def __call__(self, host: Host, request: Requested) -> str | None:
         return self._accept(host, request)
@@ -85,9 +93,42 @@ def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
     )
 
 
-def refusing(refused: Refused) -> Callable[[Accept], ColumnarFilter]:
-    """A filter with this second form."""
-    return lambda accept: ColumnarFilter(accept, refused)
+def refusing(
+    refused: Refused, *, alike: Alike | None = None, told: Told | None = None
+) -> Callable[[Accept], ColumnarFilter]:
+    """A filter with this second form, and one of those that tell the reasons by group."""
+
+    def made(accept: Accept) -> ColumnarFilter:
+        return ColumnarFilter(accept, refused, _asking(accept, alike) if alike else told)
+
+    return made
+
+
+def _asking(accept: Accept, alike: Alike) -> Told:
+    """The sentence of a group is what the function says of its first host."""
+
+    def told(
+        fleet: Fleet, request: Requested, positions: Rows, most: int | None
+    ) -> Iterator[Group]:
+        def said(position: int) -> tuple[str, ...]:
+            return (accept(fleet.host(position), request) or "",)
+
+        codes = joined((column[positions] for column in alike(fleet, request)), len(positions))
+        for among in split(codes, most):
+            mine = positions[among]
+            yield Group(mine, functools.partial(said, int(mine[0])))
+
+    return told
+
+
+def all_alike(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    """The same is said to every host."""
+    return ()
+
+
+def alike_in(*facts: Fact[Any]) -> Alike:
+    """These facts decide the sentence."""
+    return lambda fleet, request: [fleet.codes(fact) for fact in facts]
 
 
 def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
@@ -106,6 +147,6 @@ def by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], str | None]], Co
         def refused(fleet: Fleet, request: Requested) -> Mask:
             return fleet.where(fact, lambda value: reason(value, request) is not None)
 
-        return ColumnarFilter(accept, refused)
+        return refusing(refused, alike=alike_in(fact))(accept)
 
     return made

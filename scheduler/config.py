@@ -114,7 +114,7 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "reasons_kept",
-        default=500,
+        default=1000,
         min=1,
         help="How many refused hosts are kept with their reason at the most, in up to 40 kB; of "
         "all but the first of the servers of one create in 1 kB each. All are counted.",

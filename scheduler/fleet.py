@@ -5,7 +5,6 @@ A plain filter sees one ``Host`` at a time; ``columnar`` ones ask a fleet about 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -16,21 +15,10 @@ from numpy.typing import NDArray
 from placement.messages import Candidates
 from scheduler.hosts import Host
 from scheduler.known import REALLY_THERE, Fact, Floats, Known, Measure
+from scheduler.stocks import Amounts, Rows, Stock, counted
 
 V = TypeVar("V", bound=Hashable)
 Mask = NDArray[np.bool_]
-Rows = NDArray[np.int64]
-Amounts = NDArray[np.int64]
-NO_ROWS: Rows = np.empty(0, np.int64)
-NO_TRAITS: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass
-class Stock:
-    """What each host has of one resource class in all, and what of it is promised."""
-
-    capacity: Amounts
-    used: Amounts
 
 
 class Fleet:
@@ -109,6 +97,11 @@ class Fleet:
         name: str = self._known.hosts[self._rows[position]].name
         return name
 
+    def names(self, positions: Rows) -> list[str]:
+        """The names of hosts."""
+        found: list[str] = self._known.names[self._rows[positions]].tolist()
+        return found
+
     def known(self) -> Iterator[Host]:
         """The hosts as agents tell of them, without numbers and traits."""
         return (self._known.hosts[row] for row in self._rows.tolist())
@@ -125,11 +118,14 @@ class Fleet:
         stock = self._stocks.get(resource_class)
         return stock.capacity - stock.used if stock else np.zeros(len(self), np.int64)
 
+    def largest(self, resource_class: str) -> Amounts:
+        """The most of a class that one server may have; see ``Host.largest``."""
+        there = REALLY_THERE.get(resource_class)
+        return self.measure(there).astype(np.int64) if there else self.capacity(resource_class)
+
     def room(self, resource_class: str) -> Amounts:
         """The most of a class that one more server could have now; see ``Host.room``."""
-        there = REALLY_THERE.get(resource_class)
-        free = self.free(resource_class)
-        largest = self.measure(there).astype(np.int64) if there else self.capacity(resource_class)
+        free, largest = self.free(resource_class), self.largest(resource_class)
         return np.maximum(np.minimum(free, largest), 0)
 
     def measure(self, measure: Measure) -> Floats:
@@ -148,6 +144,10 @@ class Fleet:
         answers: Mask = np.array([element in value for value in values], np.bool_)[codes]
         return answers
 
+    def codes(self, fact: Fact[Any]) -> Rows:
+        """A number of each host: the same where the fact is."""
+        return self._known.kinds(fact).codes[self._rows].astype(np.int64)
+
     def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
         """A number of each host, that only this fact decides."""
         values, codes = self._told(fact)
@@ -157,7 +157,7 @@ class Fleet:
     def _told(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
         """Values of a fact, and which each host has: only what is there, where that is little."""
         kinds = self._known.kinds(fact)
-        values, codes = kinds.values, kinds.codes[self._rows].astype(np.int64)
+        values, codes = kinds.values, self.codes(fact)
         if len(values) <= 2 * len(codes):
             return list(values), codes
         there, codes = np.unique(codes, return_inverse=True)
@@ -177,6 +177,11 @@ class Fleet:
         """Of which hosts something is true, that only their traits decide."""
         values, codes = self._trait_kinds
         return np.array([predicate(value) for value in values], np.bool_)[codes]
+
+    @property
+    def trait_codes(self) -> Rows:
+        """A number of each host: the same where the traits are."""
+        return self._trait_kinds[1]
 
     @functools.cached_property
     def _trait_kinds(self) -> tuple[list[frozenset[str]], NDArray[np.int64]]:
@@ -207,33 +212,15 @@ class Fleet:
 
     def counted(self, told: Sequence[Candidates], *, everything: bool) -> Fleet:
         """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
-        rows = self._known.by_uuid
-        found = [
-            (one, np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)) for one in told
-        ]
-        offered = [numbers[numbers >= 0] for _, numbers in found]
-        kept = self._rows if everything else np.unique(np.concatenate([NO_ROWS, *offered]))
-        whole = len(self._known)
-        stocks: dict[str, Stock] = {}
-        traits: list[frozenset[str]] = [NO_TRAITS] * whole
-        for one, numbers in found:
-            there = numbers >= 0
-            for name, stock in one.stocks.items():
-                taken = stocks.setdefault(
-                    name, Stock(np.zeros(whole, np.int64), np.zeros(whole, np.int64))
-                )
-                taken.capacity[numbers[there]] = np.array(stock.capacity, np.int64)[there]
-                taken.used[numbers[there]] = np.array(stock.used, np.int64)[there]
-            for row, mine in zip(numbers.tolist(), one.traits, strict=True):
-                if row >= 0:
-                    traits[row] = mine
+        found = counted(told, self._known.by_uuid, len(self._known))
+        kept = self._rows if everything else found.offered
         return Fleet(
             self._known,
             kept,
             self.silent[kept],
             self.failures[kept],
-            {name: Stock(one.capacity[kept], one.used[kept]) for name, one in stocks.items()},
-            [traits[row] for row in kept.tolist()],
+            {name: stock.of(kept) for name, stock in found.stocks.items()},
+            [found.traits[row] for row in kept.tolist()],
         )
 
     def without(self, names: Iterable[str]) -> Fleet:
@@ -242,16 +229,15 @@ class Fleet:
         if not gone:
             return self
         kept = np.delete(np.arange(len(self)), gone)
+        stocks = {name: stock.of(kept) for name, stock in self._stocks.items()}
+        traits = [self._traits[position] for position in kept.tolist()]
         return Fleet(
             self._known,
             self._rows[kept],
             self.silent[kept],
             self.failures[kept],
-            {
-                name: Stock(stock.capacity[kept], stock.used[kept])
-                for name, stock in self._stocks.items()
-            },
-            [self._traits[position] for position in kept.tolist()],
+            stocks,
+            traits,
             self.others,
         )
 
@@ -259,32 +245,20 @@ class Fleet:
         """A copy whose promises may grow, of these classes too."""
         none = np.zeros(len(self), np.int64)
         stocks = {name: Stock(none, none) for name in classes} | dict(self._stocks)
-        made = Fleet(
-            self._known,
-            self._rows,
-            self.silent,
-            self.failures,
-            {
-                name: Stock(stock.capacity.copy(), stock.used.copy())
-                for name, stock in stocks.items()
-            },
-            self._traits,
-            self.others,
-        )
+        copied = {
+            name: Stock(stock.capacity.copy(), stock.used.copy()) for name, stock in stocks.items()
+        }
+        made = self._with(copied, self.others)
         made.pledged[:] = self.pledged
         return made
 
     def beside(self, whole: Fleet) -> Fleet:
         """The fleet with all other hosts of another one as its ``others``."""
-        rest = whole.without(map(self.name, range(len(self))))
+        return self._with(self._stocks, whole.without(self.names(np.arange(len(self)))))
+
+    def _with(self, stocks: Mapping[str, Stock], others: Fleet | None) -> Fleet:
         return Fleet(
-            self._known,
-            self._rows,
-            self.silent,
-            self.failures,
-            self._stocks,
-            self._traits,
-            rest,
+            self._known, self._rows, self.silent, self.failures, stocks, self._traits, others
         )
 
     def take(self, position: int, amounts: Mapping[str, int]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from common.guest.hardware import device_class
-from scheduler.fleet import Amounts, Fleet
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Measure
+from scheduler.stocks import Amounts
 
 _OFFERED: Mapping[str, Measure] = {
     "VCPU": lambda host: (

@@ -91,6 +91,11 @@ class Known:
         return {host.facts.uuid: row for row, host in enumerate(self.hosts)}
 
     @functools.cached_property
+    def names(self) -> NDArray[np.object_]:
+        """The name of each host."""
+        return np.array([host.name for host in self.hosts], np.object_)
+
+    @functools.cached_property
     def lots(self) -> NDArray[np.uint64]:
         """A number drawn for each host by its name."""
         return np.array([lot(host.name) for host in self.hosts], np.uint64)
@@ -125,7 +130,9 @@ class Known:
             for row, host in changes.items()
         )
         if same:
-            made.__dict__.update(by_name=self.by_name, by_uuid=rows, lots=self.lots)
+            made.__dict__.update(
+                by_name=self.by_name, by_uuid=rows, names=self.names, lots=self.lots
+            )
         for fact, kinds in dict(self._kinds).items():
             grown = kinds.with_rows(len(hosts), {r: fact(h) for r, h in changes.items()})
             if grown is not None:

@@ -18,9 +18,10 @@ from scheduler import regroup
 from scheduler.choose import Filter, Filters, choose
 from scheduler.columnar import ColumnarFilter
 from scheduler.filters.storage import free_at_once
-from scheduler.fleet import Amounts, Fleet, Rows
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Floats
+from scheduler.stocks import Amounts, Rows
 
 Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
 

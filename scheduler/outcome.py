@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import orjson
 from oslo_config import cfg
 
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, Refused, Requested
 from scheduler import explain
-from scheduler.choose import Choice, Filter, Refusals
+from scheduler.choose import Choice, Filter
 from scheduler.fleet import Fleet
 from scheduler.nearest import nearest
+from scheduler.refusals import Refusals
 
-#: filter → {reason: hosts}
-Reasons = dict[str, dict[str, tuple[str, ...]]]
+_Kept = tuple[Refused, ...]
+#: filter → hosts with their reasons
+Reasons = dict[str, _Kept]
+#: how many hosts have a reason; and so many of them with it
+_Untold = tuple[int, Callable[[int], Refused]]
 
 #: what the reasons of a decision take as JSON at the most: with all else it is below 50 KiB
 KEPT_BYTES = 40_000
 #: of each decision but the first for the servers of one create, which are much alike
 BRIEF_BYTES = 1_000
-#: characters of a reason
-_LONGEST = 1_000
+_BRIEF_HOSTS = 50
+#: a group has at least so many bytes, as long as there are some
+_ENOUGH = 200
 
 
 class Outcomes:
@@ -61,7 +66,7 @@ class Outcomes:
             ),
             considered,
             _counts(choice),
-            self._kept(choice.refused, BRIEF_BYTES if brief else KEPT_BYTES),
+            self._kept(choice.refused, brief=brief),
             {
                 item.host.name: {**item.scores, "total": round(item.total, 4)}
                 for item in choice.ranked[: self._options.scores_kept]
@@ -85,7 +90,7 @@ class Outcomes:
             None,
             considered=len(hosts),
             counts=_counts(choice),
-            refused=self._kept(choice.refused, KEPT_BYTES),
+            refused=self._kept(choice.refused),
             reason=reason,
             suggestion=suggestion,
         )
@@ -93,54 +98,73 @@ class Outcomes:
     def again(self, request: Requested, decision: Decision) -> Decision:
         """The same decision for one more server that is alike, brief."""
         told = {
-            name: ((host, reason) for reason, hosts in reasons.items() for host in hosts)
-            for name, reasons in decision.refused.items()
+            name: [(len(one.hosts), one.first) for one in groups]
+            for name, groups in decision.refused.items()
         }
-        fewest_first = sorted(told, key=lambda name: decision.counts[name])
-        return dataclasses.replace(
-            decision,
-            server_uuid=request.server_uuid,
-            refused=_grouped(told, fewest_first, self._options.reasons_kept, BRIEF_BYTES),
-        )
+        refused = self._grouped(told, decision.counts, BRIEF_BYTES)
+        return dataclasses.replace(decision, server_uuid=request.server_uuid, refused=refused)
 
-    def _kept(self, refused: Mapping[str, Refusals], size: int) -> Reasons:
-        fewest_first = sorted(refused, key=lambda name: len(refused[name]))
-        told = {name: those.told() for name, those in refused.items()}
-        return _grouped(told, fewest_first, self._options.reasons_kept, size)
+    def _kept(self, refused: Mapping[str, Refusals], *, brief: bool = False) -> Reasons:
+        most = _BRIEF_HOSTS if brief else self._options.reasons_kept
+        counts = {name: len(those) for name, those in refused.items()}
+        told = {name: list(_untold(those, most, brief)) for name, those in refused.items()}
+        return self._grouped(told, counts, BRIEF_BYTES if brief else KEPT_BYTES)
 
-
-def _grouped(
-    told: Mapping[str, Iterator[tuple[str, str]]], order: Sequence[str], room: int, size: int
-) -> Reasons:
-    """Reasons with their hosts, of so many hosts and in so many bytes at the most; what one
-    filter does not need is left to those after it in the order."""
-    kept: dict[str, dict[str, tuple[str, ...]]] = {}
-    for number, name in enumerate(order):
-        share = len(order) - number
-        kept[name], hosts, taken = _first(told[name], room // share, size // share)
-        room, size = room - hosts, size - taken
-    return {name: kept[name] for name in told}
+    def _grouped(
+        self, told: Mapping[str, Sequence[_Untold]], counts: Mapping[str, int], size: int
+    ) -> Reasons:
+        """Reasons with their hosts, in so many bytes at the most; what a filter that refused few
+        does not need is left to the others."""
+        kept: Reasons = {}
+        room = self._options.reasons_kept
+        for number, name in enumerate(sorted(told, key=lambda name: counts[name])):
+            share = len(told) - number
+            kept[name], hosts, taken = _first(told[name], room // share, size // share)
+            room, size = room - hosts, size - taken
+        return {name: kept[name] for name in told}
 
 
-def _first(
-    told: Iterator[tuple[str, str]], room: int, size: int
-) -> tuple[dict[str, tuple[str, ...]], int, int]:
-    """The first reasons with their hosts, how many hosts, and how many bytes as JSON."""
-    found: dict[str, list[str]] = {}
+def _untold(refused: Refusals, most: int, brief: bool) -> Iterator[_Untold]:
+    for group in refused.groups(most, first=brief):
+        yield len(group.positions), functools.partial(refused.of, group)
+
+
+def _first(groups: Sequence[_Untold], room: int, size: int) -> tuple[_Kept, int, int]:
+    """The first hosts of each group, how many in all, and how many bytes as JSON; what small
+    groups do not need is left to the larger ones."""
+    found: dict[tuple[str, ...], Refused] = {}
     hosts = taken = 0
-    for host, told_reason in itertools.islice(told, room):
-        reason = told_reason[:_LONGEST]
-        more = _bytes(host) + (0 if reason in found else _bytes(reason))
-        if taken + more > size:
+    for number, (count, told) in enumerate(sorted(groups, key=lambda one: one[0])):
+        left = len(groups) - number
+        most = min(count, max((room - hosts) // left, 1))
+        if hosts >= room:
             break
-        found.setdefault(reason, []).append(host)
-        hosts, taken = hosts + 1, taken + more
-    return {reason: tuple(those) for reason, those in found.items()}, hosts, taken
+        one, length = _fitting(told(most), max((size - taken) // left, _ENOUGH), size - taken)
+        if one is None:
+            break
+        found[one.text] = _both(found[one.text], one) if one.text in found else one
+        hosts, taken = hosts + len(one.hosts), taken + length
+    return tuple(found.values()), hosts, taken
 
 
-def _bytes(text: str) -> int:
+def _fitting(one: Refused, share: int, size: int) -> tuple[Refused | None, int]:
+    """What of a group fits its share, and its bytes as JSON; of what is alone too large for it
+    one host, if that fits at all."""
+    length = _bytes(one)
+    while length > share and len(one.hosts) > 1:
+        one = one.first(min(len(one.hosts) * share // length, len(one.hosts) - 1) or 1)
+        length = _bytes(one)
+    return (one if length <= size else None), length
+
+
+def _both(one: Refused, other: Refused) -> Refused:
+    numbers = zip(one.numbers, other.numbers, strict=True)
+    return Refused(one.text, one.hosts + other.hosts, tuple(a + b for a, b in numbers))
+
+
+def _bytes(one: Refused) -> int:
     """As JSON, with what is between it and the next."""
-    return len(json.dumps(text)) + 4
+    return len(orjson.dumps(one)) + 1
 
 
 def _counts(choice: Choice) -> dict[str, int]:

@@ -18,9 +18,10 @@ from scheduler import balance
 from scheduler.choose import Filters, Standing
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import root_storage
-from scheduler.fleet import Fleet, Rows
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.messages import Movable, Move, Rebalancing
+from scheduler.stocks import Rows
 
 #: what a move must gain to be worth while, of what a host has of the score on average
 LEAST_GAIN = 0.1

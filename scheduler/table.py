@@ -13,10 +13,11 @@ import numpy as np
 from common.aggregates import AllAggregates
 from common.messages.facts import Heartbeat, HostFacts
 from scheduler import memberships
-from scheduler.fleet import NO_TRAITS, Fleet
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Known
 from scheduler.memberships import Memberships
+from scheduler.stocks import NO_TRAITS
 
 #: how long after a scheduler's start its not knowing of any host says nothing
 FIRST_NEWS_SECONDS = 15.0

@@ -17,9 +17,10 @@ from common.server_groups import GroupFacts, Policy
 from scheduler.choose import Choice, Filters, Standing, Weighers, choose
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import Pool, free_at_once, pledge, pool
-from scheduler.fleet import Amounts, Fleet
+from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.messages import Capacity, Fit
+from scheduler.stocks import Amounts
 
 #: a host takes no more of servers that ask for nothing
 _NO_LIMIT = 1_000_000
@@ -84,7 +85,7 @@ def capacity(hosts: Fleet | Iterable[Host], request: Requested, filters: Filters
     refused = {
         name: reason
         for reasons in choose(fleet, request, filters, {}, keep=0).refused.values()
-        for name, reason in reasons.items()
+        for name, reason in reasons.told()
     }
     counts = {name: fleet.free(name) // amount for name, amount in wanted(request).items()}
     stored = free_at_once(fleet)

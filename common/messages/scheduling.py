@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +82,33 @@ class Suggestion(Way):
 
 
 @dataclass(frozen=True)
+class Refused:
+    """Hosts that one filter refused for the same reason, but for the numbers in it."""
+
+    text: tuple[str, ...]
+    """The sentence, cut where a number of each host belongs."""
+    hosts: tuple[str, ...]
+    numbers: tuple[tuple[int, ...], ...] = ()
+    """For each cut, the number of each host."""
+
+    def reasons(self) -> Iterator[tuple[str, str]]:
+        """Each host with its sentence."""
+        first, *rest = self.text
+        if not rest:
+            yield from ((host, first) for host in self.hosts)
+            return
+        for host, *numbers in zip(self.hosts, *self.numbers, strict=True):
+            pairs = zip(numbers, rest, strict=True)
+            yield host, first + "".join(f"{number}{after}" for number, after in pairs)
+
+    def first(self, count: int) -> Refused:
+        """So many of the hosts."""
+        return Refused(
+            self.text, self.hosts[:count], tuple(column[:count] for column in self.numbers)
+        )
+
+
+@dataclass(frozen=True)
 class Decision:
     """What the scheduler decided for one server, and why: stored under the request ID."""
 
@@ -93,8 +120,8 @@ class Decision:
     considered: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     """filter → how many hosts it refused."""
-    refused: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    """filter → {reason with numbers: hosts}, capped."""
+    refused: Mapping[str, tuple[Refused, ...]] = field(default_factory=dict)
+    """filter → hosts with their reasons, by group; capped."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """host → {weigher: weighted score}, best hosts first, capped."""
     claims: tuple[Mapping[str, Any], ...] = ()

@@ -263,7 +263,8 @@ def record_decision(connection: sa.Connection, operation: Operation, decision: D
             "attempt": operation.attempt,
             "server_uuid": operation.server_uuid,
             "request_id": operation.request_id,
-            "body": dataclasses.asdict(decision),
+            # Made plain as JSON is written.
+            "body": decision,
             "created_at": clock.utcnow(),
         },
     )

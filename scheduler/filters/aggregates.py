@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
 
 from common.messages.scheduling import Requested
 from scheduler.columnar import by, refusing
@@ -11,6 +13,7 @@ from scheduler.filters.specs import compiled
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 from scheduler.memberships import Memberships, of
+from scheduler.reasons import Codes
 
 SCOPE = "aggregate_instance_extra_specs:"
 
@@ -41,7 +44,17 @@ def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
     return lambda there: any(map(matches, there))
 
 
-@refusing(_otherwise)
+def _as_said(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    for name, _ in _asked(request):
+        yield fleet.each(of, _numbered(name)).astype(np.int64)
+
+
+def _numbered(name: str) -> Callable[[Memberships], int]:
+    numbers: dict[frozenset[str], int] = {}
+    return lambda memberships: numbers.setdefault(memberships.said(name), len(numbers))
+
+
+@refusing(_otherwise, alike=_as_said)
 def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose aggregates' metadata isn't what the flavor's extra specs ask.
 

@@ -9,7 +9,7 @@ import numpy as np
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
+from scheduler.columnar import alike_in, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
@@ -31,7 +31,7 @@ def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
     return fleet.where(_has, lambda has: _lacks(has, found) is not None)
 
 
-@refusing(_unfit)
+@refusing(_unfit, alike=alike_in(_has))
 def guest_hardware(host: Host, request: Requested) -> str | None:
     """Refuse what no guest can have, wherever, and what this host's guests can't."""
     found = _asked(request)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from common.messages.facts import HaRule
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
+from scheduler.columnar import alike_in, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
@@ -34,7 +34,7 @@ def _bound(fleet: Fleet, request: Requested) -> Mask | None:
     return fleet.where(stands, lambda there: _refusal(there, request) is not None)
 
 
-@refusing(_bound)
+@refusing(_bound, alike=alike_in(stands))
 def ha_rule(host: Host, request: Requested) -> str | None:
     """Refuse nodes outside of a strict rule: one that the flavor names, or one that binds the VM.
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+from collections.abc import Iterable
 
 import numpy as np
 
 from common import hints
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
+from scheduler.columnar import alike_in, all_alike, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Codes
 
 
 def _on(fleet: Fleet, request: Requested, named: tuple[str, ...]) -> list[int]:
@@ -32,7 +34,7 @@ def _others(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_others)
+@refusing(_others, alike=all_alike)
 def same_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
     named = hints.servers(request.hints, hints.SAME_HOST)
@@ -55,7 +57,15 @@ def _theirs(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_theirs)
+def _how_many(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    named = hints.servers(request.hints, hints.DIFFERENT_HOST)
+    found = np.zeros(len(fleet), np.int64)
+    for one in named:
+        found[_on(fleet, request, (one,))] += 1
+    return [found]
+
+
+@refusing(_theirs, alike=_how_many)
 def different_host(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
@@ -90,7 +100,11 @@ def _far(fleet: Fleet, request: Requested) -> Mask | None:
     return fleet.where(_address, lambda address: not _within(address, wanted))
 
 
-@refusing(_far)
+def _is_known(host: Host) -> bool:
+    return _parsed(host.facts.host_ip) is not None
+
+
+@refusing(_far, alike=alike_in(_is_known))
 def near_host_ip(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""
     return _outside(host.facts.host_ip, request)

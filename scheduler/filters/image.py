@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import by, refusing
+from scheduler.columnar import all_alike, by, refusing
 from scheduler.filters.specs import compiled_version
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
@@ -59,7 +59,7 @@ def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
     return None if request.image_id is None else ~fleet.having(_images, request.image_id)
 
 
-@refusing(_unreached)
+@refusing(_unreached, alike=all_alike)
 def image_reach(host: Host, request: Requested) -> str | None:
     """Refuse nodes that can't get the image at all."""
     if request.image_id is None or request.image_id in host.facts.images:

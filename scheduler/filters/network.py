@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
+from scheduler.columnar import alike_in, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 
@@ -21,7 +21,7 @@ def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
     return fleet.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
 
 
-@refusing(_unreached)
+@refusing(_unreached, alike=alike_in(_restricted))
 def vlan_reach(host: Host, request: Requested) -> str | None:
     """Refuse nodes whose bridges don't take the VLAN tags of the server's networks."""
     return _missing(_restricted(host), request) if request.vlans else None

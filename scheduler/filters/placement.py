@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import by, refusing
+from scheduler.columnar import all_alike, by, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Codes
 
 
 def _zone(host: Host) -> str:
@@ -29,7 +32,7 @@ def _others(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_others)
+@refusing(_others, alike=all_alike)
 def forced_host(host: Host, request: Requested) -> str | None:
     """Refuse all but the host that an administrator forced."""
     wanted = request.force_host
@@ -46,7 +49,7 @@ def _tried(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_tried)
+@refusing(_tried, alike=all_alike)
 def retry(host: Host, request: Requested) -> str | None:
     """Refuse hosts on which an earlier attempt failed."""
     return "an earlier attempt failed here" if host.name in request.ignore_hosts else None
@@ -61,7 +64,17 @@ def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
     return ~np.logical_and.reduce(reached) if reached else None
 
 
-@refusing(_unreached)
+def _unready(host: Host) -> frozenset[tuple[str, str]]:
+    return frozenset(host.facts.unready_bridges.items())
+
+
+def _missing(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    for bridge in dict.fromkeys(request.networks):
+        yield fleet.having(_bridges, bridge).astype(np.int64)
+    yield fleet.codes(_unready)
+
+
+@refusing(_unreached, alike=_missing)
 def network_reach(host: Host, request: Requested) -> str | None:
     """Refuse nodes that lack a bridge, or a vnet, that the server needs."""
     bridges, unready = _bridges(host), host.facts.unready_bridges

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -11,8 +11,24 @@ from common.requirements import Requirements, requirements
 from scheduler.columnar import refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Group, constant, split
+from scheduler.stocks import Amounts, Rows
 
+_NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
+
+
+def _too_large(unit: str, amount: int) -> list[str]:
+    """Around the most that one server may have."""
+    return ["one server may have ", f" {unit} at most, {amount} asked"]
+
+
+def _promised(unit: str, amount: int) -> list[str]:
+    """Around what is free, and all there is."""
+    return ["", " of ", f" {unit} free, {amount} asked"]
+
+
+_SHORT = {1: _too_large, 2: _promised}
 
 
 def needs(request: Requested) -> Requirements:
@@ -39,12 +55,51 @@ def _full(fleet: Fleet, request: Requested) -> Mask:
     return refused
 
 
-@refusing(_full)
+def _why_full(
+    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+) -> Iterator[Group]:
+    """Told by group: which classes are short, and how; the numbers as columns."""
+    amounts = wanted(request)
+    if not amounts:
+        yield Group(positions, constant(_NOTHING))
+        return
+    states: dict[str, Amounts] = {}
+    codes = np.zeros(len(positions), np.int64)
+    for name, amount in amounts.items():
+        short = fleet.room(name)[positions] < amount
+        states[name] = short.astype(np.int64) + (short & (fleet.free(name)[positions] < amount))
+        codes = codes * 3 + states[name]
+    for among in split(codes, most):
+        first = int(among[0])
+        alike = {name: int(state[first]) for name, state in states.items() if state[first]}
+        yield _group(fleet, positions[among], amounts, alike)
+
+
+def _group(
+    fleet: Fleet, positions: Rows, amounts: Mapping[str, int], states: Mapping[str, int]
+) -> Group:
+    """Of hosts that are short of the same classes: 1, no server may have so much, or 2, too much
+    is promised."""
+    pieces: list[str] = []
+    numbers: list[Amounts] = []
+    for name, state in states.items():
+        first, *others = _SHORT[state](_UNITS.get(name, name), amounts[name])
+        pieces = [*pieces[:-1], f"{pieces[-1]}; {first}" if pieces else first, *others]
+        columns = (
+            [fleet.largest(name)]
+            if state == 1
+            else [np.maximum(fleet.free(name), 0), fleet.capacity(name)]
+        )
+        numbers += [column[positions] for column in columns]
+    return Group(positions, lambda: tuple(pieces), tuple(numbers))
+
+
+@refusing(_full, told=_why_full)
 def resources(host: Host, request: Requested) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     amounts = wanted(request)
     if not amounts:
-        return "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
+        return _NOTHING
     short = [
         _reason(host, name, amount) for name, amount in amounts.items() if host.room(name) < amount
     ]
@@ -54,6 +109,7 @@ def resources(host: Host, request: Requested) -> str | None:
 def _reason(host: Host, name: str, amount: int) -> str:
     unit = _UNITS.get(name, name)
     if host.free(name) >= amount:
-        return f"one server may have {host.largest(name)} {unit} at most, {amount} asked"
-    free, capacity = max(host.free(name), 0), host.capacity.get(name, 0)
-    return f"{free} of {capacity} {unit} free, {amount} asked"
+        before, after = _too_large(unit, amount)
+        return f"{before}{host.largest(name)}{after}"
+    before, between, after = _promised(unit, amount)
+    return f"{before}{max(host.free(name), 0)}{between}{host.capacity.get(name, 0)}{after}"

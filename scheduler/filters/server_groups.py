@@ -5,13 +5,16 @@ What is known here may be old already: the conductor decides when it commits the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from common.messages.scheduling import Requested
 from common.server_groups import Policy, taken
-from scheduler.columnar import Refused, refusing
+from scheduler.columnar import Refused, all_alike, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Codes
 
 
 def _taken(policy: Policy) -> Refused:
@@ -32,13 +35,21 @@ def _taken(policy: Policy) -> Refused:
     return refused
 
 
-@refusing(_taken(Policy.AFFINITY))
+@refusing(_taken(Policy.AFFINITY), alike=all_alike)
 def server_group_affinity(host: Host, request: Requested) -> str | None:
     """Refuse hosts other than that of the group's servers."""
     return _refused(host, request, Policy.AFFINITY)
 
 
-@refusing(_taken(Policy.ANTI_AFFINITY))
+def _members(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    found = np.zeros(len(fleet), np.int64)
+    members = request.group.members if request.group is not None else {}
+    for name, position in fleet.positions(members):
+        found[position] = members[name]
+    return [found]
+
+
+@refusing(_taken(Policy.ANTI_AFFINITY), alike=_members)
 def server_group_anti_affinity(host: Host, request: Requested) -> str | None:
     """Refuse hosts that have as many of the group's servers as its rule allows."""
     return _refused(host, request, Policy.ANTI_AFFINITY)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from common.messages.scheduling import Requested
-from scheduler.columnar import by, refusing
+from scheduler.columnar import all_alike, by, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Group, constant
+from scheduler.stocks import Rows
 
 #: the standard trait that marks a disabled compute service in placement (as Nova sets it)
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 
 #: a host whose agent was silent for longer is down; agents report every 10 s
 DOWN_SECONDS = 60.0
+
+_FORCED = "forced down by an administrator"
+_NEVER = "its agent has not reported since the scheduler started"
+_SILENT = ("its agent is silent for ", f" s, {DOWN_SECONDS:.0f} s allowed")
 
 
 def _is_forced_down(host: Host) -> bool:
@@ -22,16 +32,32 @@ def _silent(fleet: Fleet, request: Requested) -> Mask:
     return (fleet.silent > DOWN_SECONDS) | fleet.where(_is_forced_down, bool)
 
 
-@refusing(_silent)
+def _why_silent(
+    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+) -> Iterator[Group]:
+    """Told by group, with the seconds as a column."""
+    forced = fleet.where(_is_forced_down, bool)[positions]
+    never = np.isinf(fleet.silent[positions])
+    for chosen, text in ((forced, _FORCED), (~forced & never, _NEVER)):
+        if chosen.any():
+            yield Group(positions[chosen], constant(text))
+    heard = positions[~forced & ~never]
+    if len(heard):
+        # To the next even number as where a sentence is formatted.
+        seconds = np.rint(fleet.silent[heard]).astype(np.int64)
+        yield Group(heard, lambda: _SILENT, (seconds,))
+
+
+@refusing(_silent, told=_why_silent)
 def service_up(host: Host, request: Requested) -> str | None:
     """Refuse hosts whose agent is silent, or that an administrator forced down."""
     if host.forced_down:
-        return "forced down by an administrator"
+        return _FORCED
     if host.silent_seconds <= DOWN_SECONDS:
         return None
     if host.silent_seconds == float("inf"):
-        return "its agent has not reported since the scheduler started"
-    return f"its agent is silent for {host.silent_seconds:.0f} s, {DOWN_SECONDS:.0f} s allowed"
+        return _NEVER
+    return f"{host.silent_seconds:.0f}".join(_SILENT)
 
 
 def _is_disabled(host: Host) -> bool:
@@ -43,7 +69,7 @@ def _disabled(fleet: Fleet, request: Requested) -> Mask:
     return marked | fleet.where(_is_disabled, bool)
 
 
-@refusing(_disabled)
+@refusing(_disabled, alike=all_alike)
 def service_enabled(host: Host, request: Requested) -> str | None:
     """Refuse hosts that an administrator disabled, or that are so marked in placement."""
     disabled = host.disabled or DISABLED_TRAIT in host.traits

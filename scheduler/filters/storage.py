@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +11,10 @@ import numpy as np
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Requested
 from scheduler.columnar import refusing
-from scheduler.fleet import Amounts, Fleet, Mask
+from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Codes, Group, constant, split
+from scheduler.stocks import Amounts, Rows
 
 _UNUSABLE = -1.0
 
@@ -81,7 +85,39 @@ def _no_room(fleet: Fleet, request: Requested) -> Mask:
     return fleet.measure(_available) - fleet.pledged * fleet.measure(_thick) < needed
 
 
-@refusing(_no_room)
+def _state(host: Host) -> tuple[str, str, bool]:
+    """The storage, why it can't be used, and whether all of a disk must be there at once."""
+    return host.facts.vm_storage, _unusable(host), _thick(host)
+
+
+def _unusable(host: Host) -> str:
+    name, storage = host.facts.vm_storage, root_storage(host)
+    if storage is None:
+        return f"storage {name or '(none)'} is not on the node"
+    return "" if storage.active else f"storage {name} is not active"
+
+
+def _too_little(name: str, gib: int) -> tuple[str, ...]:
+    """Around what is free."""
+    return "", f" GiB free on {name}, {gib} GiB asked"
+
+
+def _why_no_room(
+    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+) -> Iterator[Group]:
+    """Told by group, with what is free as a column."""
+    for among in split(fleet.codes(_state)[positions], most):
+        mine = positions[among]
+        name, unusable, thick = _state(fleet.host(int(mine[0])))
+        if unusable:
+            yield Group(mine, constant(unusable))
+            continue
+        text = functools.partial(_too_little, name, request.disk_gib if thick else 1)
+        free = fleet.measure(_available)[mine] - (fleet.pledged[mine] if thick else 0)
+        yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
+
+
+@refusing(_no_room, told=_why_no_room)
 def storage_room(host: Host, request: Requested) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
 
@@ -89,15 +125,13 @@ def storage_room(host: Host, request: Requested) -> str | None:
     somebody else is seen as well. Thin storages hold more promises than room: only the image must
     fit now, but at least 1 GiB.
     """
-    name, storage = host.facts.vm_storage, root_storage(host)
-    if storage is None:
-        return f"storage {name or '(none)'} is not on the node"
-    if not storage.active:
-        return f"storage {name} is not active"
+    storage = root_storage(host)
+    if storage is None or not storage.active:
+        return _unusable(host)
     needed = request.disk_gib if _thick(host) else 1
     free = storage.available_gib - (host.pledged_gib if _thick(host) else 0)
     if free < needed:
-        return f"{max(free, 0)} GiB free on {name}, {needed} GiB asked"
+        return f"{max(free, 0)}".join(_too_little(storage.name, needed))
     return None
 
 
@@ -135,7 +169,16 @@ def _no_way(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_no_way)
+def _version(host: Host) -> str:
+    return host.facts.hypervisor_version
+
+
+def _by_way(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    cached = fleet.having(_cached, request.image_id or "")
+    return fleet.codes(_ways), fleet.codes(_version), cached.astype(np.int64)
+
+
+@refusing(_no_way, alike=_by_way)
 def disk_way(host: Host, request: Requested) -> str | None:
     """Refuse nodes where no way leads from the image to a disk, or none to a config drive.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from scheduler.filters.specs import Predicate, compiled, compiled_version
 from scheduler.filters.storage import root_storage
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+from scheduler.reasons import Codes
 
 
 def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
@@ -24,7 +25,7 @@ def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
     )
 
 
-@refusing(_unfit)
+@refusing(_unfit, alike=lambda fleet, request: [fleet.trait_codes])
 def traits(host: Host, request: Requested) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
     needed = needs(request)
@@ -90,7 +91,11 @@ def _incapable(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-@refusing(_incapable)
+def _of_capabilities(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+    return [fleet.codes(have) for _, _, have in _asked(request) if have is not None]
+
+
+@refusing(_incapable, alike=_of_capabilities)
 def capabilities(host: Host, request: Requested) -> str | None:
     """Refuse hosts that don't match the extra specs ``capabilities:…``."""
     for name, wanted, have in _asked(request):

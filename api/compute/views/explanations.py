@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.compute.views import faults
-from common import clock
+from common import clock, wire
+from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
 from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
 from db.reads.refusals import Refusal
@@ -149,11 +150,15 @@ def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
     """A decision's body with the reason of each host, however they were kept."""
-    refused = {
-        name: {host: reason for reason, hosts in reasons.items() for host in hosts}
-        for name, reasons in body.get("refused", {}).items()
-    }
+    refused = {name: _reasons(kept) for name, kept in body.get("refused", {}).items()}
     return {**body, "refused": refused}
+
+
+def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str]:
+    if isinstance(kept, Mapping):
+        # As they were kept before there were groups.
+        return {host: reason for reason, hosts in kept.items() for host in hosts}
+    return {host: reason for one in kept for host, reason in wire.load(Refused, one).reasons()}
 
 
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI
 
-from common import ids
+from common import ids, wire
+from common.messages.scheduling import Refused
 from conductor.messages import CreateServers, NetworkWish, NewServerGroup
 from db import schema
 from tests.chaos.cloud import FLAVOR, IMAGE
@@ -64,9 +65,14 @@ def facts(cloud: World) -> dict[str, Any]:
 
 
 def refused(cloud: World, server: Any) -> Any:
-    """Filter → reason → hosts, of the decision about a server."""
+    """Filter → reason → hosts, of the decision about a server, as it is stored."""
     bodies = [row.body for row in cloud.rows(schema.decisions.select())]
-    return next(one["refused"] for one in bodies if one["server_uuid"] == server.uuid)
+    kept = next(one["refused"] for one in bodies if one["server_uuid"] == server.uuid)
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, groups in kept.items():
+        for host, reason in (told for one in groups for told in wire.load(Refused, one).reasons()):
+            found.setdefault(name, {}).setdefault(reason, []).append(host)
+    return found
 
 
 def test_a_flavor_keeps_to_the_nodes_of_a_rule(cloud: World, root: Any) -> None:

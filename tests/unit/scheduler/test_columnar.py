@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import config
+from common import config, wire
 from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import Refused, Requested
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
@@ -24,6 +24,7 @@ from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.known import Kinds
 from scheduler.memberships import Memberships
+from scheduler.refusals import Refusals
 from scheduler.service import load_filters, load_weighers
 from scheduler.table import HostTable
 from tests.unit.scheduler.test_choose import NOW, a_host, a_request
@@ -195,6 +196,35 @@ def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, 
     assert {name: len(told) for name, told in one.refused.items()} == {
         name: len(list(told)) for name, told in other.refused.items()
     }
+
+
+@given(worlds(), requests)
+def test_every_filter_says_by_group_what_it_says_of_each_host(
+    hosts: list[Host], request: Requested
+) -> None:
+    fleet = Fleet.of(hosts)
+    for name, accept in FILTERS.items():
+        (refused,) = choose(fleet, request, {name: accept}, {}, keep=0).refused.values() or [{}]
+        said = {host.name: accept(host, request) for host in hosts}
+        said = {host: reason for host, reason in said.items() if reason is not None}
+        if not isinstance(refused, Refusals):
+            assert said == {}, name
+            continue
+        stored = wire.loads(wire.dumps(refused.all()))
+        groups = [wire.load(Refused, one) for one in stored]
+        assert dict(told for one in groups for told in one.reasons()) == said, name
+        assert dict(refused.told()) == dict(refused) == said, name
+        for most in (1, 2):
+            first = [refused.of(one, most) for one in refused.groups(most, first=True)]
+            told = dict(told for one in first for told in one.reasons())
+            assert told.items() <= said.items(), name
+            assert len(told) == min(most, len(said)), name
+
+
+def test_all_that_ships_tells_by_group() -> None:
+    """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
+    plain = [name for name, accept in FILTERS.items() if getattr(accept, "told", None) is None]
+    assert plain == [], "see scheduler/columnar.py"
 
 
 def test_all_that_ships_is_columnar() -> None:

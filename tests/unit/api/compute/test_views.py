@@ -8,9 +8,10 @@ import datetime
 import pytest
 
 from api.compute import sshkeys
-from api.compute.views import hosts, hypervisors
-from common import clock, quotas
+from api.compute.views import explanations, hosts, hypervisors
+from common import clock, quotas, wire
 from common.errors import Invalid
+from common.messages.scheduling import Decision, Refused
 from db.reads.hosts import Host
 
 HOST = Host(1, "u", "pve1", {}, 1, "s", False, None, False, None, 0, 0, 0, 0)
@@ -53,3 +54,21 @@ def test_quota_limits() -> None:
     assert quotas.allows(quotas.UNLIMITED, 10**9)
     assert quotas.allows(3, 3)
     assert not quotas.allows(3, 4)
+
+
+def test_the_sentences_of_a_decision_are_written_when_it_is_shown() -> None:
+    full = Refused(("", " of 9 MiB free"), ("a", "b"), ((1, 2),))
+    zone = Refused(("in zone {x}",), ("c",))
+    decision = Decision("s", None, refused={"ram": (full,), "zone": (zone,)})
+    stored = wire.loads(wire.dumps(decision))
+    assert explanations.refusals(stored)["refused"] == {
+        "ram": {"a": "1 of 9 MiB free", "b": "2 of 9 MiB free"},
+        "zone": {"c": "in zone {x}"},
+    }
+
+
+def test_decisions_that_were_stored_before_are_read_as_well() -> None:
+    stored = {"host": None, "refused": {"ram": {"1 MiB free": ["a", "b"], "2 MiB free": ["c"]}}}
+    shown = {"a": "1 MiB free", "b": "1 MiB free", "c": "2 MiB free"}
+    assert explanations.refusals(stored) == {"host": None, "refused": {"ram": shown}}
+    assert explanations.refusals({}) == {"refused": {}}

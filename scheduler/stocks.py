@@ -1,0 +1,60 @@
+"""What placement counts of each host, as columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.messages import Candidates
+
+Rows = NDArray[np.int64]
+Amounts = NDArray[np.int64]
+NO_ROWS: Rows = np.empty(0, np.int64)
+NO_TRAITS: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass
+class Stock:
+    """What each host has of one resource class in all, and what of it is promised."""
+
+    capacity: Amounts
+    used: Amounts
+
+    def of(self, positions: Rows) -> Stock:
+        """That of some hosts: a copy."""
+        return Stock(self.capacity[positions], self.used[positions])
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """The numbers of all known hosts, by row."""
+
+    offered: Rows
+    """Hosts that placement told of."""
+    stocks: Mapping[str, Stock]
+    traits: Sequence[frozenset[str]]
+
+
+def counted(told: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
+    """What answers of placement's tell together; ``rows`` of so many hosts go by UUID, hosts that
+    are not known are left out."""
+    stocks: dict[str, Stock] = {}
+    traits = [NO_TRAITS] * size
+    offered = [NO_ROWS]
+    for one in told:
+        numbers = np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)
+        there = numbers >= 0
+        offered.append(numbers[there])
+        for name, stock in one.stocks.items():
+            taken = stocks.setdefault(
+                name, Stock(np.zeros(size, np.int64), np.zeros(size, np.int64))
+            )
+            taken.capacity[numbers[there]] = np.array(stock.capacity, np.int64)[there]
+            taken.used[numbers[there]] = np.array(stock.used, np.int64)[there]
+        for row, mine in zip(numbers.tolist(), one.traits, strict=True):
+            if row >= 0:
+                traits[row] = mine
+    return Counted(np.unique(np.concatenate(offered)), stocks, traits)

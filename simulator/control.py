@@ -199,6 +199,7 @@ class Control:
                     owner_of(name.name),
                     name.parent,
                     virtual_size=int(given.get("virtual_size", 0)),
+                    ctime=int(given.get("ctime", time.time())),
                 )
             )
             return {**asdict(volume), "volid": volume.volid}

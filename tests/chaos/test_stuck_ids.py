@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from db import schema
-from simulator.model import Vm
+from simulator.model import Vm, Volume
 from tests.chaos.world import World, world
 
 
@@ -77,6 +77,27 @@ def test_attempts_are_bounded(cloud: World) -> None:
     with cluster.turn():
         for vmid in stuck:
             cluster.remove_vm(cluster.vms[vmid])
+
+
+def test_a_volume_on_another_nodes_storage_costs_its_vmid(cloud: World) -> None:
+    assert cloud.built("warm-up", host="pve1").vm_state == "active"
+    first = next_vmid(cloud)
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        name = f"{first}/vm-{first}-cloudinit.qcow2"
+        stray = cluster.add_volume(
+            Volume("local", "pve2", name, "images", "qcow2", 1 << 23, 1 << 20, first)
+        )
+    row = cloud.built("server", host="pve1")
+    assert (row.vm_state, row.vmid, row.host) == ("active", first + 1, "pve1")
+    (fault,) = cloud.faults(row.uuid)
+    assert fault.category == "storage_conflict"
+    assert fault.remedy == f"as root on pve2: pvesm free {stray.volid}"
+    (kept,) = quarantined(cloud).values()
+    assert (kept.vmid, kept.reason) == (first, fault.message)
+    assert cluster.volume(stray.volid, "pve2") == stray, "never touched"
+    with cluster.turn():
+        cluster.remove_volume(stray)
 
 
 def test_what_a_build_itself_left_half_made_does_not_end_it(cloud: World) -> None:

@@ -24,6 +24,18 @@ def seen(shared: Shared, name: str) -> Node:
     return node
 
 
+def host(shared: Shared, build: Build, node_name: str) -> Storage:
+    """Refuse what a host lacks; the storage for the root disk. ``node_name``: where the VM is."""
+    node(shared, build)
+    found = storage(shared, node_name, build.storage)
+    hardware(build)
+    room(build, found)
+    image_is_there(shared, build)
+    if build.config_drive is not None:
+        config_drives(shared, node_name)
+    return found
+
+
 def node(shared: Shared, build: Build) -> Node:
     """The placed node, if it is up, has quorum, the rights and the bridges."""
     found = seen(shared, build.placed.node)

@@ -10,6 +10,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.admission import Admission, Key
 from compute.hypervisor.proxmox.affinity import Affinity
 from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.elsewhere import Elsewhere
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.tasks import Tasks
 from compute.hypervisor.proxmox.view import Snapshot
@@ -32,6 +33,7 @@ class Shared:
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client)
         self.affinity = Affinity(self.client)
+        self.elsewhere = Elsewhere(self.client)
         self.admission = Admission(
             settings.local_storage_slots,
             settings.shared_storage_slots,

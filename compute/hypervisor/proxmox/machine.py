@@ -40,8 +40,8 @@ class ProxmoxMachine:
         self._absent = False
         self._foreign = False
         self._stuck: tuple[str, ...] = ()
-        #: the id was seen free of config and volumes by this very operation
-        self._clear = False
+        #: the id was seen free of config by this very operation, and of volumes on these storages
+        self._clear: volumes.Seen | None = None
         self._way = Way.IMPORT_FROM
         self._config_drive: str | None = None
         self._root = ""
@@ -66,19 +66,15 @@ class ProxmoxMachine:
     def check_host(self, build: Build) -> Detail:
         """See ``port.Machine``; what is there already of this server is gone on with."""
         config = self._look_around()
-        node = admit.node(self._shared, build)
-        storage = self._storage(build)
-        admit.hardware(build)
-        admit.room(build, storage)
-        admit.image_is_there(self._shared, build)
-        if build.config_drive is not None:
-            admit.config_drives(self._shared, self._vm.node)
+        storage = admit.host(self._shared, build, self._vm.node)
+        unseen = self._clear.unseen if self._clear is not None else ()
         return {
-            "node": node.name,
+            "node": build.placed.node,
             "vmid": self._vm.vmid,
             "storage": storage.name,
             "available_gib": storage.available >> 30,
             "found": "nothing" if config is None else "the server's VM",
+            **({"unseen": list(unseen)} if unseen else {}),
         }
 
     def ensure_image(self, build: Build) -> Detail:
@@ -107,7 +103,7 @@ class ProxmoxMachine:
         """Clone or import, then configure; the marks are there from the first moment."""
         storage = self._storage(build)
         self._absent = False
-        config = None if self._clear else self._see()
+        config = None if self._clear is not None else self._see()
         if config is None:
             self._have(build, storage)
             config = self._see()
@@ -141,7 +137,7 @@ class ProxmoxMachine:
 
     def start(self) -> Detail:
         """Run it and see it running."""
-        power.start(self._vm, look_first=not self._clear)
+        power.start(self._vm, look_first=self._clear is None)
         return {"power_state": PowerState.RUNNING.name}
 
     def stop(self, graceful_seconds: int) -> Detail:
@@ -167,7 +163,7 @@ class ProxmoxMachine:
             # Our create met somebody else's VM: there is nothing of ours.
             return Removal(True)
         try:
-            removal_ = removal.remove(self._vm, all_volumes_ours=self._clear)
+            removal_ = removal.remove(self._vm, self._clear)
         except StuckError as error:
             shells.name_disks(self._vm, error)
             self._stuck = error.left
@@ -199,11 +195,12 @@ class ProxmoxMachine:
                 self._absent = self._shared.listed(self._vm.vmid) is None
             raise
         if config is None:
-            strays = volumes.strays(self._vm)
+            seen = volumes.everywhere(self._vm)
+            strays = volumes.strays(self._vm, seen)
             if strays is not None:
                 self._foreign = True
                 raise strays
-            self._absent = self._clear = True
+            self._absent, self._clear = True, seen
         return config
 
     def _see(self, *, recent: bool = False) -> Config | None:

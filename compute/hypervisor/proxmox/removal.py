@@ -14,15 +14,15 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
 from compute.hypervisor.proxmox import disks, power, usage, volumes
 from compute.hypervisor.proxmox.vm import Config, Vm
-from compute.hypervisor.proxmox.volumes import Volume
+from compute.hypervisor.proxmox.volumes import Seen, Volume
 
 
-def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
+def remove(vm: Vm, clear: Seen | None = None) -> Removal:
     """Make the VM and its disks absent, if they are provably ours.
 
-    ``all_volumes_ours``: the VMID was seen without volumes before we began, so all that are there
-    now are ours. Otherwise only those that the configuration named, or that our own create task
-    made, are removed; others are left and told. Raises HypervisorError when fenced off or locked.
+    ``clear``: there the VMID was seen without volumes before we began, so all that are there now
+    are ours. Otherwise only those that the configuration named, or that our own create task made,
+    are removed; others are left and told. Raises HypervisorError when fenced off or locked.
     """
     cleaned: list[str] = []
     known: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ def remove(vm: Vm, *, all_volumes_ours: bool) -> Removal:
         _destroy(vm, config)
         cleaned.append(str(vm))
     used: dict[str, str] = {}
-    left = _sweep(vm, known, all_volumes_ours, cleaned, used)
+    left = _sweep(vm, known, clear or Seen(), cleaned, used)
     free = [volume for volume in left if volume.volid not in used]
     return Removal(
         not left,
@@ -93,7 +93,7 @@ def _destroy(vm: Vm, config: Config) -> None:
 def _sweep(
     vm: Vm,
     known: frozenset[str],
-    all_ours: bool,
+    clear: Seen,
     cleaned: list[str],
     used: dict[str, str],
 ) -> list[Volume]:
@@ -110,10 +110,11 @@ def _sweep(
             f"Somebody made {vm} while its predecessor's volumes were being removed.",
             left=tuple(f"volume {volume.volid}" for volume in there),
         )
-    proven = [volume for volume in there if all_ours or volume.volid in known]
+    proven = [volume for volume in there if clear.had(vm, volume) or volume.volid in known]
     rest = [volume for volume in there if volume not in proven]
     for volume in _children_first([*proven, *volumes.made_by_us(vm, rest)]):
-        user = None if all_ours else usage.user(vm, volume.storage, volume.volid)
+        ours = clear.had(vm, volume)
+        user = None if ours else usage.user(vm, volume.storage, volume.volid)
         if user is not None:
             used[volume.volid] = f": {user} uses it"
             continue

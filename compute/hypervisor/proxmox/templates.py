@@ -100,7 +100,7 @@ class Templates:
         clones = volumes.linked_to(vm)
         if clones:
             return Removal(False, left=tuple(f"volume {volid} hangs on {vm}" for volid in clones))
-        return removal.remove(vm, all_volumes_ours=False)
+        return removal.remove(vm)
 
     def locked(self, work: Work, build: Build, template: Template) -> HypervisorError | None:
         """The error to end with when a template that was to be cloned is locked for good.
@@ -229,7 +229,7 @@ class Templates:
         """What was begun must go, so that the next one can make it; a template never does."""
         try:
             if not _is_template(vm):
-                removal.remove(vm, all_volumes_ours=False)
+                removal.remove(vm)
         except (HypervisorError, TakenError) as error:
             vm.work.tell(template_left=f"{vm}: {error}")
 

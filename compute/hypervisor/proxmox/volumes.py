@@ -1,13 +1,16 @@
-"""Volumes by VMID over all storages of a node, and whose they are."""
+"""Volumes by VMID over all storages, and whose they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import admit, disks
+from compute.hypervisor.proxmox.admission import Key
+from compute.hypervisor.proxmox.elsewhere import Place
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
 
@@ -21,8 +24,25 @@ class Volume:
 
     volid: str
     storage: str
+    node: str
+    """The one that it was seen by."""
     created: int | None
     """Seconds since the epoch, where the storage knows."""
+
+
+@dataclass
+class Seen:
+    """A look for volumes of a VMID."""
+
+    volumes: list[Volume] = field(default_factory=list)
+    storages: set[Key] = field(default_factory=set)
+    """Those that were listed."""
+    unseen: list[str] = field(default_factory=list)
+    """Nodes, and storages, that could not be looked at."""
+
+    def had(self, vm: Vm, volume: Volume) -> bool:
+        """Whether the volume's storage is one of those that were listed."""
+        return vm.shared.storage_key(volume.node, volume.storage) in self.storages
 
 
 def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
@@ -31,16 +51,57 @@ def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
     Raises ApiError when a storage can't be listed that may hold one, or that has one of the
     volumes ``known`` to be the VM's: then absence isn't seen.
     """
+    return _here(vm, known).volumes
+
+
+def everywhere(vm: Vm) -> Seen:
+    """Look on every storage with images of every node; of the VM's own as ``of_vm`` does it.
+
+    What can't be looked at on other nodes is unseen, and no error. A storage that takes no images
+    any more lists none, whatever lies there.
+    """
+    found = _here(vm)
+    places = list(_other_places(vm, found))
+    listed = vm.shared.elsewhere.listed(vm.work, vm.vmid, places)
+    for node, storage in places:
+        if (node, storage) in listed:
+            found.storages.add(vm.shared.storage_key(node, storage))
+            found.volumes += [_volume(one, storage, node) for one in listed[node, storage]]
+        else:
+            found.unseen.append(f"{storage} on {node}")
+    return found
+
+
+def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
     holding = storages_of(known)
-    found: list[Volume] = []
+    found = Seen()
     for storage in admit.seen(vm.shared, vm.node).storages.values():
         if "images" in storage.content:
             try:
-                found += _listed(vm, storage.name)
+                found.volumes += _listed(vm, storage.name)
+                found.storages.add(vm.shared.storage_key(vm.node, storage.name))
             except ApiError:
                 if storage.active or storage.name in holding or _may_hold_disks(vm, storage.name):
                     raise
+                found.unseen.append(f"{storage.name} on {vm.node}")
     return found
+
+
+def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
+    """Where other nodes can look: a shared storage once, unless it was listed already."""
+    looked_at = set(found.storages)
+    for node in sorted(vm.shared.snapshot.nodes.values(), key=lambda one: one.name):
+        if node.name != vm.node and not node.online:
+            found.unseen.append(node.name)
+        elif node.name != vm.node:
+            for name, storage in sorted(node.storages.items()):
+                key = vm.shared.storage_key(node.name, name)
+                if "images" in storage.content and key not in looked_at:
+                    if storage.active:
+                        looked_at.add(key)
+                        yield node.name, name
+                    else:
+                        found.unseen.append(f"{name} on {node.name}")
 
 
 def storages_of(volids: Iterable[str]) -> frozenset[str]:
@@ -61,23 +122,28 @@ def _listed(vm: Vm, storage: str) -> list[Volume]:
     path = f"nodes/{vm.node}/storage/{storage}/content"
     listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
     return [
-        Volume(one["volid"], storage, int(one["ctime"]) if one.get("ctime") else None)
-        for one in listed
-        if int(one.get("vmid") or 0) == vm.vmid
+        _volume(one, storage, vm.node) for one in listed if int(one.get("vmid") or 0) == vm.vmid
     ]
 
 
-def strays(vm: Vm) -> HypervisorError | None:
+def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
+    created = listed.get("ctime")
+    return Volume(str(listed["volid"]), storage, node, int(created) if created else None)
+
+
+def strays(vm: Vm, found: Seen) -> HypervisorError | None:
     """The refusal of a VMID that no VM has, but volumes; None when there are none."""
-    found = of_vm(vm)
-    if not found:
+    if not found.volumes:
         return None
-    names = ", ".join(volume.volid for volume in found)
+    names = [
+        one.volid if one.node == vm.node else f"{one.volid} on {one.node}" for one in found.volumes
+    ]
+    first = found.volumes[0]
     return HypervisorError(
         Category.STORAGE_CONFLICT,
-        f"VMID {vm.vmid} has no VM, but volumes: {names}. They were not touched.",
-        left=tuple(f"volume {volume.volid}" for volume in found),
-        remedy=f"as root on {vm.node}: pvesm free {found[0].volid}",
+        f"VMID {vm.vmid} has no VM, but volumes: {', '.join(names)}. They were not touched.",
+        left=tuple(f"volume {name}" for name in names),
+        remedy=f"as root on {first.node}: pvesm free {first.volid}",
     )
 
 
@@ -128,7 +194,7 @@ def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
 
 def free(vm: Vm, volume: Volume) -> None:
     """Delete one volume and wait. Proxmox VE refuses none, so whose it is must be known before."""
-    delete(vm, vm.node, volume.storage, volume.volid)
+    delete(vm, volume.node, volume.storage, volume.volid)
 
 
 def delete(vm: Vm, node: str, storage: str, volid: str) -> None:

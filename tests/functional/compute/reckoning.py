@@ -118,4 +118,4 @@ def _without_owner(cluster: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _thing(line: str) -> str:
     """What a line of ``left`` is about: ``VM 1 on pve1: locked (create)`` is about ``VM 1``."""
     words = line.split(":", 1)[0].split()
-    return " ".join(words[:2]) if line.startswith("VM ") else line
+    return " ".join(words[:2]) if line.startswith("VM ") else line.partition(" on ")[0]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+import os_resource_classes
+import os_traits
 from oslo_utils import strutils
 
 from common.errors import Invalid
@@ -61,12 +63,14 @@ def _anything(value: str) -> str | None:
 
 _CPUS = _like(r"\^?\d+((-\d+)?(,\^?\d+(-\d+)?)?)*", "list of processors, such as 0-3,^1")
 _GROUP = r"[a-zA-Z0-9_-]{0,64}"
-_CLASS = r"[A-Z0-9_]+"
+_CUSTOM = r"CUSTOM_[A-Z0-9_]+"
+_CLASS = "|".join([*map(re.escape, os_resource_classes.STANDARDS), _CUSTOM])
+_TRAIT = "|".join([*map(re.escape, os_traits.get_traits()), _CUSTOM])
 
 #: pattern of the name → what is wrong with a value
 _KNOWN: Mapping[str, Check] = {
-    rf"resources{_GROUP}:{_CLASS}": _number(0),
-    rf"trait{_GROUP}:{_CLASS}": _among("required", "forbidden"),
+    rf"resources{_GROUP}:({_CLASS})": _number(0),
+    rf"trait{_GROUP}:({_TRAIT})": _among("required", "forbidden"),
     "group_policy": _among("isolate", "none"),
     "accel:device_profile": _anything,
     "hide_hypervisor_id": _flag,

@@ -143,6 +143,7 @@ _ROWS = (
         "GET",
         "/os-availability-zone/detail",
     ),
+    ("extensions", ANYONE, "List extensions, show one.", "GET", "/extensions"),
     ("limits", ANYONE, "Show one's limits and usage.", "GET", "/limits"),
     ("limits:other_project", ADMIN, "Another project's.", "GET", "/limits"),
     ("os-quota-sets:show", PROJECT_READER, "Show quotas.", "GET", "/os-quota-sets/{project_id}"),

@@ -20,6 +20,7 @@ from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
 from api.compute.resources.custody import Adoptions
 from api.compute.resources.explanations import Explanations
+from api.compute.resources.extensions import Extensions
 from api.compute.resources.flavor_access import FlavorAccess
 from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
 from api.compute.resources.flavors import Flavors
@@ -163,6 +164,8 @@ ROUTES = (
     ),
     Row("/os-quota-sets/{project_id}/defaults", QuotaSets, {"GET": "defaults"}),
     Row("/os-quota-sets/{project_id}/detail", QuotaSets, {"GET": "detail"}),
+    Row("/extensions", Extensions, {"GET": "index"}),
+    Row("/extensions/{alias}", Extensions, {"GET": "show"}),
     Row("/adoptions", Adoptions, {"POST": "create"}),
     Row("/explanations/{subject}", Explanations, {"GET": "show"}),
     Row("/schedule", Schedule, {"POST": "preview"}),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
+from common.log import logger
 from common.messages.scheduling import Requested
 from scheduler.columnar import alike_in, refusing
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
+
+LOG = logger(__name__)
 
 #: bridge → the tags that it takes, of those that don't take all
 _Restricted = frozenset[tuple[str, str]]
@@ -37,5 +42,18 @@ def _missing(bridges: _Restricted, request: Requested) -> str | None:
 
 
 def _among(vlan: int, tags: str) -> bool:
-    ranges = (part.partition("-") for part in tags.split(",") if part)
-    return any(int(first) <= vlan <= int(last or first) for first, _, last in ranges)
+    return any(first <= vlan <= last for first, last in _ranges(tags))
+
+
+@functools.lru_cache(maxsize=1024)
+def _ranges(tags: str) -> tuple[tuple[int, int], ...]:
+    """The tags as ranges; of what somebody wrote on a bridge, what can't be understood is left
+    out, and said once."""
+    found = []
+    for part in tags.replace(",", " ").split():
+        first, dash, last = part.partition("-")
+        try:
+            found.append((int(first), int(last if dash else first)))
+        except ValueError:
+            LOG.warning("No range of VLAN tags, left out: %s (of %s)", part, tags)
+    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -15,6 +16,8 @@ from scheduler.reasons import Group, constant, split
 from scheduler.stocks import Amounts, Rows
 
 _NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
+#: as placement wants them
+_CLASS = re.compile(r"[A-Z0-9_]+", re.ASCII)
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
 
 
@@ -47,9 +50,19 @@ def wanted(request: Requested) -> Mapping[str, int]:
     return needs(request).resources
 
 
+def _senseless(amounts: Mapping[str, int]) -> str | None:
+    """Why no host, whatever it has, could have this."""
+    if not amounts:
+        return _NOTHING
+    wrong = next((name for name in amounts if not _CLASS.fullmatch(name)), None)
+    if wrong is None:
+        return None
+    return f"the flavor's extra spec resources:{wrong} names no resource class"
+
+
 def _full(fleet: Fleet, request: Requested) -> Mask:
     amounts = wanted(request)
-    refused = np.full(len(fleet), not amounts)
+    refused = np.full(len(fleet), _senseless(amounts) is not None)
     for name, amount in amounts.items():
         refused |= fleet.room(name) < amount
     return refused
@@ -60,8 +73,9 @@ def _why_full(
 ) -> Iterator[Group]:
     """Told by group: which classes are short, and how; the numbers as columns."""
     amounts = wanted(request)
-    if not amounts:
-        yield Group(positions, constant(_NOTHING))
+    senseless = _senseless(amounts)
+    if senseless is not None:
+        yield Group(positions, constant(senseless))
         return
     states: dict[str, Amounts] = {}
     codes = np.zeros(len(positions), np.int64)
@@ -98,8 +112,9 @@ def _group(
 def resources(host: Host, request: Requested) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     amounts = wanted(request)
-    if not amounts:
-        return _NOTHING
+    senseless = _senseless(amounts)
+    if senseless is not None:
+        return senseless
     short = [
         _reason(host, name, amount) for name, amount in amounts.items() if host.room(name) < amount
     ]

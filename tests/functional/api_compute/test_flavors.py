@@ -142,3 +142,17 @@ def test_access(api: ComputeApi) -> None:
     late = api.request("POST", "/flavors/big/action", body, version="2.7", token=auth.ADMIN)
     assert late.status_code == 409
     assert api.request("POST", path, body).status_code == 403
+
+
+def test_an_extra_spec_without_a_name_is_refused(api: ComputeApi) -> None:
+    for version, status in (("2.86", 400), ("2.85", 200)):
+        answer = api.request(
+            "POST",
+            "/flavors/m1.small/os-extra_specs",
+            {"extra_specs": {"resources:": "1"}},
+            version=version,
+            token=auth.ADMIN,
+        )
+        assert answer.status_code == status
+        if status == 400:
+            assert answer.json["badRequest"]["message"] == "There is no extra spec resources:."

@@ -68,7 +68,7 @@ changes: dict[str, st.SearchStrategy[Any]] = {
     "storages": st.just(()) | storages,
     "disk_allocation_ratio": st.sampled_from([1.0, 2.0]),
     "cpu_load": st.floats(0, 1),
-    "bridge_vlans": st.sampled_from([{}, {"vmbr0": ""}, {"vmbr0": "2-5,7"}]),
+    "bridge_vlans": st.sampled_from([{}, {"vmbr0": ""}, {"vmbr0": "2-5,7"}, {"vmbr0": "x-y,7-"}]),
     "unready_bridges": st.sampled_from([{}, {"vmbr1": "zone z1: pending"}]),
     "ha_rules": st.sampled_from(
         [(), (HaRule("gold", True, 1, None, (7,)),), (HaRule("gold", False, 1, 3),)]
@@ -101,6 +101,7 @@ asked: dict[str, st.SearchStrategy[Any]] = {
             {"aggregate_instance_extra_specs:ssd": "true"},
             {"aggregate_instance_extra_specs:ssd": "<or> no <or> true"},
             {"resources:CUSTOM_GPU": "1"},
+            {"resources:": "1"},
             {"hw:cpu_policy": "dedicated"},
             {"pci_passthrough:alias": "gpu:1"},
             {"ha:rule": "gold"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.choose import choose
 from scheduler.filters.network import vlan_reach
 from scheduler.filters.placement import network_reach
 from tests.unit.scheduler.test_choose import a_host, a_request
@@ -32,3 +33,14 @@ def test_bridges_and_vnets_that_are_not_there() -> None:
     assert network_reach(host, a_request(networks=("vmbr0", "blue", "vmbr7"))) == (
         "vnet blue isn't on the node (zone z1: pending); no bridge vmbr7 on the node"
     )
+
+
+def test_what_is_no_range_of_vlans_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    request = a_request(networks=("vmbr0",), vlans=(("vmbr0", 7),))
+    for tags in ("x-y,7", "x-y, 5-9", "7 -", "1-2-3 7"):
+        assert vlan_reach(a_host(bridge_vlans={"vmbr0": tags}), request) is None, tags
+    host = a_host(bridge_vlans={"vmbr0": "x-y,8-"})
+    assert vlan_reach(host, request) == "bridge vmbr0 takes VLANs x-y,8-, 7 asked"
+    assert "No range of VLAN tags, left out: x-y (of x-y,8-)" in caplog.text
+    choice = choose([host], request, {"vlan_reach": vlan_reach}, {})
+    assert list(choice.refused["vlan_reach"]) == [host.name]

@@ -38,7 +38,11 @@ def test_values(name: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hw:cpu_polcy", "trait:lower", "resources:", "trait1:", "os:x", "hw:numa_mem."]
+    "name",
+    [
+        *("hw:cpu_polcy", "trait:lower", "resources:", "trait1:", "os:x", "hw:numa_mem."),
+        *("resources_A:", "resources:vcpu", "resources:GPU", "resources:CUSTOM_", "trait:FAST"),
+    ],
 )
 def test_names_that_their_namespace_has_not(name: str) -> None:
     check({name: "1"}, 85)

@@ -138,6 +138,17 @@ class Cloud:
         hosts = self.call("GET", "/v2.1/os-hypervisors", ADMIN)["hypervisors"]
         return len(hosts) == len(self.placement.candidates({"VCPU": 1}).uuids) == HOSTS
 
+    def audit(self) -> Any:
+        """The report of an audit that saw all and nothing in between; None: not yet."""
+        begun = self.call("POST", "/v2.1/audits", ADMIN)["audit"]["id"]
+
+        def ended() -> Any:
+            audit = self.call("GET", f"/v2.1/audits/{begun}", ADMIN)["audit"]
+            return audit["report"] if audit["state"] == "done" else None
+
+        report = eventually(ended)
+        return report if report["complete"] and not report["in_flux"] else None
+
     def stop(self) -> None:
         for service in reversed(self.services):
             service.stop()
@@ -157,6 +168,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     try:
         eventually(made.ready)
         yield made
+        assert eventually(made.audit)["clean"]
     finally:
         made.stop()
 

@@ -76,6 +76,8 @@ def retirements(world: World) -> list[RetireTemplate]:
 
 
 def deleted(world: World, uuid: str) -> None:
+    """Only the record says so: what else a delete does is of no account here."""
+    world.leaves |= {"allocation_without_server", "vmid_without_owner"}
     world.conductor.store.run(
         lambda c: c.execute(
             schema.servers.update()

@@ -29,6 +29,8 @@ BRIEF_BYTES = 1_000
 _BRIEF_HOSTS = 50
 #: a group has at least so many bytes, as long as there are some
 _ENOUGH = 200
+#: with less than so many left it is over
+_SOME = 50
 
 
 class Outcomes:
@@ -137,11 +139,11 @@ def _first(groups: Sequence[_Untold], room: int, size: int) -> tuple[_Kept, int,
     for number, (count, told) in enumerate(sorted(groups, key=lambda one: one[0])):
         left = len(groups) - number
         most = min(count, max((room - hosts) // left, 1))
-        if hosts >= room:
+        if hosts >= room or size - taken < _SOME:
             break
         one, length = _fitting(told(most), max((size - taken) // left, _ENOUGH), size - taken)
         if one is None:
-            break
+            continue
         found[one.text] = _both(found[one.text], one) if one.text in found else one
         hosts, taken = hosts + len(one.hosts), taken + length
     return tuple(found.values()), hosts, taken

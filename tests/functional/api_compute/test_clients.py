@@ -86,6 +86,7 @@ def test_flavors_keypairs_and_limits(clouds: tuple[Connection, Connection]) -> N
     assert cloud.compute.get_limits().absolute.instances == 10
     assert cloud.compute.get_quota_set("demo").cores == 20
     assert [zone.name for zone in cloud.compute.availability_zones()] == ["az1"]
+    assert cloud.compute.find_extension("os-aggregates").name == "Aggregates"
 
 
 def test_operators(clouds: tuple[Connection, Connection]) -> None:

@@ -92,3 +92,16 @@ def test_a_create_of_many_keeps_the_reasons_once(works: bool, full: int) -> None
     found = decided(works=works)
     assert [hosts_kept(one) for one in found] == [full, 1, 1]
     assert [sum(one.counts.values()) for one in found] == [full] * 3
+
+
+def test_a_reason_that_is_too_long_does_not_hide_the_others() -> None:
+    def refuse(host: Any, request: Any) -> str | None:
+        return "x" * 2000 if host.name == "a" else "short"
+
+    filters: dict[str, Filter] = {"one": refuse}
+    hosts = Fleet.of([a_host(name) for name in "abc"])
+    choice = choose(hosts, a_request(), filters, {}, keep=0)
+    full = OUTCOMES.nowhere(a_request(), choice, hosts)
+    assert hosts_kept(full) == 3
+    (short,) = OUTCOMES.again(a_request(), full).refused["one"]
+    assert (short.text, short.hosts) == (("short",), ("b", "c"))

@@ -49,6 +49,7 @@ def test_ha_restarts_it_elsewhere_and_the_record_follows(cloud: World) -> None:
 
 #: tasks of a build: the template's creation, its clone; and whether there is HA
 TASKS = (
+    ("qmcreate", True),
     ("qmcreate", False),
     ("qmclone", True),
     ("qmclone", False),

@@ -163,7 +163,7 @@ class Census:
         return self._active[node]
 
     def _concerns(self, task: Upid, vmid: int) -> bool:
-        return task.subject == str(vmid) or self._cloned(task, vmid)
+        return task.concerns(vmid) or self._cloned(task, vmid)
 
     def _cloned(self, task: Upid, vmid: int) -> bool:
         """Whether a clone's task, which is filed under its source, makes this VM."""

@@ -16,6 +16,7 @@ from common.log import logger
 from common.messages.reports import Category
 from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.deadlines import DEADLINES, OTHER_DEADLINE
 from compute.hypervisor.proxmox.errors import ApiError, category_of
 from compute.hypervisor.proxmox.upid import Upid, parse
 
@@ -29,25 +30,6 @@ PACE = 0.2
 BLIND_SECONDS = 90.0
 LOG_LINES = 20
 
-#: Seconds that a task of a kind may take. Then its outcome is unknown, and it is probed; the task
-#: itself is left to end. What moves data may take long, what only switches may not. The deadline
-#: of the operation ends the waiting in any case.
-DEADLINES: Mapping[str, float] = {
-    "qmcreate": 3600.0,
-    "qmclone": 3600.0,
-    "qmtemplate": 300.0,
-    "qmconfig": 120.0,
-    "resize": 300.0,
-    "qmstart": 180.0,
-    "qmstop": 120.0,
-    "qmshutdown": 3720.0,
-    "qmreboot": 3720.0,
-    "qmdestroy": 600.0,
-    "qmigrate": 7200.0,
-    "imgcopy": 600.0,
-    "imgdel": 600.0,
-}
-OTHER_DEADLINE = 600.0
 LIST_LIMIT = 1000
 #: the last clones whose logs are read to find one
 CLONES = 200

@@ -21,9 +21,13 @@ class Upid:
     """Seconds since the epoch, by the node's clock."""
     kind: str
     subject: str
-    """What it works on: of a clone, the source's VMID."""
+    """What it works on: of a clone, the source's VMID; of a disk deleted, ``vmid@storage``."""
     who: str
     """``user@realm`` or ``user@realm!token``."""
+
+    def concerns(self, vmid: int) -> bool:
+        """Whether it works on a VM, or deletes one of its disks: ``imgdel`` names both parts."""
+        return self.subject.partition("@")[0] == str(vmid)
 
 
 def parse(text: str) -> Upid | None:

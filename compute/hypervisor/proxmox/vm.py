@@ -187,8 +187,7 @@ class Vm:
 
     def _live(self, lock: str) -> list[Upid]:
         active = self.shared.tasks.active(self.node)
-        subject = str(self.vmid)
-        mine = [task for task in active if task.subject == subject]
+        mine = [task for task in active if task.concerns(self.vmid)]
         if lock == "clone":
             # A clone's task is filed under its source; its log names the target.
             mine += [task for task in active if self._clones_to_here(task)]

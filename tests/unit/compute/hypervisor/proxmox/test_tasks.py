@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from common.messages.reports import Category
+from compute.hypervisor.proxmox.deadlines import DEADLINES, OTHER_DEADLINE
 from compute.hypervisor.proxmox.errors import ApiError
-from compute.hypervisor.proxmox.tasks import DEADLINES, OTHER_DEADLINE, Tasks
+from compute.hypervisor.proxmox.tasks import Tasks
 from tests.unit.compute.fakes import FakeWork
 
 UPID = "UPID:pve1:000005F5:00060595:6B003D23:{}:100:a@pve!t:"

@@ -1,7 +1,8 @@
 """The conductor as the API sees it: the only module (with ``messages``) that others import.
 
 Every method is one RPC call and returns when the change is committed. Errors are those of
-``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable.
+``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable. The file
+is long for one reason: each door has its method here, and there is nothing else in it.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement import sharing
 from placement.matching import Candidate, Mask, Span
 from placement.request import Group, Query
-from placement.snapshot import Provider, Slots, Snapshot
+from placement.snapshot import Provider, Snapshot
 
 Shuffle = Callable[[list[Any]], None]
 
@@ -88,7 +89,7 @@ def _made(snapshot: Snapshot, group: Group) -> _Made:
     span = Span(snapshot)
     if group.suffix:
         mask = span.serving(group)
-        return _Made(group, _anchors(snapshot, mask), {"": mask}, None, None)
+        return _Made(group, sharing.anchors_of(snapshot, mask), {"": mask}, None, None)
     members = barred = None
     here = span.alive()
     if group.in_tree is not None:
@@ -105,44 +106,8 @@ def _made(snapshot: Snapshot, group: Group) -> _Made:
     }
     anchors = span.alive()
     for mask in fitting.values():
-        anchors &= _anchors(snapshot, mask)
+        anchors &= sharing.anchors_of(snapshot, mask)
     return _Made(group, anchors, fitting, members, barred)
-
-
-def _anchors(snapshot: Snapshot, mask: Mask) -> Mask:
-    """Return the anchors that providers may serve."""
-    anchors = np.zeros(len(mask), np.bool_)
-    anchors[snapshot.root_of[mask]] = True
-    for slot in snapshot.sharing.tolist():
-        if mask[slot]:
-            anchors[_shared_with(snapshot)[slot]] = True
-    return anchors
-
-
-def _shared_with(snapshot: Snapshot) -> Mapping[int, Slots]:
-    """Return the anchors that each sharing provider may serve."""
-    known: dict[int, Slots] | None = snapshot.memo.get("shared with")
-    if known is None:
-        known = {}
-        for slot in snapshot.sharing.tolist():
-            groups = [snapshot.by_aggregate[one] for one in sorted(snapshot.at(slot).aggregates)]
-            members = np.unique(np.concatenate(groups)) if groups else snapshot.sharing[:0]
-            known[slot] = np.unique(snapshot.root_of[members])
-        snapshot.memo["shared with"] = known
-    return known
-
-
-def _sharers(snapshot: Snapshot) -> Mapping[int, Sequence[int]]:
-    """Return the sharing providers that may serve an anchor, those in its tree aside."""
-    known: dict[int, list[int]] | None = snapshot.memo.get("sharers")
-    if known is None:
-        known = {}
-        for slot, anchors in _shared_with(snapshot).items():
-            for anchor in anchors.tolist():
-                if anchor != snapshot.root_of[slot]:
-                    known.setdefault(anchor, []).append(slot)
-        snapshot.memo["sharers"] = known
-    return known
 
 
 def _ways_at(
@@ -150,7 +115,7 @@ def _ways_at(
 ) -> Iterator[Candidate]:
     """Yield the ways to serve `query` at one anchor."""
     inside = snapshot.tree(anchor)
-    outside = _sharers(snapshot).get(anchor, ())
+    outside = sharing.sharers(snapshot).get(anchor, ())
     parts: list[Sequence[Part]] = []
     for made in groups:
         if made.group.suffix:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from oslo_config import cfg
 
@@ -21,23 +21,13 @@ from common.messages.facts import (
     StorageFacts,
     VmFacts,
 )
-from common.messages.reports import Category
 from common.states import PowerState
-from compute.hypervisor.port import Detail, HypervisorError, Observation, Removal, Work
+from compute.hypervisor.nullmachine import NullMachine, Vm
+from compute.hypervisor.port import Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenVm
 
 CLUSTER = "null"
 STORAGE = "memory"
-
-
-@dataclass
-class _Vm:
-    server_uuid: str
-    node: str
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    power: PowerState = PowerState.SHUTDOWN
 
 
 class NullHypervisor:
@@ -45,7 +35,7 @@ class NullHypervisor:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
-        self.vms: dict[int, _Vm] = {}
+        self.vms: dict[int, Vm] = {}
         self.lock = threading.Lock()
         self._images = tuple(_image(name) for name in conf.null.images)
         self._hosts = tuple(self._host(number) for number in range(conf.null.hosts))
@@ -92,7 +82,7 @@ class NullHypervisor:
 
     def machine(self, work: Work) -> NullMachine:
         """The VM that the operation is about."""
-        return NullMachine(self, work)
+        return NullMachine(self.vms, self.lock, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """There are none."""
@@ -118,7 +108,7 @@ class NullHypervisor:
 
     def custody(self, work: Work) -> NullMachine:
         """The same: the mark is who it belongs to."""
-        return NullMachine(self, work)
+        return NullMachine(self.vms, self.lock, work)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -158,7 +148,7 @@ class NullHypervisor:
         )
 
 
-def _seen(vmid: int, vm: _Vm) -> SeenVm:
+def _seen(vmid: int, vm: Vm) -> SeenVm:
     return SeenVm(
         vmid,
         vm.node,
@@ -181,129 +171,3 @@ def _image(name: str) -> ImageFacts:
         STORAGE,
         virtual_size_bytes=1 << 30,
     )
-
-
-class NullMachine:
-    """One VM in memory; implements ``port.Machine``."""
-
-    def __init__(self, hypervisor: NullHypervisor, work: Work) -> None:
-        self._hypervisor, self._work = hypervisor, work
-        self._vmid = work.command.placed.vmid
-
-    @property
-    def _vm(self) -> _Vm | None:
-        return self._hypervisor.vms.get(self._vmid)
-
-    @property
-    def absent(self) -> bool:
-        """Whether there is no VM of that id."""
-        return self._vm is None
-
-    @property
-    def foreign(self) -> bool:
-        """Whether the id is another server's."""
-        vm = self._vm
-        return vm is not None and vm.server_uuid != self._work.command.server_uuid
-
-    @property
-    def stuck(self) -> tuple[str, ...]:
-        """Nothing here is stuck."""
-        return ()
-
-    def check_host(self, build: Build) -> Detail:
-        """Refuse an id that another server has."""
-        return self.find()
-
-    def ensure_image(self, build: Build) -> Detail:
-        """Every image is there."""
-        return {}
-
-    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
-        """Nothing is kept of it."""
-        return {"bytes": len(iso)}
-
-    def create(self, build: Build) -> Detail:
-        """Remember the VM."""
-        self.find()
-        vm = _Vm(
-            build.server_uuid,
-            build.placed.node,
-            build.vcpus,
-            build.memory_mib,
-            build.disk_gib,
-        )
-        with self._hypervisor.lock:
-            self._hypervisor.vms.setdefault(self._vmid, vm)
-        return {"node": build.placed.node, "vmid": self._vmid}
-
-    def resize_disk(self, build: Build) -> Detail:
-        """The size was remembered at create."""
-        return {"gib": build.disk_gib}
-
-    def find(self) -> Detail:
-        """Whose the id is."""
-        if self.foreign:
-            raise HypervisorError(
-                Category.STORAGE_CONFLICT, f"VM {self._vmid} is another server's."
-            )
-        return {"absent": self.absent}
-
-    def start(self) -> Detail:
-        """Mark it running."""
-        return self._power(PowerState.RUNNING)
-
-    def stop(self, graceful_seconds: int) -> Detail:
-        """Mark it off."""
-        return self._power(PowerState.SHUTDOWN)
-
-    def reboot(self, graceful_seconds: int) -> Detail:
-        """It runs again."""
-        return self._power(PowerState.RUNNING)
-
-    def power_state(self) -> PowerState:
-        """What it was marked as."""
-        vm = self._vm
-        return PowerState.NOSTATE if vm is None else vm.power
-
-    def remove(self) -> Removal:
-        """Forget it."""
-        self.find()
-        with self._hypervisor.lock:
-            vm = self._hypervisor.vms.pop(self._vmid, None)
-        return Removal(True, (f"VM {self._vmid}",) if vm else ())
-
-    def remove_config_drive(self) -> Removal:
-        """There is none."""
-        return Removal(True)
-
-    def let_go_of_config_drive(self) -> Removal:
-        """There is none."""
-        return Removal(True)
-
-    def mark(self, smbios_uuid: str | None) -> Detail:
-        """Remember the owner of a VM that has none."""
-        vm = self._vm
-        if vm is None or vm.server_uuid not in ("", self._work.command.server_uuid):
-            raise HypervisorError(
-                Category.STORAGE_CONFLICT, f"VM {self._vmid} is not there, or somebody's."
-            )
-        vm.server_uuid = self._work.command.server_uuid
-        return {}
-
-    def unmark(self) -> Detail:
-        """Let it belong to nobody."""
-        vm = self._vm
-        if vm is not None and not self.foreign:
-            vm.server_uuid = ""
-        return {}
-
-    def marked(self) -> bool:
-        """Whether it is the server's."""
-        return not self.absent and not self.foreign
-
-    def _power(self, state: PowerState) -> Mapping[str, str]:
-        vm = self._vm
-        if vm is None:
-            raise HypervisorError(Category.CONFIGURATION, f"There is no VM {self._vmid}.")
-        vm.power = state
-        return {"power_state": state.name}

@@ -1,0 +1,150 @@
+"""A VM that lives in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from common.messages.commands import Build
+from common.messages.reports import Category
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
+
+
+@dataclass
+class Vm:
+    """What is remembered of one."""
+
+    server_uuid: str
+    node: str
+    vcpus: int
+    memory_mib: int
+    disk_gib: int
+    power: PowerState = PowerState.SHUTDOWN
+
+
+class NullMachine:
+    """One VM in memory; implements ``port.Machine``."""
+
+    def __init__(self, vms: dict[int, Vm], lock: threading.Lock, work: Work) -> None:
+        self._vms, self._lock, self._work = vms, lock, work
+        self._vmid = work.command.placed.vmid
+
+    @property
+    def _vm(self) -> Vm | None:
+        return self._vms.get(self._vmid)
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is no VM of that id."""
+        return self._vm is None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the id is another server's."""
+        vm = self._vm
+        return vm is not None and vm.server_uuid != self._work.command.server_uuid
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """Nothing here is stuck."""
+        return ()
+
+    def check_host(self, build: Build) -> Detail:
+        """Refuse an id that another server has."""
+        return self.find()
+
+    def ensure_image(self, build: Build) -> Detail:
+        """Every image is there."""
+        return {}
+
+    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+        """Nothing is kept of it."""
+        return {"bytes": len(iso)}
+
+    def create(self, build: Build) -> Detail:
+        """Remember the VM."""
+        self.find()
+        vm = Vm(
+            build.server_uuid,
+            build.placed.node,
+            build.vcpus,
+            build.memory_mib,
+            build.disk_gib,
+        )
+        with self._lock:
+            self._vms.setdefault(self._vmid, vm)
+        return {"node": build.placed.node, "vmid": self._vmid}
+
+    def resize_disk(self, build: Build) -> Detail:
+        """The size was remembered at create."""
+        return {"gib": build.disk_gib}
+
+    def find(self) -> Detail:
+        """Whose the id is."""
+        if self.foreign:
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT, f"VM {self._vmid} is another server's."
+            )
+        return {"absent": self.absent}
+
+    def start(self) -> Detail:
+        """Mark it running."""
+        return self._power(PowerState.RUNNING)
+
+    def stop(self, graceful_seconds: int) -> Detail:
+        """Mark it off."""
+        return self._power(PowerState.SHUTDOWN)
+
+    def reboot(self, graceful_seconds: int) -> Detail:
+        """It runs again."""
+        return self._power(PowerState.RUNNING)
+
+    def power_state(self) -> PowerState:
+        """What it was marked as."""
+        vm = self._vm
+        return PowerState.NOSTATE if vm is None else vm.power
+
+    def remove(self) -> Removal:
+        """Forget it."""
+        self.find()
+        with self._lock:
+            vm = self._vms.pop(self._vmid, None)
+        return Removal(True, (f"VM {self._vmid}",) if vm else ())
+
+    def remove_config_drive(self) -> Removal:
+        """There is none."""
+        return Removal(True)
+
+    def let_go_of_config_drive(self) -> Removal:
+        """There is none."""
+        return Removal(True)
+
+    def mark(self, smbios_uuid: str | None) -> Detail:
+        """Remember the owner of a VM that has none."""
+        vm = self._vm
+        if vm is None or vm.server_uuid not in ("", self._work.command.server_uuid):
+            raise HypervisorError(
+                Category.STORAGE_CONFLICT, f"VM {self._vmid} is not there, or somebody's."
+            )
+        vm.server_uuid = self._work.command.server_uuid
+        return {}
+
+    def unmark(self) -> Detail:
+        """Let it belong to nobody."""
+        vm = self._vm
+        if vm is not None and not self.foreign:
+            vm.server_uuid = ""
+        return {}
+
+    def marked(self) -> bool:
+        """Whether it is the server's."""
+        return not self.absent and not self.foreign
+
+    def _power(self, state: PowerState) -> Mapping[str, str]:
+        vm = self._vm
+        if vm is None:
+            raise HypervisorError(Category.CONFIGURATION, f"There is no VM {self._vmid}.")
+        vm.power = state
+        return {"power_state": state.name}

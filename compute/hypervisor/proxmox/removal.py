@@ -104,12 +104,7 @@ def _sweep(
     there = volumes.of_vm(vm, known)
     if not there:
         return []
-    if vm.locate() is not None:
-        raise HypervisorError(
-            Category.STORAGE_CONFLICT,
-            f"Somebody made {vm} while its predecessor's volumes were being removed.",
-            left=tuple(f"volume {volume.volid}" for volume in there),
-        )
+    volumes.require_no_vm(vm, there)
     proven = [volume for volume in there if clear.had(vm, volume) or volume.volid in known]
     rest = [volume for volume in there if volume not in proven]
     for volume in _children_first([*proven, *volumes.made_by_us(vm, rest)]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,17 +192,40 @@ def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
     )
 
 
+def require_no_vm(vm: Vm, found: Iterable[Volume]) -> None:
+    """Raise HypervisorError when the VMID has a VM by now: then these volumes may be its."""
+    if vm.locate() is not None:
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT,
+            f"Somebody made {vm} while its predecessor's volumes were being removed.",
+            left=tuple(f"volume {volume.volid}" for volume in found),
+        )
+
+
 def free(vm: Vm, volume: Volume) -> None:
-    """Delete one volume and wait. Proxmox VE refuses none, so whose it is must be known before."""
-    delete(vm, volume.node, volume.storage, volume.volid)
+    """Delete one volume of a VMID that has no VM, and wait.
+
+    Proxmox VE refuses none, so whose it is must be known before. A VM that is made meanwhile may
+    have a volume of the same name: before every call it is looked whether there is one.
+    """
+    delete(
+        vm, volume.node, volume.storage, volume.volid, fence=lambda: require_no_vm(vm, (volume,))
+    )
 
 
-def delete(vm: Vm, node: str, storage: str, volid: str) -> None:
-    """Delete a volume by name; a missing one is no error there."""
+def delete(
+    vm: Vm, node: str, storage: str, volid: str, fence: Callable[[], None] = lambda: None
+) -> None:
+    """Delete a volume by name, after ``fence``; a missing one is no error there."""
+
+    def call() -> Any:
+        fence()
+        return vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
+
     with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
         vm.converge(
             lambda: not exists(vm, node, storage, volid),
-            lambda: vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}"),
+            call,
             look_first=False,
         )
 

@@ -20,10 +20,12 @@ from common.messages.commands import (
     ConfigDrive,
     Destroy,
     Image,
+    Mark,
     Nic,
     Placed,
     Power,
     PowerAction,
+    RetireTemplate,
     Template,
 )
 from common.messages.reports import Outcome
@@ -112,7 +114,13 @@ class Worker:
 
     def send(self, command: Command) -> None:
         self.sent.append(command)
-        send = {Build: self.client.build, Destroy: self.client.destroy, Power: self.client.power}
+        send = {
+            Build: self.client.build,
+            Destroy: self.client.destroy,
+            Power: self.client.power,
+            Mark: self.client.mark,
+            RetireTemplate: self.client.retire_template,
+        }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
 
     def run(self, command: Command) -> Outcome:

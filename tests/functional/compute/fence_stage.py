@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 import proxmoxer
 from oslo_config import cfg
 
-from common.messages.commands import Command, PowerAction
+from common import clock, ids
+from common.messages.commands import Command, Mark, PowerAction, RetireTemplate
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from compute.hypervisor.proxmox.ownership import smbios_uuid
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -24,8 +27,35 @@ from tests.functional.compute.conftest import (
     proxmox_text,
 )
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 Operation = Callable[[Any], Command]
+
+#: operations that are builds → what is asked
+BUILDS: dict[str, dict[str, Any]] = {
+    "template": {},
+    "import": {"template": None},
+    "build": {},
+    "full clone": {"storage": "shared"},
+    "firmware": {
+        "extra_specs": {"hw:tpm_version": "2.0"},
+        "image_properties": {"hw_firmware_type": "uefi"},
+    },
+}
+
+
+def a_mark(build: Any, *, on: bool, smbios_uuid: str | None = None) -> Mark:
+    """Put the owner mark on that VM, or take it off."""
+    number = 10**8 + build.operation_id
+    where, until = build.placed, clock.after(60)
+    return Mark(number, 1, build.server_uuid, where, until, on=on, smbios_uuid=smbios_uuid)
+
+
+def a_retirement(build: Any) -> RetireTemplate:
+    """Remove the template of that build."""
+    where = dataclasses.replace(build.placed, vmid=build.template.vmid)
+    subject = f"c1/{build.template.vmid}"
+    return RetireTemplate(0, 0, subject, where, clock.after(60), image_id=build.image.id)
 
 
 class Watched(Client):
@@ -54,6 +84,7 @@ class Stage:
 
     def __init__(self, simulator: RunningSimulator, folder: Path, **more: str) -> None:
         simulator.control("POST", "reset")
+        self.simulator = simulator
         conf = configuration(folder, proxmox_text(simulator, **more))
         self.client = Watched(conf)
         settings = self.client.settings
@@ -74,15 +105,23 @@ class Stage:
 
     def ready(self, operation: str) -> tuple[Any, Command]:
         """The server's build and the command to watch; all that comes before it is done."""
-        build = a_build() if operation == "build" else a_build(template=None)
-        if operation == "build":
-            assert self.worker.run(a_build()).ok, "the template is there from here on"
-        if operation in ("build", "import"):
+        if operation in BUILDS:
+            if operation not in ("template", "import"):
+                assert self.worker.run(a_build()).ok, "the template is there from here on"
+            build = a_build(**BUILDS[operation])
             return build, build
-        if operation == "template":
+        build = a_build(template=None)
+        if operation == "retire":
             build = a_build()
-            return build, build
+        elif operation == "mark":
+            return self._a_pet()
         assert self.worker.run(build).ok
+        if operation == "leftover":
+            self._leave_disk(build)
+        if operation == "unmark":
+            self.taken.append(build.placed.vmid)
+        if operation == "retire":
+            assert self.worker.run(a_destroy(build)).gone
         if operation == "start":
             assert self.worker.run(a_power(build, PowerAction.STOP)).ok
         commands: dict[str, Operation] = {
@@ -91,8 +130,36 @@ class Stage:
             "reboot": lambda one: a_power(one, PowerAction.REBOOT_SOFT),
             "hard reboot": lambda one: a_power(one, PowerAction.REBOOT_HARD),
             "destroy": a_destroy,
+            "leftover": a_destroy,
+            "retire": a_retirement,
+            "unmark": lambda one: a_mark(one, on=False),
         }
         return build, commands[operation](build)
+
+    def make(self, vmid: int, **config: Any) -> None:
+        """Somebody makes a VM of their own."""
+        api = self.api.nodes("pve1")
+        upid = api.qemu.post(vmid=vmid, memory=64, **config)
+        eventually(lambda: api.tasks(upid).status.get()["status"] == "stopped", 30)
+
+    def _a_pet(self) -> tuple[Any, Command]:
+        """A VM that shall be adopted."""
+        build = a_build()
+        self.make(build.placed.vmid, name=build.name, scsi0="local:1")
+        config = self.api.nodes("pve1").qemu(build.placed.vmid).config
+        config.put(smbios1=f"uuid={ids.new_uuid()}")
+        self.taken.append(build.placed.vmid)
+        return build, a_mark(build, on=True, smbios_uuid=smbios_uuid(config.get()))
+
+    def _leave_disk(self, build: Any) -> None:
+        """The VM went without its disk, which only its name and its creator's task tell ours."""
+        vmid = build.placed.vmid
+        assert self.worker.run(a_power(build, PowerAction.STOP)).ok
+        self.simulator.fault(leak="L7", vmid=vmid)
+        api = self.api.nodes("pve1")
+        upid = api.qemu(vmid).delete(purge=1)
+        eventually(lambda: api.tasks(upid).status.get()["status"] == "stopped", 30)
+        self.taken.append(vmid)
 
     def take_over(self, vmid: int) -> Any:
         """Somebody else has that VMID from now on, with the name and the tags of ours."""

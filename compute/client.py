@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+import datetime
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from common import clock, rpc, wire
@@ -38,7 +39,13 @@ INSPECT_SECONDS = 20.0
 class ComputeClient:
     """Casts commands to the worker that carries a host's agent; answers come as reports."""
 
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
+    def __init__(
+        self,
+        transport: oslo_messaging.Transport,
+        now: Callable[[], datetime.datetime] = clock.utcnow,
+    ) -> None:
+        self._now = now
+        self._heard: dict[str, datetime.datetime] = {}
         self._workers = rpc.Client(transport, COMPUTE_TOPIC)
         self._everyone = rpc.Client(transport, ANNOUNCE_TOPIC)
 
@@ -114,6 +121,13 @@ class ComputeClient:
             ctxt, "forget_group", server=worker, cluster=cluster, cloud=cloud, group=group
         )
 
+    def heard(self, worker: str, sent_at: datetime.datetime) -> None:
+        """A worker gave a sign of life at that time: what is sent from here on is sent later.
+
+        So a clock behind the worker's doesn't make commands look older than they are.
+        """
+        self._heard[worker] = sent_at
+
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """The record doesn't have the worker's hosts: it tells all of them, to placement too."""
         self._workers.cast(ctxt, "introduce", server=worker)
@@ -158,5 +172,7 @@ class ComputeClient:
         self._everyone.cast(ctxt, "update_ratios", fanout=True, told=told)
 
     def _send(self, ctxt: RequestContext, method: str, worker: str, command: Command) -> None:
-        sent = dataclasses.replace(command, sent_at=clock.utcnow())
+        # A worker does nothing of what was sent before its process began, by its own clock.
+        now = self._now()
+        sent = dataclasses.replace(command, sent_at=max(now, self._heard.get(worker, now)))
         self._workers.cast(ctxt, method, server=worker, command=sent)

@@ -51,6 +51,7 @@ class Reports:
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Take over what a worker tells of its hosts, and renew the leases of its work."""
+        self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
 
         def work(connection: sa.Connection) -> tuple[bool, frozenset[str]]:
             unknown = registry.take(connection, heartbeat)

@@ -13,6 +13,7 @@ import pytest
 from common import clock, wire
 from common.context import internal
 from common.messages.commands import Command, PowerAction
+from compute.client import ComputeClient
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -90,6 +91,24 @@ def test_a_copy_of_an_old_message_does_nothing(
     assert anew.conductor.outcomes(build) == []
     # What is sent from here on is done.
     assert anew.run(dataclasses.replace(build, attempt=2)).ok
+    assert anew.run(a_destroy(build)).gone
+
+
+def test_a_command_is_not_old_because_its_senders_clock_is_behind(
+    worker: Worker, anew: Worker, cluster: Cluster
+) -> None:
+    """Once it has heard of the process, whatever it sends is later than what it heard."""
+    conductor = ComputeClient(anew.transport, now=lambda: clock.after(-3600))
+    build = a_build()
+    conductor.build(internal(), anew.service.worker, build)
+    beat = anew.conductor.wait_for(lambda: anew.conductor.heartbeats[-1:])[0]
+    conductor.heard(beat.worker, beat.sent_at)
+    again = dataclasses.replace(build, attempt=2)
+    anew.sent.append(again)
+    conductor.build(internal(), anew.service.worker, again)
+    [outcome] = anew.conductor.wait_for(lambda: anew.conductor.outcomes(again))
+    assert outcome.ok
+    assert anew.conductor.outcomes(build) == []
     assert anew.run(a_destroy(build)).gone
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 import os
 import threading
@@ -116,6 +117,8 @@ class Compute:
         """Why they take nothing of it."""
         self.inspected: list[int] = []
         self.deaf = False
+        self.heard_of: dict[str, datetime.datetime] = {}
+        """Workers that gave a sign of life, and when by their own clocks."""
         self.introduced: list[str] = []
         """Workers that were asked to tell all."""
         self.seen: dict[str, ClusterInventory] = {}
@@ -126,6 +129,9 @@ class Compute:
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         self.introduced.append(worker)
+
+    def heard(self, worker: str, sent_at: datetime.datetime) -> None:
+        self.heard_of[worker] = sent_at
 
     def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
         self.ratios = told

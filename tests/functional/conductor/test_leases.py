@@ -84,9 +84,9 @@ def test_a_worker_that_begins_anew_gets_what_it_had(
     world.create()
     command = world.compute.wait_for(1)
     working = (Working(command.operation_id, 1, "pve1"),) if works_on_it else ()
-    world.conductor.reports.heartbeat(
-        Heartbeat(worker, clock.utcnow(), (), working=working, up_seconds=up_seconds)
-    )
+    beat = Heartbeat(worker, clock.after(60), (), working=working, up_seconds=up_seconds)
+    world.conductor.reports.heartbeat(beat)
+    assert world.compute.heard_of[worker] == beat.sent_at
     if sent == 2:
         assert world.compute.wait_for(2) == command
     world.conductor.runner.stop()

@@ -30,7 +30,7 @@ class Reports:
         self._runner = runner
         self._descriptions = described.parse(cloud.conf.images.properties)
         self._templates = TemplateKeeper(cloud)
-        runner.chores.append(self._templates.tidy)
+        runner.chores += [self._templates.tidy, self.ask_again]
 
     def take(self, reports: Sequence[Report]) -> None:
         """One transaction for the steps of the whole batch, then each outcome to its flow."""
@@ -62,12 +62,19 @@ class Reports:
             return anew, unknown
 
         anew, unknown = self._cloud.store.run(work)
-        if unknown:
-            LOG.info("Worker %s is asked about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
-            self._cloud.compute.introduce(context.internal(), heartbeat.worker)
         if anew:
             LOG.info("Worker %s begins anew: what it left is gone on with.", heartbeat.worker)
             self._cloud.wake()
+        if unknown:
+            LOG.info("Worker %s is asked about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
+            self._cloud.compute.introduce(context.internal(), heartbeat.worker)
+
+    def ask_again(self) -> None:
+        """Ask workers that name hosts which the record still lacks: a question may get lost."""
+        with self._cloud.store.read() as connection:
+            workers = registry.untold(connection, self._cloud.conf.conductor.host_down_seconds)
+        for worker in workers:
+            self._cloud.compute.introduce(context.internal(), worker)
 
     def _keep(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
         ledger.record_steps(connection, reports)

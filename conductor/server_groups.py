@@ -9,10 +9,13 @@ import sqlalchemy as sa
 from common import wire
 from common.context import RequestContext
 from common.errors import QuotaExceeded
+from common.log import logger
 from conductor.accept import scope
 from conductor.cloud import Cloud
 from conductor.messages import NewServerGroup
 from conductor.store import quotas, server_groups
+
+LOG = logger(__name__)
 
 
 class ServerGroupDoors:
@@ -43,7 +46,7 @@ class ServerGroupDoors:
         return self._cloud.store.run(work)
 
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
-        """See ``ConductorClient.delete_server_group``."""
+        """See ``ConductorClient.delete_server_group``. It stays so, whoever can't be told."""
 
         def work(connection: sa.Connection) -> dict[str, str]:
             told = self._told(connection, group_uuid)
@@ -51,7 +54,10 @@ class ServerGroupDoors:
             return told
 
         for cluster, worker in self._cloud.store.run(work).items():
-            self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
+            try:
+                self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
+            except Exception:
+                LOG.exception("Cluster %s is told by the audit that the group is gone.", cluster)
 
     def _told(self, connection: sa.Connection, uuid: str) -> dict[str, str]:
         """Cluster → a worker of it, of those that may have been told of a strict group."""

@@ -107,6 +107,22 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
     return new - zones.keys()
 
 
+def untold(connection: sa.Connection, seconds: float) -> list[str]:
+    """Workers that gave a sign of life in that time and named hosts that nobody has described."""
+    query = (
+        sa.select(services.c.worker)
+        .distinct()
+        .outerjoin_from(services, hosts, hosts.c.host == services.c.host)
+        .where(
+            services.c.binary == COMPUTE,
+            services.c.last_seen_at >= clock.after(-seconds),
+            services.c.worker.is_not(None),
+            hosts.c.host.is_(None),
+        )
+    )
+    return sorted(connection.execute(query).scalars())
+
+
 def _zones(connection: sa.Connection, zones: dict[str, str]) -> None:
     by_zone: dict[str, list[str]] = {}
     for host, zone in zones.items():

@@ -99,6 +99,19 @@ def test_who_deletes_a_group_has_its_rule_removed(world: World) -> None:
     assert len(world.compute.told) == told
 
 
+def test_a_group_is_deleted_though_nobody_can_be_told(world: World) -> None:
+    group = a_group(world, "affinity")
+    for number in (1, 2):
+        built(world, group, number)
+    world.conductor.auditor.audit()
+    world.compute.refuses = "not delivered"
+    ServerGroupDoors(world.conductor.cloud).delete_server_group(world.ctxt, group)
+    assert world.rows(schema.server_groups) == []
+    world.compute.refuses = ""
+    assert world.conductor.auditor.audit()["healed"] == 1
+    assert world.compute.seen["sim1"].affinity == ()
+
+
 def test_what_the_cluster_does_not_take_stays_told(world: World) -> None:
     group = a_group(world, "affinity")
     for number in (1, 2):

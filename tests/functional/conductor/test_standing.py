@@ -127,6 +127,17 @@ def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) 
     assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
 
 
+def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
+    site.delete("pve2")
+    site.doors._reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
+    site.world.compute.introduced.clear()
+    site.doors._reports.ask_again()
+    assert site.world.compute.introduced == ["w1"]
+    site.world.beat()
+    site.doors._reports.ask_again()
+    assert site.world.compute.introduced == ["w1"]
+
+
 def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site) -> None:
     site.delete("pve2")
     site.placement.meanwhile = site.world.beat

@@ -97,8 +97,11 @@ class Elsewhere:
         }
         readers.shutdown(wait=False)
         done, late = concurrent.futures.wait(began.values(), self._patience_seconds)
-        self._late |= {place: one for place, one in began.items() if one in late}
-        problems = dict.fromkeys(self._late, "no answer in time")
+        # Those that were never begun wait for no node: the next look begins them.
+        self._late |= {
+            place: one for place, one in began.items() if one in late and not one.cancel()
+        }
+        problems = dict.fromkeys(look.places, "no answer in time")
         listed = {}
         for place, one in began.items():
             error = one.exception() if one in done else None
@@ -106,6 +109,7 @@ class Elsewhere:
                 problems[place] = error.message
             elif one in done:
                 listed[place] = one.result()
+                del problems[place]
         self._tell(problems)
         return listed
 

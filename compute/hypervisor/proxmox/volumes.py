@@ -37,8 +37,13 @@ class Seen:
     volumes: list[Volume] = field(default_factory=list)
     storages: set[Key] = field(default_factory=set)
     """Those that were listed."""
-    unseen: list[str] = field(default_factory=list)
-    """Nodes, and storages, that could not be looked at."""
+    missed: dict[Key, str] = field(default_factory=dict)
+    """Storages, and nodes without one, that could not be listed at some time, in words."""
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What nobody could look at: a shared storage may be missed by one node alone."""
+        return tuple(text for key, text in self.missed.items() if key not in self.storages)
 
     def had(self, vm: Vm, volume: Volume) -> bool:
         """Whether the volume's storage is one of those that were listed."""
@@ -68,8 +73,12 @@ def everywhere(vm: Vm) -> Seen:
             found.storages.add(vm.shared.storage_key(node, storage))
             found.volumes += [_volume(one, storage, node) for one in listed[node, storage]]
         else:
-            found.unseen.append(f"{storage} on {node}")
+            _miss(vm, found, node, storage)
     return found
+
+
+def _miss(vm: Vm, found: Seen, node: str, storage: str) -> None:
+    found.missed.setdefault(vm.shared.storage_key(node, storage), f"{storage} on {node}")
 
 
 def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
@@ -83,7 +92,7 @@ def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
             except ApiError:
                 if storage.active or storage.name in holding or _may_hold_disks(vm, storage.name):
                     raise
-                found.unseen.append(f"{storage.name} on {vm.node}")
+                _miss(vm, found, vm.node, storage.name)
     return found
 
 
@@ -92,7 +101,7 @@ def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
     looked_at = set(found.storages)
     for node in sorted(vm.shared.snapshot.nodes.values(), key=lambda one: one.name):
         if node.name != vm.node and not node.online:
-            found.unseen.append(node.name)
+            found.missed[node.name, ""] = node.name
         elif node.name != vm.node:
             for name, storage in sorted(node.storages.items()):
                 key = vm.shared.storage_key(node.name, name)
@@ -101,7 +110,7 @@ def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
                         looked_at.add(key)
                         yield node.name, name
                     else:
-                        found.unseen.append(f"{name} on {node.name}")
+                        _miss(vm, found, node.name, name)
 
 
 def storages_of(volids: Iterable[str]) -> frozenset[str]:

@@ -162,7 +162,7 @@ def test_what_can_t_be_listed_is_missing_and_logged_once(
 def test_a_node_that_hangs_is_waited_for_once() -> None:
     nodes = Nodes()
     gate = nodes.gates[PLACES[1]] = threading.Event()
-    elsewhere = looks(nodes, 1.0)
+    elsewhere = looks(nodes, 0.5)
     for _ in range(3):
         assert elsewhere.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
     assert [place for place, _ in nodes.asked].count(PLACES[1]) == 1
@@ -170,3 +170,15 @@ def test_a_node_that_hangs_is_waited_for_once() -> None:
     gate.set()
     late.result(SECONDS)
     assert elsewhere.listed(FakeWork(), 100, PLACES) == {place: [] for place in PLACES}
+
+
+def test_many_that_hang_keep_the_others_waiting_once() -> None:
+    nodes = Nodes()
+    gate = threading.Event()
+    hung = [(f"pve{number:02}", "local") for number in range(READERS)]
+    nodes.gates = dict.fromkeys(hung, gate)
+    elsewhere = looks(nodes, 0.5)
+    places = [*hung, ("pve99", "local")]
+    assert elsewhere.listed(FakeWork(), 100, places) == {}
+    assert elsewhere.listed(FakeWork(), 100, places) == {places[-1]: []}
+    gate.set()

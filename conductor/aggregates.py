@@ -166,7 +166,8 @@ class Herald:
             change = placement.add_trait if told.disabled else placement.remove_trait
             change(uuid, DISABLED_TRAIT)
         except NotFound:
-            # Its agent makes the provider, sooner or later.
+            # Its agent makes the provider; nobody may have heard that it went.
+            self._ask_back(uuid)
             return not told.uuids and not told.disabled
         except GenerationConflict:
             raise

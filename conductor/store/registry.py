@@ -83,8 +83,9 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
 
 
 def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
-    """Take over all that a worker's heartbeat tells; returns hosts that it only names, and that
-    the record doesn't have (any more)."""
+    """Take over all that a worker's heartbeat tells; returns hosts to ask about, that the record
+    doesn't have (any more): those that are only named, and those that are told of now, since
+    their providers may have gone."""
     for cluster in heartbeat.clusters:
         _cluster(connection, cluster)
         images_store.take(connection, cluster)
@@ -100,11 +101,10 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
             version=heartbeat.version,
         )
     _zones(connection, zones)
-    for facts in heartbeat.facts:
-        _host(connection, facts)
+    back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}
     for bridge in sorted({bridge for facts in heartbeat.facts for bridge in facts.bridges}):
         networks.ensure_network(connection, bridge)
-    return new - zones.keys()
+    return (new - zones.keys()) | back
 
 
 def untold(connection: sa.Connection, seconds: float) -> list[str]:
@@ -155,7 +155,8 @@ def _cluster(connection: sa.Connection, facts: ClusterFacts) -> None:
         vmids.set_band(connection, facts.cluster, facts.vmid_low, facts.vmid_high)
 
 
-def _host(connection: sa.Connection, facts: HostFacts) -> None:
+def _host(connection: sa.Connection, facts: HostFacts) -> bool:
+    """Keep what is told of a host; whether the record didn't have it."""
     now = clock.utcnow()
     values: dict[str, Any] = {
         "cluster": facts.cluster,
@@ -165,10 +166,12 @@ def _host(connection: sa.Connection, facts: HostFacts) -> None:
         "updated_at": now,
     }
     mine = hosts.c.host == facts.host
-    if connection.execute(hosts.update().where(mine).values(**values)).rowcount == 0:
-        connection.execute(
-            hosts.insert().values(host=facts.host, uuid=facts.uuid, created_at=now, **values)
-        )
+    if connection.execute(hosts.update().where(mine).values(**values)).rowcount:
+        return False
+    connection.execute(
+        hosts.insert().values(host=facts.host, uuid=facts.uuid, created_at=now, **values)
+    )
+    return True
 
 
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:

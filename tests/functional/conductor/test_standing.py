@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common import clock
 from common.aggregates import AllAggregates
 from common.context import RequestContext
-from common.errors import HostNotFound
+from common.errors import HostNotFound, Unavailable
 from common.messages.facts import Heartbeat
 from conductor.aggregates import Herald
 from conductor.create import Create
@@ -36,6 +36,7 @@ class Site:
         object.__setattr__(cloud, "scheduler", self.schedulers)
         self.herald = Herald(cloud)
         self.doors = ServiceDoors(cloud, world.conductor.reports, self.herald)
+        world.compute.introduced.clear()
 
     def service(self, host: str) -> str:
         with self.world.conductor.store.read() as connection:
@@ -127,6 +128,18 @@ def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) 
     assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
 
 
+def test_a_host_that_comes_back_with_all_that_is_to_tell_is_asked_all_the_same(
+    site: Site,
+) -> None:
+    """Somebody else may have had it tell everything; of its provider that says nothing."""
+    site.delete("pve2")
+    assert site.herald.mirror()
+    site.world.beat()
+    assert site.world.compute.introduced == ["w1"]
+    site.world.beat()
+    assert site.world.compute.introduced == ["w1"]
+
+
 def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     site.delete("pve2")
     site.doors._reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
@@ -134,15 +147,31 @@ def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     site.doors._reports.ask_again()
     assert site.world.compute.introduced == ["w1"]
     site.world.beat()
+    site.world.compute.introduced.clear()
     site.doors._reports.ask_again()
-    assert site.world.compute.introduced == ["w1"]
+    assert site.world.compute.introduced == []
 
 
 def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site) -> None:
     site.delete("pve2")
     site.placement.meanwhile = site.world.beat
     assert site.herald.mirror()
+    # When it came, and once more when the provider had gone.
+    assert site.world.compute.introduced == ["w1", "w1"]
+
+
+def test_a_host_whose_provider_went_unheard_of_makes_it_anew(site: Site) -> None:
+    def lost() -> None:
+        site.world.beat()
+        site.placement.known.discard("uuid-pve2")
+        raise Unavailable("The answer is lost.")
+
+    site.delete("pve2")
+    site.placement.meanwhile = lost
+    assert not site.herald.mirror()
     assert site.world.compute.introduced == ["w1"]
+    assert site.herald.mirror()
+    assert site.world.compute.introduced == ["w1", "w1"]
 
 
 # --- schedulers that haven't heard of it

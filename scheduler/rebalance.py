@@ -1,7 +1,8 @@
 """Which servers would have to move for the hosts to be filled more evenly. Pure: a plan.
 
-A server goes only where its own request passes every filter, within its cluster. Each move is the
-one that improves the score of ``scheduler.balance`` most for what it costs.
+A server goes only where its own request passes every filter, within its cluster, and where what
+weighers know as its wishes is held no worse. Each move is the one that improves the score of
+``scheduler.balance`` most for what it costs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.messages import Movable, Move, Rebalancing
 from scheduler.stocks import Rows
+from scheduler.weighers.ha import ha_priority
+from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 
 #: what a move must gain to be worth while, of what a host has of the score on average
 LEAST_GAIN = 0.1
@@ -29,6 +32,8 @@ LEAST_GAIN = 0.1
 DISK_COST = 2.0
 #: among so many servers that could move a move is looked for: those that promise most
 LOOKED_AT = 20
+#: what a server wishes for itself: evenness isn't worth giving it up
+WISHES = (soft_affinity, soft_anti_affinity, ha_priority)
 #: for so many servers the filters are asked in one plan; those that can't move cost one each
 ASKED = 1000
 
@@ -132,11 +137,16 @@ def _relief(world: Fleet, server: Movable) -> float | None:
 
 
 def _targets(world: Fleet, server: Movable, source: int, filters: Filters) -> Rows:
-    """Where the server may go: every filter lets it, and it is in the same cluster."""
+    """Where the server may go: every filter lets it, its wishes are held no worse than where it
+    is, and it is in the same cluster."""
     passed = Standing(world, server.request, filters, {}).passed
     cluster = world.host(source).facts.cluster
-    near = world.where(_cluster, lambda name: name == cluster)
-    targets: Rows = passed[near[passed] & (passed != source)]
+    suits = world.where(_cluster, lambda name: name == cluster)
+    for wish in WISHES:
+        held = wish.weighed(world, server.request)
+        if held is not None:
+            suits &= held >= held[source]
+    targets: Rows = passed[suits[passed] & (passed != source)]
     return targets
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cli.render.decision import decision_lines
-from cli.render.text import Line, duration, fact, one_line, parse_time, seconds_between
+from cli.render.text import Line, duration, facts_of, one_line, parse_time, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -202,9 +202,8 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     upids = detail.pop("upids", None) or [event.get("upid")]
     for upid in filter(None, upids):
         yield (("  task ", "dim"), (one_line(upid), "dim"))
-    if detail:
-        facts = "  ".join(f"{one_line(k)}={fact(v)}" for k, v in sorted(detail.items()))
-        yield ((f"  {facts}", "dim"),)
+    if told := facts_of(detail):
+        yield (("  " + "  ".join(f"{name}={value}" for name, value in told), "dim"),)
 
 
 #: fields of a fault that hold several things, and what they are called

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from cli.render.decision import changes_that_would_do, hosts_counted, retries
 from cli.render.explanation import beginning, forgotten
 from cli.render.matrix import Matrix, matrix
-from cli.render.text import duration, fact, one_line, seconds_between
+from cli.render.text import duration, facts_of, one_line, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 Element: TypeAlias = ElementTree.Element
@@ -161,7 +161,7 @@ def _details(cell: Element, event: Facts, result: str) -> None:
     detail = dict(event.get("detail") or {})
     upids = detail.pop("upids", None) or [event.get("upid")]
     lines = [f"task {one_line(upid)}" for upid in upids if upid]
-    lines += [f"{one_line(key)}: {fact(value)}" for key, value in sorted(detail.items())]
+    lines += [f"{name}: {value}" for name, value in facts_of(detail)]
     if not lines:
         cell.text = one_line(event.get("name"))
         return

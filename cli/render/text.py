@@ -40,6 +40,15 @@ def fact(value: Any) -> str:
     return one_line(value)
 
 
+def facts_of(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts of a step by name, without those that there are none of.
+
+    >>> facts_of({"host": None, "considered": 8})
+    [('considered', '8')]
+    """
+    return [(one_line(k), fact(v)) for k, v in sorted(detail.items()) if v is not None]
+
+
 def parse_time(text: Any) -> datetime.datetime | None:
     """Return an aware time of ISO 8601 text, None where there is none. No zone means UTC."""
     if not text:

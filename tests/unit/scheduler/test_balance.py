@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import config
-from common.messages.facts import StorageFacts
+from common.messages.facts import HaRule, StorageFacts
 from common.server_groups import GroupFacts
 from scheduler import balance
 from scheduler import config as scheduler_config
@@ -179,6 +179,40 @@ def test_a_group_stays_apart_also_after_a_move() -> None:
     hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
     servers = [movable(str(number), "a", group=group) for number in range(4)]
     assert len(plan(hosts, servers, FILTERS, 10).moves) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "others", "moved"),
+    [
+        ("soft-affinity", {"a": 3}, False),
+        ("soft-affinity", {"a": 1, "b": 1}, True),
+        ("soft-affinity", {"b": 3}, True),
+        ("soft-anti-affinity", {"b": 1}, False),
+        ("soft-anti-affinity", {"a": 1, "b": 1}, True),
+        ("soft-anti-affinity", {"a": 3}, True),
+    ],
+)
+def test_a_wish_is_not_given_up_for_evenness(
+    policy: str, others: dict[str, int], moved: bool
+) -> None:
+    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    server = movable("1", "a", group=GroupFacts("g", policy, 1, others))
+    assert moves(plan(hosts, [server], FILTERS, 10)) == [("1", "a", "b")] * moved
+
+
+def test_servers_that_wish_to_be_together_stay_so_and_those_apart_part() -> None:
+    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    for policy, found in (("soft-affinity", 0), ("soft-anti-affinity", 2)):
+        group = GroupFacts("g", policy, 1, {"a": 3})
+        servers = [movable(str(number), "a", group=group) for number in range(4)]
+        assert len(plan(hosts, servers, FILTERS, 10).moves) == found
+
+
+def test_no_server_leaves_the_nodes_that_its_rule_prefers() -> None:
+    rule = HaRule("r", strict=False, nodes=1, priority=1)
+    hosts = Fleet.of([filled("a", 8192, 4, ha_rules=(rule,)), filled("b", 0, 0)])
+    named = movable("1", "a", extra_specs={"ha:rule": "r"})
+    assert plan(hosts, [named], FILTERS, 10).moves == ()
 
 
 def test_what_is_cheap_to_move_moves() -> None:

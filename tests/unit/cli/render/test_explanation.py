@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from cli.render.explanation import bar, explanation_lines
-from cli.render.text import duration, one_line, parse_time, plain, plain_text, seconds_between
+from cli.render.text import (
+    duration,
+    facts_of,
+    one_line,
+    parse_time,
+    plain,
+    plain_text,
+    seconds_between,
+)
 from common.messages.scheduling import Alternate, Decision
 
 DECISION = {
@@ -309,3 +317,10 @@ def test_what_is_forgotten_is_said(days: int, said: str) -> None:
     text = story(an_operation(forgotten=gone, events=[], transitions=[], decisions=[]))
     assert f"were forgotten {said}" in text
     assert "forgotten" not in story(an_operation())
+
+
+def test_what_a_step_does_not_know_is_not_told() -> None:
+    assert facts_of({"host": None, "considered": 8, "retries": 0}) == [
+        ("considered", "8"),
+        ("retries", "0"),
+    ]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from socketserver import ThreadingMixIn
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from wsgiref import simple_server
 
 from oslo_config import cfg
@@ -44,14 +44,19 @@ _PARTS = (
     (re.compile(r"/tasks/UPID[^/]*"), "/tasks/*"),
     (re.compile(r"/content/.+$"), "/content/*"),
 )
+#: parameters whose values say what kind of thing is asked for
+_TELLING = frozenset({"content", "type", "source"})
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
-def name_of(method: str, path: str) -> str:
-    """A request without what differs from run to run, e.g. ``POST /nodes/*/qemu/*/config``."""
+def name_of(method: str, path: str, query: str = "") -> str:
+    """A request without what differs from run to run, e.g. ``POST /nodes/*/qemu/*/config``, or
+    ``GET /nodes/*/storage/local/content?content=images&vmid``: another question, another step."""
     for pattern, text in _PARTS:
         path = pattern.sub(text, path)
-    return f"{method} {path}"
+    asked = sorted(parse_qsl(query)) if method == "GET" else []
+    words = [f"{key}={value}" if key in _TELLING else key for key, value in asked]
+    return f"{method} {path}{'?' if words else ''}{'&'.join(words)}"
 
 
 class WatchedSimulator(Simulator):
@@ -64,8 +69,10 @@ class WatchedSimulator(Simulator):
     def _answer(self, token: object, request: Request) -> Response:
         if not request.target.startswith(PREFIX):
             return super()._answer(token, request)
-        path = unquote(urlsplit(request.target).path)[len(PREFIX) :]
-        verdict, ticket = self._director.before(AGENT, PROXMOX, name_of(request.method, path))
+        target = urlsplit(request.target)
+        path = unquote(target.path)[len(PREFIX) :]
+        name = name_of(request.method, path, target.query)
+        verdict, ticket = self._director.before(AGENT, PROXMOX, name)
         if verdict != GO:
             pattern = f"^{re.escape(path)}$"
             self.fault(method=request.method, path=pattern, **SIMULATED[verdict])

@@ -138,7 +138,7 @@ class Refused:
     received_at: datetime.datetime
     answered_at: datetime.datetime
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Of the error."""
+    """Of the error, and the names of who asked (``db.reads.refusals.ASKED_BY``)."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from common.errors import MicronovaError
 from common.log import logger
 from conductor.client import ConductorClient
 from conductor.messages import Refused
+from db.reads.refusals import ASKED_BY
 
 LOG = logger(__name__)
 
@@ -66,7 +67,10 @@ class Refusals:
             _message(resp.data),
             web.received_at(req),
             clock.utcnow(),
-            error.details if isinstance(error, MicronovaError) and status != 500 else {},
+            {
+                **(error.details if isinstance(error, MicronovaError) and status != 500 else {}),
+                ASKED_BY: {"user": ctxt.user_name, "project": ctxt.project_name},
+            },
         )
         self._add(ctxt, refused)
 

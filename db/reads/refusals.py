@@ -14,9 +14,13 @@ from db import schema
 _T = schema.refusals.c
 
 
+#: of the details: {user: name, project: name} of who asked, where the token told them
+ASKED_BY = "asked_by"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that was answered with an error; `details` are the error's."""
+    """A request that was answered with an error; `details` are the error's, and `ASKED_BY`."""
 
     project_id: str
     user_id: str

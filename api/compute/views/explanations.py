@@ -10,7 +10,7 @@ from common import clock, wire
 from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
 from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
-from db.reads.refusals import Refusal
+from db.reads.refusals import ASKED_BY, Refusal
 
 
 def story(story: Story, *, operator: bool) -> dict[str, Any]:
@@ -94,12 +94,13 @@ _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
 def refusal(refused: Refusal, *, operator: bool) -> dict[str, Any]:
     """A request that was refused, in the form of an operation that ended at once."""
     received, answered = map(clock.iso_microseconds, (refused.received_at, refused.answered_at))
+    names = refused.details.get(ASKED_BY, {})
     asked = {
         "method": refused.method,
         "path": refused.path,
         "status": refused.status,
-        "user": refused.user_id,
-        "project": refused.project_id,
+        "user": names.get("user") or refused.user_id,
+        "project": names.get("project") or refused.project_id,
     }
     events = [_refused_step("api_request", refused, asked, operator=operator)]
     facts = _quota_facts(refused.details)

@@ -10,9 +10,11 @@ import falcon
 import falcon.testing
 
 from api.compute.refusals import Refusals
+from api.compute.views.explanations import refusal
 from common import clock
 from common.context import RequestContext
 from conductor.messages import Refused
+from db.reads.refusals import Refusal
 
 
 class Bus:
@@ -43,7 +45,13 @@ def answered(refusals: Refusals, project: str, status: int = 403, method: str = 
     environ = falcon.testing.create_environ("/v2.1/servers", method=method)
     environ["micronova.received_at"] = clock.utcnow()
     req = falcon.Request(environ)
-    req.context.ctxt = RequestContext(user_id="u", project_id=project, overwrite=False)
+    req.context.ctxt = RequestContext(
+        user_id="u",
+        user_name="Ursula",
+        project_id=project,
+        project_name=f"Project {project}",
+        overwrite=False,
+    )
     resp = falcon.Response()
     resp.status = str(status)
     resp.data = b'{"forbidden": {"code": 403, "message": "no"}}'
@@ -64,6 +72,21 @@ def test_only_refusals_are_told() -> None:
     [(project, refused)] = bus.told
     assert (project, refused.method, refused.status) == ("p", "DELETE", 409)
     assert refused.message == "no"
+
+
+def test_operators_read_the_names_of_who_asked_or_the_ids() -> None:
+    bus = Bus()
+    answered(watching(bus, [0.0]), "p")
+    bus.until(1)
+    [(_, refused)] = bus.told
+    for details, names in ((refused.details, ("Ursula", "Project p")), ({}, ("u", "p"))):
+        kept = Refusal(
+            *("p", "u", "req-1", None, "POST", "/v2.1/servers", 403, "no"),
+            *(details, refused.received_at, refused.answered_at),
+        )
+        detail = refusal(kept, operator=True)["events"][0]["detail"]
+        assert (detail["user"], detail["project"]) == names
+        assert "user" not in refusal(kept, operator=False)["events"][0]["detail"]
 
 
 def test_who_is_refused_often_is_told_of_seldom_and_crowds_out_nobody() -> None:

@@ -83,6 +83,10 @@ def state_of(cluster: Cluster) -> dict[str, Any]:
                 for vm in cluster.vms.values()
             ],
             "volumes": [{**asdict(one), "volid": one.volid} for one in cluster.volumes.all()],
+            "ha": {
+                "resources": [asdict(one) for one in cluster.ha.resources.values()],
+                "rules": [asdict(one) for one in cluster.ha.rules.values()],
+            },
             "pools": [asdict(pool) for pool in cluster.pools.values()],
             "locks": [
                 {"name": lock.name, "holders": len(lock.holders), "waiters": len(lock.waiters)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +12,8 @@ from db import schema
 from placement.client import PlacementClient
 
 SETTLE_SECONDS = 20
+HA = "high availability:"
+OURS = "micronova: "
 
 
 def differences(
@@ -103,8 +105,30 @@ def _cluster(
     # A template that was not made, or not made to its end, leaves nothing either.
     owners = (templates & there) | owned.keys()
     found += _volumes(state, owners, {row.uuid for row in owned.values()})
+    found += _affinity(connection, state, owned.keys())
     found += [f"lock {one['name']} is held or waited for" for one in state["locks"]]
     found += [f"task {task['upid']} runs" for task in state["tasks"]]
+    return found
+
+
+def _affinity(
+    connection: sa.Connection, state: Mapping[str, Any], vmids: Collection[int]
+) -> list[str]:
+    """Of what is written of server groups all is of a group, and of its servers."""
+    groups = set(connection.scalars(sa.select(schema.server_groups.c.uuid)))
+    sids = {f"vm:{vmid}" for vmid in vmids}
+    found = []
+    for one in state["ha"]["resources"]:
+        comment = str(one["options"].get("comment"))
+        if comment.startswith(OURS) and (
+            one["sid"] not in sids or comment.rpartition("=")[2] not in groups
+        ):
+            found.append(f"{HA} resource {one['sid']} is nobody's")
+    for one in state["ha"]["rules"]:
+        if one["rule"].startswith("micronova-") and (
+            not sids.issuperset(one["resources"]) or one["rule"][-36:] not in groups
+        ):
+            found.append(f"{HA} rule {one['rule']} is nobody's")
     return found
 
 

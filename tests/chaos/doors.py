@@ -43,6 +43,7 @@ _PARTS = (
     (re.compile(r"/qemu/\d+"), "/qemu/*"),
     (re.compile(r"/tasks/UPID[^/]*"), "/tasks/*"),
     (re.compile(r"/content/.+$"), "/content/*"),
+    (re.compile(r"/ha/(resources|rules)/.+$"), r"/ha/\1/*"),
 )
 #: parameters whose values say what kind of thing is asked for
 _TELLING = frozenset({"content", "type", "source"})

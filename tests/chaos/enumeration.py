@@ -13,30 +13,24 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common.errors import MicronovaError
 from db import schema
 from tests.chaos.cases import Case
 from tests.chaos.cloud import Overdue
 from tests.chaos.director import Step
-from tests.chaos.stage import Plan, Stage, image_name, stage
+from tests.chaos.dressing import image_name
+from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
+from tests.chaos.play import BUILD, DESTROY, FIRST, GROUP, PAIR, Play
+from tests.chaos.stage import Plan, Stage, stage
 
 IDLE_SECONDS = 2.5
 """What happens in this time without a cause is no step of anything."""
 
-#: those whose builds are the first of their image
-FIRST = "first build"
-BUILD, PAIR, DESTROY = "build", "build of two", "destroy"
-SCENARIOS = (FIRST, BUILD, PAIR, DESTROY)
-#: servers of one request
-COUNTS = {PAIR: 2}
+SCENARIOS = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3
 
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
-
-_ENDS = {"active", "error", "deleted"}
-_WORST_FIRST = ("building", "error", "active", "stopped", "deleted")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +76,9 @@ class Theatre:
             folder = self._folder / f"stage-{next(self._numbers)}"
             self._stage = self._stack.enter_context(
                 # After a case that failed it is thrown away; else ``audit`` is the last word.
-                stage(folder, Plan(images=self._images), audited=False)
+                stage(folder, Plan(images=self._images, options=OPTIONS), audited=False)
             )
+            self._stage.may_heal = AUDITED
             learn_idle(self._stage)
             for host in [row.host for row in self._stage.rows(sa.select(schema.hosts.c.host))]:
                 self._warm(self._stage, host)
@@ -104,7 +99,8 @@ class Theatre:
             self.audit()
             self.clear()
             return self._play(scenario)
-        return Play(self.stage, scenario, next(self._numbers), image)
+        kind = GroupPlay if scenario == GROUP else Play
+        return kind(self.stage, scenario, next(self._numbers), image)
 
     def clear(self) -> None:
         """Have it made anew."""
@@ -118,6 +114,20 @@ class Theatre:
             problem = self._stage.audit_problem()
             if problem:
                 self.audited.append(problem)
+
+    def recordings(self) -> dict[str, list[Step]]:
+        """The steps of each scenario; of the group's, those that no other one has, nor an audit
+        that finds nothing but looks at what is written of groups."""
+        found = {scenario: self.record(scenario) for scenario in SCENARIOS}
+        known = [step for name, steps in found.items() if name != GROUP for step in steps]
+        known += [step for step in self._recorded_audit() if "/cluster/ha/" not in step.name]
+        return {**found, GROUP: new_steps(found[GROUP], known)}
+
+    def _recorded_audit(self) -> list[Step]:
+        steps = self.stage.director.record()
+        self.stage.audited()
+        self.stage.director.disarm()
+        return list(steps)
 
     def record(self, scenario: str) -> list[Step]:
         """The steps of a run in which nothing fails: if its request is lost all the same, anew."""
@@ -139,6 +149,7 @@ class Theatre:
         play.act()
         state = play.settled()
         self.stage.director.disarm()
+        assert play.kept() == ""
         assert self.stage.clear_away() == ""
         return list(steps), state
 
@@ -153,7 +164,7 @@ class Theatre:
             play.act()
             state = play.settled()
             self.stage.settle()
-            problem = self.stage.clear_away()
+            problem = play.kept() or self.stage.clear_away()
             if problem and self._heals(problem):
                 problem, healed = "", problem
         except Overdue as overdue:
@@ -187,84 +198,6 @@ class Theatre:
         for path in (self.stage.folder / "log").iterdir():
             (target / path.name).write_bytes(path.read_bytes())
         (target / "broker.log").write_text(self.stage.broker.tail())
-
-
-class Play:
-    """One run of a scenario."""
-
-    def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
-        self.stage, self.scenario = stage, scenario
-        self.name = f"server-{number}"
-        self.count = COUNTS.get(scenario, 1)
-        self.image = image_name(image)
-
-    def prepare(self) -> None:
-        """What must be there before the run."""
-        if self.scenario == DESTROY:
-            self.stage.create(self.name, self.image)
-            self.stage.until(lambda: self.state() == "active")
-
-    def act(self) -> None:
-        """What the run is about."""
-        if self.scenario == DESTROY:
-            for row in self.rows():
-                self.stage.act(row.uuid, "delete")
-        else:
-            self.stage.create(self.name, self.image, count=self.count)
-
-    def rows(self) -> list[Any]:
-        """The servers' rows, if they were made."""
-        batch = [f"{self.name}-{number + 1}" for number in range(self.count)]
-        names = batch if self.count > 1 else [self.name]
-        rows = self.stage.rows(sa.select(schema.servers).where(schema.servers.c.name.in_(names)))
-        assert len(rows) in (0, self.count), f"{len(rows)} of {self.count} were made"
-        return rows
-
-    def state(self) -> str:
-        """Their vm_state, the worst of them; empty while they weren't made."""
-        return worst(self.rows())
-
-    def settled(self) -> str:
-        """What it ends as, within the bound; "none" if the request was lost altogether."""
-        if not self.state() and not self._heard():
-            return "none"
-
-        def ended() -> str:
-            rows = self.rows()  # once: between two looks a destroy may end
-            state = worst(rows)
-            if self.scenario == DESTROY and state == "active" and not deleting(rows):
-                # The request for the delete was lost, as its sender knows.
-                self.stage.settle()
-                rows = self.rows()
-                return "active" if worst(rows) == "active" and not deleting(rows) else ""
-            busy = self.scenario == DESTROY and deleting(rows)
-            return state if state in _ENDS and not busy else ""
-
-        return str(self.stage.until(ended))
-
-    def _heard(self) -> bool:
-        """Whether the request has come through, late as it may be."""
-        self.stage.settle()
-
-        def answers() -> bool:
-            with contextlib.suppress(MicronovaError):
-                self.stage.client.ping(self.stage.context())
-                return True
-            return False
-
-        self.stage.until(answers)
-        return bool(self.state())
-
-
-def worst(rows: Sequence[Any]) -> str:
-    """The vm_state of servers, or the worst of them; empty for none."""
-    states = {str(row.vm_state) for row in rows}
-    return next((one for one in _WORST_FIRST if one in states), "")
-
-
-def deleting(rows: Sequence[Any]) -> bool:
-    """Whether a delete is under way."""
-    return any(row.task_state == "deleting" for row in rows)
 
 
 def learn_idle(stage: Stage) -> None:

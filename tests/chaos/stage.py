@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import os
 import queue
-import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,12 +26,11 @@ from cli.services import configuration
 from common import rpc
 from common.errors import MicronovaError
 from conductor.client import ConductorClient
-from db import engine, schema
+from db import schema
 from identity.private_file import write_private
 from placement.client import PlacementClient
-from placement.db import migrate
-from simulator.model import GIB, MIB, Volume
 from simulator.server import Options
+from tests.chaos import dressing
 from tests.chaos.cloud import Cloud
 from tests.chaos.director import GO, MESSAGE, Director
 from tests.chaos.doors import WatchedSimulator, watched_placement
@@ -78,7 +76,7 @@ class Stage(Cloud):
         stack.callback(self.wire.close)
         login = f"{bus.username}:{bus.password}"
         self._bus = f"rabbit://{login}@127.0.0.1:{self.wire.port}/"
-        self.database_url = _databases(postgres)
+        self.database_url = dressing.databases(postgres)
         self.placement_url = stack.enter_context(
             watched_placement(postgres.url("placement"), self.director)
         )
@@ -88,7 +86,8 @@ class Stage(Cloud):
         self.simulator = WatchedSimulator(options, self.director)
         self.simulator.start()
         stack.callback(self.simulator.stop)
-        self._put_images()
+        dressing.put_images(self.simulator.cluster(), plan.images)
+        dressing.grant(self.simulator.cluster(), self.simulator.token["user"])
         self.engine = sa.create_engine(self.database_url)
         stack.callback(self.engine.dispose)
         self._nursery = Nursery(folder / "log" / "nursery.log")
@@ -234,22 +233,6 @@ class Stage(Cloud):
             write_private(self.folder / f"{name}.conf", render({kind: own}))
         return names
 
-    def _put_images(self) -> None:
-        cluster = self.simulator.cluster()
-        with cluster.turn():
-            for number in range(self.plan.images):
-                cluster.add_volume(
-                    Volume(
-                        *cluster.place("shared", "pve1"),
-                        f"import/{image_name(number)}.qcow2",
-                        "import",
-                        "qcow2",
-                        16 * MIB,
-                        16 * MIB,
-                        virtual_size=GIB // 8,
-                    )
-                )
-
     def _hosts_are_known(self) -> bool:
         """Agents have told conductors, schedulers and placement of all that there is."""
         images = self.rows(sa.select(sa.func.count()).select_from(schema.images))[0][0]
@@ -261,27 +244,6 @@ class Stage(Cloud):
         except MicronovaError:
             return False
         return all(told)
-
-
-def image_name(number: int) -> str:
-    """The name of a further image."""
-    return f"chaos-{number:04d}"
-
-
-def _databases(postgres: backends.Postgres) -> str:
-    """Make both databases, up to date; return the URL of the cloud's."""
-    word = secrets.token_hex(12)
-    postgres.execute(
-        f"CREATE ROLE micronova LOGIN PASSWORD '{word}'",
-        "CREATE DATABASE micronova OWNER micronova",
-        "CREATE DATABASE placement",
-    )
-    url = postgres.url("micronova", "micronova", word)
-    made = engine.writer(url)
-    schema.metadata.create_all(made)
-    made.dispose()
-    migrate.upgrade(postgres.url("placement"))
-    return url
 
 
 @contextlib.contextmanager

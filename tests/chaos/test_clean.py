@@ -10,8 +10,12 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from db import schema
+from simulator.ha_api import forget, manage
+from simulator.ha_config import HaRule
 from simulator.model import MIB, Vm, Volume
 from tests.chaos.world import World, world
+
+NOBODY = ids.named("server", "nobody")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,31 @@ def config_lock(cloud: World) -> Callable[[], None]:
     return lambda: cloud.simulator.take_back(order)
 
 
+def managed(cloud: World) -> Callable[[], None]:
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        manage(cluster, cloud.named("web").vmid, comment=f"micronova: cloud=c group={NOBODY}")
+
+    def undo() -> None:
+        with cluster.turn():
+            forget(cluster, f"vm:{cloud.named('web').vmid}", purge=True)
+
+    return undo
+
+
+def rule(cloud: World) -> Callable[[], None]:
+    cluster = cloud.simulator.cluster()
+    made = HaRule(f"micronova-c-{NOBODY}", "resource-affinity", ["vm:150000"], 1)
+    with cluster.turn():
+        cluster.ha.rules[made.rule] = made
+
+    def undo() -> None:
+        with cluster.turn():
+            del cluster.ha.rules[made.rule]
+
+    return undo
+
+
 def allocation(cloud: World) -> Callable[[], None]:
     consumer = ids.new_uuid()
     (host, *_) = cloud.rows(sa.select(schema.hosts.c.uuid))
@@ -95,7 +124,6 @@ def row(table: sa.Table, **values: Any) -> Callable[[World], Callable[[], None]]
     return put
 
 
-NOBODY = ids.named("server", "nobody")
 PORT = {
     "id": ids.new_uuid(),
     "network_id": NOBODY,
@@ -122,6 +150,8 @@ VMID = {
         (volume("iso/micronova-150000-nobody.iso", "iso"), "volume local:iso/micronova-150000"),
         (lock, "lock storage-shared is held"),
         (config_lock, "is locked (backup)"),
+        (managed, "high availability: resource vm:"),
+        (rule, "high availability: rule micronova-c-"),
         (allocation, "allocation of"),
         (no_allocation, "has no allocation"),
         (row(schema.ports, **PORT), f"of server {NOBODY}, which is gone"),

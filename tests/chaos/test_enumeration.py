@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.director import MESSAGE, Step
+from tests.chaos import protocol
+from tests.chaos.director import MESSAGE, PROXMOX, Step
 from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, Play, Theatre
+from tests.chaos.group_play import new_steps
 from tests.chaos.summary import ALL, counts, table
 
 STEP = Step(MESSAGE, "act")
@@ -88,3 +90,14 @@ def test_a_destroy_that_ends_between_two_looks_is_no_lost_request() -> None:
 
 def row(vm_state: str, task_state: str | None = None) -> Any:
     return SimpleNamespace(vm_state=vm_state, task_state=task_state)
+
+
+def test_every_message_is_in_a_recorded_run_or_it_is_said_why_not() -> None:
+    assert set(protocol.messages()) == frozenset[str]().union(*protocol.TABLES)
+    assert sum(map(len, protocol.TABLES)) == len(frozenset[str]().union(*protocol.TABLES))
+
+
+def test_of_a_scenario_beside_others_only_what_is_new_is_a_step() -> None:
+    old, look, write = Step(MESSAGE, "act"), Step(PROXMOX, "GET /a"), Step(PROXMOX, "PUT /a")
+    again = [Step(PROXMOX, step.name, 2) for step in (look, write)]
+    assert new_steps([old, look, write, *again], [old]) == [look, write, again[1]]

@@ -1,0 +1,64 @@
+"""What a stage is furnished with: images, what its agent may do, databases."""
+
+from __future__ import annotations
+
+import secrets
+
+from db import engine, schema
+from placement.db import migrate
+from simulator.access import Grant
+from simulator.cluster import Cluster
+from simulator.model import GIB, MIB, Volume
+from tests.functional import backends
+
+#: the cloud's id
+CLOUD = "chaos"
+
+
+def image_name(number: int) -> str:
+    """The name of a further image."""
+    return f"chaos-{number:04d}"
+
+
+def put_images(cluster: Cluster, count: int) -> None:
+    """Put so many further images into the cluster."""
+    with cluster.turn():
+        for number in range(count):
+            cluster.add_volume(
+                Volume(
+                    *cluster.place("shared", "pve1"),
+                    f"import/{image_name(number)}.qcow2",
+                    "import",
+                    "qcow2",
+                    16 * MIB,
+                    16 * MIB,
+                    virtual_size=GIB // 8,
+                )
+            )
+
+
+def grant(cluster: Cluster, user: str) -> None:
+    """Give the agent what only affinity rules need, see docs/proxmox.md."""
+    with cluster.turn():
+        cluster.access.roles["MicronovaHA"] = frozenset({"Sys.Console"})
+        cluster.access.grants.append(Grant("/", user, "user", "MicronovaHA", propagate=False))
+        cluster.save_access()
+
+
+def databases(postgres: backends.Postgres) -> str:
+    """Make both databases, up to date; return the URL of the cloud's."""
+    word = secrets.token_hex(12)
+    postgres.execute(
+        f"CREATE ROLE micronova LOGIN PASSWORD '{word}'",
+        "CREATE DATABASE micronova OWNER micronova",
+        "CREATE DATABASE placement",
+    )
+    url = postgres.url("micronova", "micronova", word)
+    made = engine.writer(url)
+    schema.metadata.create_all(made)
+    with made.begin() as connection:
+        # As the migrations do.
+        connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
+    made.dispose()
+    migrate.upgrade(postgres.url("placement"))
+    return url

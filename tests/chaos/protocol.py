@@ -1,0 +1,72 @@
+"""What services can be told, and the steps of a build and a destroy: the recorded runs have all.
+
+A message that is new is in one of these tables, or a test fails: either a scenario sends it, or
+it is said why none does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import compute.manager
+import scheduler.manager
+from conductor.aggregates import AggregateDoors
+from conductor.doors import CustodyDoors, RefusalDoors
+from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
+from conductor.server_groups import ServerGroupDoors
+from conductor.whatif import WhatIfDoors
+
+ENDPOINTS = (
+    *(ServerDoors, CatalogDoors, ServiceDoors, AuditDoors, CustodyDoors, RefusalDoors),
+    *(AggregateDoors, ServerGroupDoors, WhatIfDoors),
+    *(compute.manager.Manager, compute.manager.Introducer, compute.manager.Announcer),
+    *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
+)
+
+#: sent in a recorded run
+RECORDED = frozenset(
+    {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
+    | {"build", "destroy", "converge_affinity", "forget_group", "introduce", "update_ratios"}
+    | {"select", "select_many", "update_aggregates"}
+)
+#: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
+IDLE = frozenset(
+    {"alive", "heartbeat", "tick", "sightings", "update_hosts", "announce", "tell_aggregates"}
+    | {"ping"}
+)
+#: sent where something failed: ``test_incidents`` has them
+FAILURES = frozenset({"note_failure"})
+#: the audit's own, which begins anew if it comes to nothing
+AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template", "inspect"})
+#: about other actions, or about no server
+OTHERS = frozenset(
+    {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
+    | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
+    | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
+    | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}
+    | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
+    | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
+    | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
+)
+TABLES = (RECORDED, IDLE, FAILURES, AUDITS, OTHERS)
+
+_STEP = re.compile(r'"(compute_\w+)"')
+
+
+def messages() -> Iterator[str]:
+    """Whatever a service can be told."""
+    functions = (item for one in ENDPOINTS for item in vars(one).items())
+    for name, found in functions:
+        public = inspect.isfunction(found) and not name.startswith("_")
+        if public and "ctxt" in inspect.signature(found).parameters:
+            yield name
+
+
+def steps() -> frozenset[str]:
+    """Of an agent's build and destroy, with what undoes them."""
+    folder = Path(compute.manager.__file__).parent
+    texts = [(folder / name).read_text(encoding="utf-8") for name in ("build.py", "destroy.py")]
+    return frozenset(name for text in texts for name in _STEP.findall(text))

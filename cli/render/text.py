@@ -43,10 +43,10 @@ def fact(value: Any) -> str:
 def facts_of(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the facts of a step by name, without those that there are none of.
 
-    >>> facts_of({"host": None, "considered": 8})
-    [('considered', '8')]
+    >>> facts_of({"host": None, "left": [], "considered": 0})
+    [('considered', '0')]
     """
-    return [(one_line(k), fact(v)) for k, v in sorted(detail.items()) if v is not None]
+    return [(one_line(k), fact(v)) for k, v in sorted(detail.items()) if v not in (None, "", [])]
 
 
 def parse_time(text: Any) -> datetime.datetime | None:

@@ -13,6 +13,8 @@ from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out
 
+CHECK = "compute_check_host"
+
 
 def build(
     job: Job,
@@ -30,6 +32,9 @@ def build(
     failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
+    if failure.step == CHECK and not (machine.absent or machine.foreign or machine.stuck):
+        # Perhaps only the look failed. Another one tells whether there is anything.
+        carry_out(job, [Step("compute_find_vm", machine.find)])
     # Nothing of ours is left when all was seen absent, and when what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
     # What only the operator can remove is told, and its VM id set aside: nothing else is left.
@@ -41,7 +46,7 @@ def build(
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
     """A build as data."""
     return (
-        Step("compute_check_host", lambda: machine.check_host(command)),
+        Step(CHECK, lambda: machine.check_host(command)),
         Step("compute_ensure_image", lambda: machine.ensure_image(command)),
         Step(
             "compute_upload_config_drive",

@@ -189,3 +189,17 @@ def struck(simulator: RunningSimulator, fault: int) -> bool:
     """Whether a call has met the order."""
     faults = simulator.state()["clusters"][0]["faults"]
     return any(one["id"] == fault and one.get("struck") for one in faults)
+
+
+def test_a_look_that_fails_is_taken_again_before_the_host_is_left(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build()
+    listing = r"/nodes/pve1/storage/local/content$"
+    vmid = build.placed.vmid
+    simulator.fault(action="fail", method="GET", path=listing, vmid=vmid, status=595)
+    outcome = worker.run(build)
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.NODE_UNHEALTHY
+    assert (outcome.gone, outcome.failure.clean) == (True, True)
+    assert worker.conductor.steps(build)["compute_find_vm"].detail["found"] == "nothing"

@@ -89,6 +89,23 @@ def test_somebody_elses_vm_leaves_nothing_of_ours() -> None:
     assert build(job, machine, a_build()).gone
 
 
+@pytest.mark.parametrize("absent", [True, False])
+def test_a_first_look_that_failed_is_taken_again(absent: bool) -> None:
+    job, _ = a_job()
+
+    class Unlucky(FakeMachine):
+        def find(self) -> Any:
+            self.absent = absent
+            return super().find()
+
+    machine = Unlucky("check_host")
+    machine.absent = False
+    outcome = build(job, machine, a_build())
+    assert machine.calls == ["check_host", "find"]
+    assert outcome.failure is not None
+    assert (outcome.failure.message, outcome.gone) == ("it broke", absent)
+
+
 @pytest.mark.parametrize(
     ("left", "gone"), [(("VM 1: locked",), True), (("VM 1: locked", "an ISO"), False), ((), False)]
 )

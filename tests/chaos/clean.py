@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.errors import NotFound
 from common.states import OPEN_STATES
 from db import schema
 from placement.client import PlacementClient
@@ -63,7 +64,12 @@ def _allocations(
     found, having = [], set()
     hosts = {row.uuid: row.host for row in connection.execute(sa.select(schema.hosts))}
     for uuid, host in hosts.items():
-        for consumer, amounts in placement.provider_allocations(uuid).items():
+        try:
+            held = placement.provider_allocations(uuid)
+        except NotFound:
+            found.append(f"host {host} has no resource provider")
+            continue
+        for consumer, amounts in held.items():
             having.add(consumer)
             server = alive.get(consumer)
             if server is None or server.host != host:

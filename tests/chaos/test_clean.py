@@ -109,6 +109,18 @@ def no_allocation(cloud: World) -> Callable[[], None]:
     return undo
 
 
+def no_provider(cloud: World) -> Callable[[], None]:
+    (host,) = cloud.rows(sa.select(schema.hosts.c.uuid).where(schema.hosts.c.host == "pve2"))
+
+    def know_it_as(uuid: str) -> None:
+        with cloud.engine.begin() as connection:
+            named = schema.hosts.update().where(schema.hosts.c.host == "pve2")
+            connection.execute(named.values(uuid=uuid))
+
+    know_it_as(ids.new_uuid())
+    return lambda: know_it_as(host.uuid)
+
+
 def row(table: sa.Table, **values: Any) -> Callable[[World], Callable[[], None]]:
     def put(cloud: World) -> Callable[[], None]:
         with cloud.engine.begin() as connection:
@@ -154,6 +166,7 @@ VMID = {
         (rule, "high availability: rule micronova-c-"),
         (allocation, "allocation of"),
         (no_allocation, "has no allocation"),
+        (no_provider, "host pve2 has no resource provider"),
         (row(schema.ports, **PORT), f"of server {NOBODY}, which is gone"),
         (row(schema.vmids, **VMID), "VMID 150001 is reserved"),
     ],

@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from common.messages.commands import Build
 from common.messages.reports import Category
 from tests.functional.compute.conftest import (
@@ -107,9 +109,15 @@ def test_one_build_asks_each_storage_once_and_for_its_own_vmid(
 
 
 def test_parallel_builds_share_what_began_after_they_asked(
-    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+    worker: Worker,
+    cluster: Cluster,
+    simulator: RunningSimulator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One listing is under way while the others ask: one more serves them all."""
+    (hypervisor,) = worker.hypervisors
+    elsewhere = hypervisor.shared.elsewhere  # type: ignore[attr-defined]
+    monkeypatch.setattr(elsewhere, "_patience_seconds", 60)
     assert worker.run(a_build()).ok  # the template
     simulator.control("DELETE", "calls")
     held = simulator.fault(action="hold", method="GET", path=f"{LISTING}$")
@@ -119,10 +127,7 @@ def test_parallel_builds_share_what_began_after_they_asked(
     eventually(lambda: struck(simulator, held["id"]), 10)
     for build in builds[1:]:
         worker.send(build)
-    own = "/nodes/pve1/storage/local/content"
-    eventually(
-        lambda: sum("vmid=" in one["query"] for one in cluster.calls("GET", own)) >= BESIDE, 10
-    )
+    eventually(lambda: (look := elsewhere._next) and len(look.vmids) == BESIDE - 1, 30)
     simulator.control("DELETE", f"faults?id={held['id']}")
     outcomes = worker.conductor.wait_for(
         lambda: (

@@ -13,7 +13,7 @@ from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out
 
-CHECK = "compute_check_host"
+CHECK, IMAGE = "compute_check_host", "compute_ensure_image"
 
 
 def build(
@@ -32,9 +32,8 @@ def build(
     failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
-    if failure.step == CHECK and not (machine.absent or machine.foreign or machine.stuck):
-        # Perhaps only the look failed. Another one tells whether there is anything.
-        carry_out(job, [Step("compute_find_vm", machine.find)])
+    if failure.step in (CHECK, IMAGE):
+        _look_behind(job, machine, command)
     # Nothing of ours is left when all was seen absent, and when what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
     # What only the operator can remove is told, and its VM id set aside: nothing else is left.
@@ -43,11 +42,28 @@ def build(
     return Outcome(False, PowerState.NOSTATE, None, replace(failure, clean=clean), gone=gone)
 
 
+def _look_behind(job: Job, machine: Machine, command: Build) -> None:
+    """See to what an earlier run of the same command may have left, before its agent ended.
+
+    What can't be removed now, since the host is gone, is the audit's.
+    """
+    if not (machine.absent or machine.foreign or machine.stuck):
+        # Perhaps only the look failed.
+        carry_out(job, [Step("compute_find_vm", machine.find)])
+    if machine.absent and command.config_drive is not None:
+        carry_out(job, [Step("compute_delete_config_drive", lambda: _drive_removed(machine))])
+
+
+def _drive_removed(machine: Machine) -> Detail:
+    removal = machine.remove_config_drive()
+    return {"cleaned": list(removal.cleaned), "left": list(removal.left), **removal.detail}
+
+
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
     """A build as data."""
     return (
         Step(CHECK, lambda: machine.check_host(command)),
-        Step("compute_ensure_image", lambda: machine.ensure_image(command)),
+        Step(IMAGE, lambda: machine.ensure_image(command)),
         Step(
             "compute_upload_config_drive",
             lambda: _upload_config_drive(machine, command),

@@ -200,6 +200,9 @@ def test_a_look_that_fails_is_taken_again_before_the_host_is_left(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     build = a_build()
+    # An earlier run came as far as this, then its agent ended.
+    name = f"micronova-{build.placed.vmid}-{build.server_uuid}.iso"
+    drive = put(simulator, "pve1", f"local:iso/{name}")
     listing = r"/nodes/pve1/storage/local/content$"
     vmid = build.placed.vmid
     simulator.fault(action="fail", method="GET", path=listing, vmid=vmid, status=595)
@@ -208,3 +211,4 @@ def test_a_look_that_fails_is_taken_again_before_the_host_is_left(
     assert outcome.failure.category is Category.NODE_UNHEALTHY
     assert (outcome.gone, outcome.failure.clean) == (True, True)
     assert worker.conductor.steps(build)["compute_find_vm"].detail["found"] == "nothing"
+    assert drive not in [one["volid"] for one in simulator.state()["clusters"][0]["volumes"]]

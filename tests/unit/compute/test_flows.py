@@ -8,7 +8,7 @@ import pytest
 
 from common import clock
 from common.failures import Verdict, verdict_of
-from common.messages.commands import Destroy, Placed, Power, PowerAction
+from common.messages.commands import ConfigDrive, Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.build import build
@@ -18,6 +18,8 @@ from compute.power import power
 from tests.unit.compute.fakes import SERVER, FakeMachine, a_build, a_job
 
 HEAD = (2, 1, SERVER, Placed("pve1", "c1", "pve1", 100_001), clock.after(3600))
+
+DRIVE = ConfigDrive({}, {}, {})
 
 
 def test_a_build_runs_its_steps_in_order() -> None:
@@ -89,6 +91,16 @@ def test_somebody_elses_vm_leaves_nothing_of_ours() -> None:
     assert build(job, machine, a_build()).gone
 
 
+@pytest.mark.parametrize("step", ["check_host", "ensure_image"])
+def test_a_drive_of_an_earlier_run_is_removed_where_the_first_steps_fail(step: str) -> None:
+    """The agent ended after the upload; told again, it gets no further."""
+    job, _ = a_job()
+    machine = FakeMachine(step)
+    outcome = build(job, machine, a_build(config_drive=DRIVE))
+    assert machine.calls[-1] == "remove_config_drive"
+    assert outcome.gone
+
+
 @pytest.mark.parametrize("absent", [True, False])
 def test_a_first_look_that_failed_is_taken_again(absent: bool) -> None:
     job, _ = a_job()
@@ -100,8 +112,8 @@ def test_a_first_look_that_failed_is_taken_again(absent: bool) -> None:
 
     machine = Unlucky("check_host")
     machine.absent = False
-    outcome = build(job, machine, a_build())
-    assert machine.calls == ["check_host", "find"]
+    outcome = build(job, machine, a_build(config_drive=DRIVE))
+    assert machine.calls == ["check_host", "find", *(["remove_config_drive"] if absent else [])]
     assert outcome.failure is not None
     assert (outcome.failure.message, outcome.gone) == ("it broke", absent)
 

@@ -17,6 +17,7 @@ import oslo_messaging
 
 from common import context, rpc
 from common.context import RequestContext
+from common.errors import Unavailable
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
 
@@ -102,7 +103,7 @@ class Beat:
         while True:
             try:
                 self._own.cast(context.internal(), "tick", server=self._name)
-            except oslo_messaging.MessagingException:
+            except Unavailable:
                 LOG.warning("The message bus does not take our sign of life; trying again.")
             if self._stopped.wait(self._seconds):
                 return

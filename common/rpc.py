@@ -157,11 +157,17 @@ class Client:
         fanout: bool = False,
         **args: Any,
     ) -> None:
-        """Send and go on. With ``server``, to that one; with ``fanout``, to every listener."""
+        """Send and go on. With ``server``, to that one; with ``fanout``, to every listener.
+
+        Raises Unavailable when the message bus doesn't take it.
+        """
         prepared = self._client.prepare(server=server) if server else self._client
         if fanout:
             prepared = self._client.prepare(fanout=True)
-        prepared.cast(ctxt, method, **args)
+        try:
+            prepared.cast(ctxt, method, **args)
+        except oslo_messaging.MessagingException as error:
+            raise Unavailable(f"The message bus did not take {method}.") from error
 
 
 #: a message that says nothing: whoever waits for one wakes up
@@ -226,6 +232,6 @@ class Server:
             pause = _WAKE_AGAIN
             try:
                 self._own.cast(context.internal(), _WAKE, server=self._name)
-            except oslo_messaging.MessagingException:
+            except Unavailable:
                 LOG.warning("The message bus is away; the end waits for it, for some seconds.")
                 return

@@ -11,7 +11,7 @@ from common.states import PowerState, VmState
 from compute import configdrive
 from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
-from compute.steps import Step, carry_out
+from compute.steps import Step, carry_out, clean_up
 
 CHECK, IMAGE = "compute_check_host", "compute_ensure_image"
 
@@ -51,12 +51,7 @@ def _look_behind(job: Job, machine: Machine, command: Build) -> None:
         # Perhaps only the look failed.
         carry_out(job, [Step("compute_find_vm", machine.find)])
     if machine.absent and command.config_drive is not None:
-        carry_out(job, [Step("compute_delete_config_drive", lambda: _drive_removed(machine))])
-
-
-def _drive_removed(machine: Machine) -> Detail:
-    removal = machine.remove_config_drive()
-    return {"cleaned": list(removal.cleaned), "left": list(removal.left), **removal.detail}
+        clean_up(job, "compute_delete_config_drive", machine.remove_config_drive)
 
 
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:

@@ -86,12 +86,13 @@ def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
     unwound = Unwound()
     for step in reversed(steps):
         if step.undo is not None:
-            unwound = unwound.plus(_undo(job, step, step.undo))
+            unwound = unwound.plus(clean_up(job, step.undo_name, step.undo))
     return unwound
 
 
-def _undo(job: Job, step: Step, undo: Callable[[], Removal]) -> Removal:
-    job.journal.begin(step.undo_name)
+def clean_up(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
+    """One undo as a step of that name; an error is told as something left. Raises Abandoned."""
+    job.journal.begin(name)
     try:
         removal = undo()
     except Abandoned:
@@ -99,7 +100,7 @@ def _undo(job: Job, step: Step, undo: Callable[[], Removal]) -> Removal:
     except Exception as error:  # noqa: BLE001 - told, and the other undos still run
         failed = as_error(error)
         job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
-        left = failed.left or (f"{step.undo_name}: {failed.message}",)
+        left = failed.left or (f"{name}: {failed.message}",)
         return Removal(False, (), left, failed.remedy)
     detail = {"cleaned": list(removal.cleaned), "left": list(removal.left), **removal.detail}
     job.journal.end(SUCCESS if removal.gone else ERROR, detail)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from common import wire
 from common.context import RequestContext
-from common.errors import QuotaExceeded
+from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
 from conductor.accept import scope
 from conductor.cloud import Cloud
@@ -56,8 +56,9 @@ class ServerGroupDoors:
         for cluster, worker in self._cloud.store.run(work).items():
             try:
                 self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
-            except Exception:
-                LOG.exception("Cluster %s is told by the audit that the group is gone.", cluster)
+            except MicronovaError as error:
+                # The group is gone; the audit tells the cluster.
+                LOG.warning("Cluster %s is not told of a group's end: %s", cluster, error.message)
 
     def _told(self, connection: sa.Connection, uuid: str) -> dict[str, str]:
         """Cluster → a worker of it, of those that may have been told of a strict group."""

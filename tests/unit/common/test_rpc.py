@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import oslo_messaging
+import pytest
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
-from common import context, rpc
+from common import config, context, log, rpc
+from common.context import RequestContext
+from common.errors import Unavailable
 from common.localbus import LocalDriver, _Listener
 
 
@@ -61,3 +65,19 @@ def test_a_server_that_ends_is_woken() -> None:
     assert rpc.Client(bus, "topic").call(context.internal(), "ask", what="a") == "A"
     server.stop()
     assert endpoint.asked == ["a"]
+
+
+class Dead(LocalDriver):
+    """A bus that takes nothing."""
+
+    def send(self, *args: Any, **kwargs: Any) -> Any:
+        raise oslo_messaging.MessageDeliveryFailure("the broker is away")
+
+
+def test_what_the_bus_does_not_take_is_unavailable() -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(Dead(conf, "micronova-local://dead/", "openstack"))
+    client = rpc.Client(bus, "topic")
+    for send in (client.call, client.cast):
+        with pytest.raises(Unavailable):
+            send(RequestContext(), "hear", word="hello")

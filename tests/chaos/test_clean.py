@@ -110,11 +110,13 @@ def no_allocation(cloud: World) -> Callable[[], None]:
 
 
 def no_provider(cloud: World) -> Callable[[], None]:
-    (host,) = cloud.rows(sa.select(schema.hosts.c.uuid).where(schema.hosts.c.host == "pve2"))
+    # Not the server's host: its allocation would be missing too.
+    elsewhere = schema.hosts.c.host != cloud.named("web").host
+    (host, *_) = cloud.rows(sa.select(schema.hosts.c.id, schema.hosts.c.uuid).where(elsewhere))
 
     def know_it_as(uuid: str) -> None:
         with cloud.engine.begin() as connection:
-            named = schema.hosts.update().where(schema.hosts.c.host == "pve2")
+            named = schema.hosts.update().where(schema.hosts.c.id == host.id)
             connection.execute(named.values(uuid=uuid))
 
     know_it_as(ids.new_uuid())
@@ -166,7 +168,7 @@ VMID = {
         (rule, "high availability: rule micronova-c-"),
         (allocation, "allocation of"),
         (no_allocation, "has no allocation"),
-        (no_provider, "host pve2 has no resource provider"),
+        (no_provider, "has no resource provider"),
         (row(schema.ports, **PORT), f"of server {NOBODY}, which is gone"),
         (row(schema.vmids, **VMID), "VMID 150001 is reserved"),
     ],

@@ -130,6 +130,14 @@ def a_server(cloud: EmbeddedCloud, name: str) -> Any:
     return row(cloud, server.id)
 
 
+def takes_servers(cloud: EmbeddedCloud) -> int:
+    """How many hosts would take a server now."""
+    compute = cloud.connection("micronova-admin").compute
+    flavor = compute.find_flavor("m1.nano").id
+    hosts = compute.get(f"/capacity?flavor={flavor}").json()["capacity"]["hosts"]
+    return sum(host["count"] > 0 for host in hosts)
+
+
 def delete(cloud: EmbeddedCloud, server_uuid: str) -> None:
     """Delete a server and see it gone."""
     compute = cloud.connection().compute

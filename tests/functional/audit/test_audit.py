@@ -19,9 +19,11 @@ from tests.functional.audit.leaks import (
     delete,
     marks,
     micronova,
+    takes_servers,
 )
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +128,8 @@ def test_exit_codes(cloud: EmbeddedCloud, audits: Audits, pve: Proxmox) -> None:
         assert "Not seen: Cluster sim1: Node pve2 is offline." in summary
     finally:
         cloud.control("DELETE", "faults")
+        # The nodes may have been seen without quorum.
+        eventually(lambda: takes_servers(cloud) == 2)
 
 
 def test_a_config_drive_that_was_left_goes(

@@ -12,7 +12,7 @@ from cli.embedded.ready import Readiness
 from cli.embedded.tell import tell
 from cli.services import configuration, wiring
 from cli.services.mount import Mount
-from common import auth, log
+from common import auth, garbage, log
 from common.errors import MicronovaError
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Cloud:
                 service.start()
                 self._services.append((name, service))
             Readiness(self._wiring, self._stopping).wait(tell)
+            garbage.settle()
         except Exception as error:
             if not self._stopping.is_set():
                 LOG.exception("The cloud can't start.")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cli.embedded.tell import tell
 from cli.services import configuration, wiring
-from common import log
+from common import garbage, log
 
 LOG = log.logger(__name__)
 
@@ -28,6 +28,7 @@ def run(name: str, files: Sequence[str]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     service = wiring.SERVICES[name](wiring.Wiring(conf))
     service.start()
+    garbage.settle()
     LOG.info("%s runs.", name)
     notify_systemd("READY=1")
     tell(ready=True)

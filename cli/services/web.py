@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cli.services import configuration, wiring
 from cli.services.mount import Mount
-from common import log
+from common import garbage, log
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -18,7 +18,12 @@ def application(name: str) -> WSGIApplication:
     """Return one API, or with ``all`` every one below its name; each is made once."""
     conf = configuration.load(configuration.files_of_environment())
     log.setup(conf, name)
-    process = wiring.Wiring(conf)
+    made = _made(name, wiring.Wiring(conf))
+    garbage.settle()
+    return made
+
+
+def _made(name: str, process: wiring.Wiring) -> WSGIApplication:
     if name == "all":
         return Mount({path: make(process) for path, make in wiring.APIS.items()})
     return wiring.APIS[name](process)

@@ -96,6 +96,7 @@ class Stage(Cloud):
         self._lock = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._busy = threading.Semaphore(0)
+        self._failed: list[Exception] = []
         self.hands = threading.Thread(target=self._stagehands, name="stagehands", daemon=True)
         self.hands.start()
         self.services = self._configure()
@@ -177,6 +178,7 @@ class Stage(Cloud):
         done = threading.Event()
         self.later(done.set)
         assert done.wait(START_SECONDS)
+        assert not self._failed, self._failed
         self.wire.mend()
         for name in self.services:
             if name not in self._pids:
@@ -199,7 +201,10 @@ class Stage(Cloud):
 
     def _stagehands(self) -> None:
         while (work := self._work.get()) is not None:
-            work()
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - `settle` tells, and the others go on
+                self._failed.append(error)
 
     def _start(self, name: str) -> None:
         ready = self.director.ready(name)

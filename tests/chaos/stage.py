@@ -94,8 +94,8 @@ class Stage(Cloud):
         stack.callback(self._nursery.close)
         self._pids: dict[str, int] = {}
         self._lock = threading.Lock()
+        self._starting = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._busy = threading.Semaphore(0)
         self._failed: list[Exception] = []
         self.hands = threading.Thread(target=self._stagehands, name="stagehands", daemon=True)
         self.hands.start()
@@ -141,7 +141,7 @@ class Stage(Cloud):
 
     def _revive(self, name: str) -> None:
         self.end_leases(name, f"compute:{name}")
-        self._start(name)
+        self._start_missing(name)
 
     def cut(self, seconds: float = 1.0) -> None:
         """No message passes for so long."""
@@ -181,8 +181,7 @@ class Stage(Cloud):
         assert not self._failed, self._failed
         self.wire.mend()
         for name in self.services:
-            if name not in self._pids:
-                self._start(name)
+            self._start_missing(name)
 
     def of_role(self, role: str) -> list[str]:
         """Names of the processes of a service."""
@@ -205,6 +204,12 @@ class Stage(Cloud):
                 work()
             except Exception as error:  # noqa: BLE001 - `settle` tells, and the others go on
                 self._failed.append(error)
+
+    def _start_missing(self, name: str) -> None:
+        """Once, whoever comes first: the stagehands or `settle`."""
+        with self._starting:
+            if name not in self._pids:
+                self._start(name)
 
     def _start(self, name: str) -> None:
         ready = self.director.ready(name)

@@ -24,9 +24,7 @@ class Wire:
         """Break every connection, and refuse new ones until it is mended."""
         self._whole.clear()
         with self._lock:
-            ends, self._ends = list(self._ends), set()
-        for end in ends:
-            _break(end)
+            _break(*self._ends)
 
     def mend(self) -> None:
         """Let connections through again."""
@@ -49,8 +47,7 @@ class Wire:
                 continue
             with self._lock:
                 self._ends |= {near, far}
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+            threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
     def _far(self) -> socket.socket | None:
         try:
@@ -60,17 +57,28 @@ class Wire:
         far.settimeout(None)
         return far
 
-    def _carry(self, one: socket.socket, other: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := one.recv(65536):
-                other.sendall(data)
-        for end in (one, other):
-            with self._lock:
-                self._ends.discard(end)
-            _break(end)
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        back = threading.Thread(target=_pass, args=(far, near), daemon=True)
+        back.start()
+        _pass(near, far)
+        # Closed only when nobody reads any more: the number would be that of a new connection
+        # while a thread is about to read from the old one, which so takes the bytes of the new.
+        back.join()
+        with self._lock:
+            self._ends -= {near, far}
+            near.close()
+            far.close()
 
 
-def _break(end: socket.socket) -> None:
+def _pass(one: socket.socket, other: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
-    end.close()
+        while data := one.recv(65536):
+            other.sendall(data)
+    _break(one, other)
+
+
+def _break(*ends: socket.socket) -> None:
+    """Whoever reads or writes there comes to an end."""
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

@@ -87,6 +87,11 @@ def no_config(node: str, vmid: int) -> PveError:
     return PveError(f"Configuration file 'nodes/{node}/qemu-server/{vmid}.conf' does not exist")
 
 
+def no_configuration_found(node: str, vmid: int) -> PveError:
+    """The same, as calls say it that look for the VM's process first."""
+    return PveError(f"unable to find configuration file for VM {vmid} on node '{node}'")
+
+
 def no_node(node: str) -> PveError:
     """A node name that no resolver knows."""
     return PveError(

@@ -12,9 +12,9 @@ from simulator.errors import Interrupted, PveError, WorkerKilled, parameter_erro
 from simulator.model import ConfigMap, Vm, Volume
 from simulator.propstring import join, split
 from simulator.qemu import network, permits
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import give_back
 from simulator.qemu.drives import Builder, Drive, drives_of, parse_drive
-from simulator.qemu.power import check_lock
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
 from simulator.volumes import parse_volid

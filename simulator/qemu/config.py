@@ -11,9 +11,9 @@ from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
 from simulator.model import ConfigMap, Vm
 from simulator.qemu import drives, network, permits
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
-from simulator.qemu.power import check_lock
 from simulator.tasks import Job
 from simulator.vmschema import is_drive, option
 from simulator.volumes import owner_of, parse_volid

@@ -7,8 +7,9 @@ from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError
 from simulator.model import Vm
+from simulator.qemu import config_lock
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
-from simulator.qemu.power import check_lock
 from simulator.tasks import Job
 from simulator.volumes import owner_of, parse_volid
 
@@ -35,12 +36,7 @@ def _early(call: Call) -> Vm:
 
 def _worker(call: Call, job: Job, skip: bool) -> Work:
     cluster = call.cluster
-    waited = not cluster.vm_lock(call.node, call.vmid).free_for(False)
-    if waited:
-        job.log("trying to acquire lock...")
-    lock = yield from cluster.lock_vm(call.node, call.vmid)
-    if waited:
-        job.log(" OK")
+    lock = yield from config_lock.take(call, job)
     vm = _early(call)
     check_lock(vm, skip=skip or vm.lock == "suspended")
     _check_base(call, vm)

@@ -11,8 +11,8 @@ from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
 from simulator.model import Vm, Volume
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
-from simulator.qemu.power import check_lock
 from simulator.qemu.status import memory_of
 from simulator.tasks import Job
 

@@ -9,9 +9,10 @@ from simulator import mapping_api, sdn
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, locked, no_config
+from simulator.errors import PveError, no_config, no_configuration_found
 from simulator.model import Vm
-from simulator.qemu import ha_power
+from simulator.qemu import cleanup, config_lock, ha_power
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of
 from simulator.qemu.network import parse_net
 from simulator.tasks import Job
@@ -27,14 +28,14 @@ SHUTDOWN_TIMEOUT = 60.0
 Step = Callable[[Cluster, Job, Vm], Work]
 
 
-def check_lock(vm: Vm, *, skip: bool = False) -> None:
-    """500 when the configuration is locked."""
-    if vm.lock and not skip:
-        raise locked(vm.lock)
+def end_process(cluster: Cluster, vm: Vm) -> None:
+    """QEMU ends; what was pending becomes the configuration, and the node begins to clean up."""
+    mark_stopped(cluster, vm)
+    cleanup.begin(cluster, vm)
 
 
 def mark_stopped(cluster: Cluster, vm: Vm) -> None:
-    """The process is gone; what was pending becomes the configuration."""
+    """The process is gone, with its node or for a start to follow; nothing cleans up."""
     vm.status = vm.qmp = "stopped"
     vm.pid, vm.started, vm.agent_ready = 0, 0.0, 0.0
     cluster.touch(vm)
@@ -77,13 +78,13 @@ def _ended(call: Call, seconds: float) -> Work:
     check_lock(vm)
     if vm.running:
         yield Sleep(seconds)
-        mark_stopped(call.cluster, vm)
+        end_process(call.cluster, vm)
     yield Release(lock)
 
 
 def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
     cluster, node = call.cluster, call.node
-    lock = yield from cluster.lock_vm(node, vmid)
+    lock = yield from config_lock.take(call, job, vmid)
     vm = cluster.vm(node, vmid)
     suspended = vm.lock == "suspended"
     check_lock(vm, skip=skip or suspended)
@@ -146,7 +147,7 @@ def _simple(call: Call, kind: str, seconds: float, act: Callable[[Cluster, Vm], 
 
     def body(job: Job) -> Work:
         vm = _found(call, vmid, kind)
-        lock = yield from call.cluster.lock_vm(call.node, vmid)
+        lock = yield from config_lock.take(call, job)
         vm = _found(call, vmid, kind)
         # A stop passes locks by when nothing runs.
         check_lock(vm, skip=skip or (kind == "qmstop" and not vm.running))
@@ -163,10 +164,18 @@ def _found(call: Call, vmid: int, kind: str) -> Vm:
     vm = call.cluster.vms.get(vmid)
     if vm is None or vm.node != call.node:
         if kind in ("qmstop", "qmshutdown"):
-            raise PveError(
-                f"unable to find configuration file for VM {vmid} on node '{call.node}'"
-            )
+            raise no_configuration_found(call.node, vmid)
         raise no_config(call.node, vmid)
+    return vm
+
+
+def _must_run(call: Call) -> Vm:
+    """The VM that the path names, which must have a process, or 500 at once."""
+    vm = call.cluster.vms.get(call.vmid)
+    if vm is None or vm.node != call.node:
+        raise no_configuration_found(call.node, call.vmid)
+    if not vm.running:
+        raise PveError(f"VM {call.vmid} not running")
     return vm
 
 
@@ -174,20 +183,23 @@ def stop(call: Call) -> str:
     """`status/stop`: at once; stopping a stopped VM is fine."""
     if ha_power.resource(call.cluster, call.vmid):
         return ha_power.request(call, "stopped", _ended(call, STOP_SECONDS))
-    return _simple(call, "qmstop", STOP_SECONDS, mark_stopped)
+    return _simple(call, "qmstop", STOP_SECONDS, _end_if_running)
+
+
+def _end_if_running(cluster: Cluster, vm: Vm) -> None:
+    if vm.running:
+        end_process(cluster, vm)
 
 
 def reset(call: Call) -> str:
-    """`status/reset`."""
-    call.vm()
+    """`status/reset`: QEMU goes on, so nothing cleans up afterwards."""
+    _must_run(call)
     return _simple(call, "qmreset", RESET_SECONDS, lambda cluster, vm: None)
 
 
 def suspend(call: Call) -> str:
     """`status/suspend`: pause, or save to disk with `todisk`."""
-    vm = call.vm()
-    if not vm.running:
-        raise PveError(f"VM {call.vmid} not running")
+    vm = _must_run(call)
     if call.flag("todisk"):
         call.cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
         return _simple(call, "qmsuspend", STOP_SECONDS, _save_to_disk)
@@ -200,16 +212,15 @@ def _pause(cluster: Cluster, vm: Vm) -> None:
 
 def _save_to_disk(cluster: Cluster, vm: Vm) -> None:
     cluster.edit(vm).config["lock"] = "suspended"
-    mark_stopped(cluster, vm)
+    end_process(cluster, vm)
 
 
 def resume(call: Call) -> str:
     """`status/resume`."""
-    vm = call.vm()
-    if vm.lock == "suspended":
+    vm = call.cluster.vms.get(call.vmid)
+    if vm is not None and vm.node == call.node and vm.lock == "suspended":
         return launch(call, vm.vmid)
-    if not vm.running:
-        raise PveError(f"VM {call.vmid} not running")
+    _must_run(call)
     return _simple(call, "qmresume", PAUSE_SECONDS, _unpause)
 
 
@@ -228,11 +239,11 @@ def shutdown(call: Call) -> str:
 
     def body(job: Job) -> Work:
         vm = _found(call, call.vmid, "qmshutdown")
-        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        lock = yield from config_lock.take(call, job)
         check_lock(vm, skip=skip or not vm.running)
         if vm.running:
             yield from _power_down(call, job, vm)
-            mark_stopped(call.cluster, vm)
+            end_process(call.cluster, vm)
         yield Release(lock)
 
     return call.start("qmshutdown", call.vmid, body)
@@ -251,12 +262,10 @@ def _power_down(call: Call, job: Job, vm: Vm) -> Work:
 
 def reboot(call: Call) -> str:
     """`status/reboot`: shut down and start again."""
-    vm = call.vm()
-    if not vm.running:
-        raise PveError(f"VM {call.vmid} not running")
+    vm = _must_run(call)
 
     def body(job: Job) -> Work:
-        lock = yield from call.cluster.lock_vm(call.node, call.vmid)
+        lock = yield from config_lock.take(call, job)
         check_lock(vm)
         yield from _power_down(call, job, vm)
         mark_stopped(call.cluster, vm)

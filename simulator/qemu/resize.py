@@ -9,8 +9,8 @@ from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
 from simulator.model import Vm, Volume
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of, parse_drive
-from simulator.qemu.power import check_lock
 from simulator.tasks import Job
 from simulator.volumes import path_of
 

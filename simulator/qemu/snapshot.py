@@ -10,8 +10,10 @@ from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, locked
 from simulator.model import MIB, Snapshot
+from simulator.qemu import config_lock
+from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of
-from simulator.qemu.power import check_lock, mark_running, mark_stopped
+from simulator.qemu.power import end_process, mark_running
 from simulator.tasks import Job
 from simulator.vmschema import typed
 
@@ -66,7 +68,7 @@ def create(call: Call) -> str:
 
 def _create(call: Call, job: Job, name: str) -> Work:
     cluster = call.cluster
-    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    lock = yield from config_lock.take(call, job)
     vm = call.vm()
     check_lock(vm)
     if vm.template:
@@ -123,7 +125,7 @@ def delete(call: Call) -> str:
 
 def _delete(call: Call, job: Job) -> Work:
     cluster, name = call.cluster, call.get("snapname")
-    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    lock = yield from config_lock.take(call, job)
     vm = call.vm()
     check_lock(vm)
     gone = vm.snapshots.get(name)
@@ -153,7 +155,7 @@ def rollback(call: Call) -> str:
 
 def _rollback(call: Call, job: Job) -> Work:
     cluster, name = call.cluster, call.get("snapname")
-    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    lock = yield from config_lock.take(call, job)
     vm = call.vm()
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")
@@ -161,7 +163,7 @@ def _rollback(call: Call, job: Job) -> Work:
         raise locked(vm.lock)
     snapshot = vm.snapshots[name]
     if vm.running:
-        mark_stopped(cluster, vm)
+        end_process(cluster, vm)
     cluster.edit(vm).config["lock"] = "rollback"
     yield Sleep(SNAPSHOT_SECONDS)
     unused = {key: text for key, text in vm.config.items() if key.startswith("unused")}

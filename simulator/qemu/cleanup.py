@@ -1,0 +1,49 @@
+"""What a node does after a VM's QEMU has ended: it cleans up, under the configuration's lock.
+
+A VM that stays off is cleaned up at once. One that was started again meanwhile is waited for: the
+clean-up keeps the lock until the VM ends, or gives up. What needs the lock in that time fails.
+A soft reboot has no such window: there the clean-up itself is what starts the VM again.
+"""
+
+from __future__ import annotations
+
+from simulator.cluster import Cluster
+from simulator.engine import Acquire, Process, Release, Sleep, Work
+from simulator.model import Vm
+
+#: captured: the first two to four seconds after the end are still free
+BEGINS_AFTER_SECONDS = 3.0
+#: how long it waits for a VM that runs again, looking once a second
+WAITS_SECONDS = 30
+LOCK_WAIT_SECONDS = 10.0
+
+
+def begin(cluster: Cluster, vm: Vm) -> None:
+    """Start the clean-up of a VM whose process has just ended. Needs the cluster's turn."""
+    process = Process(_clean_up(cluster, vm.node, vm.vmid), cluster.turn)
+    cluster.cleanups.add(process)
+    process.on_end = cluster.cleanups.discard
+    cluster.engine.spawn(process)
+
+
+def forget(cluster: Cluster) -> None:
+    """End all clean-ups that are under way and give their locks back. Needs the turn."""
+    for process in list(cluster.cleanups):
+        cluster.engine.let_go(process)
+
+
+def _clean_up(cluster: Cluster, node: str, vmid: int) -> Work:
+    yield Sleep(BEGINS_AFTER_SECONDS)
+    lock = cluster.vm_lock(node, vmid)
+    if not _runs(cluster, node, vmid) or not (yield Acquire(lock, LOCK_WAIT_SECONDS)):
+        return
+    for _second in range(WAITS_SECONDS):
+        if not _runs(cluster, node, vmid):
+            break
+        yield Sleep(1.0)
+    yield Release(lock)
+
+
+def _runs(cluster: Cluster, node: str, vmid: int) -> bool:
+    vm = cluster.vms.get(vmid)
+    return vm is not None and vm.node == node and vm.running

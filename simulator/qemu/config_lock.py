@@ -1,0 +1,27 @@
+"""Taking the lock of a VM's configuration in a task, and what the configuration says of locks."""
+
+from __future__ import annotations
+
+from simulator.call import Call
+from simulator.engine import Work
+from simulator.errors import locked
+from simulator.model import Vm
+from simulator.tasks import Job
+
+
+def take(call: Call, job: Job | None, vmid: int = 0) -> Work:
+    """Take the lock of a VM, that which the call names by default; a wait is told in the log."""
+    vmid = vmid or call.vmid
+    waits = not call.cluster.vm_lock(call.node, vmid).free_for(False)
+    if job is not None and waits:
+        job.log("trying to acquire lock...")
+    lock = yield from call.cluster.lock_vm(call.node, vmid)
+    if job is not None and waits:
+        job.log(" OK")
+    return lock
+
+
+def check_lock(vm: Vm, *, skip: bool = False) -> None:
+    """500 when the configuration is locked."""
+    if vm.lock and not skip:
+        raise locked(vm.lock)

@@ -35,6 +35,8 @@ class Rule:
     """What the operator reads."""
     code: int = 500
     """The fault's code (Nova's faults carry an HTTP-like number)."""
+    blames_host: bool = False
+    """Whether it speaks against the host: other builds would rather go elsewhere for a while."""
 
 
 RULES: Mapping[Category, Rule] = {
@@ -42,17 +44,20 @@ RULES: Mapping[Category, Rule] = {
         Verdict.OTHER_HOST,
         "This host can't provision the server in any way it was configured for.",
         "The node's Proxmox version or storage offers no way to the disk; run micronova doctor.",
+        blames_host=True,
     ),
     Category.CONFIGURATION: Rule(
         Verdict.OTHER_HOST,
         "The host is not configured for this server.",
         "Proxmox refused the request as wrong; the message names the parameter or object.",
+        blames_host=True,
     ),
     Category.AUTHORIZATION: Rule(
         Verdict.OTHER_CLUSTER,
         "The cloud is not allowed to do this on the host.",
         "The Proxmox token lacks a privilege; the message names path and privilege.",
         403,
+        blames_host=True,
     ),
     Category.QUOTA_EXCEEDED: Rule(
         Verdict.FATAL, "The project's quota is used up.", "Quota of the project is used up.", 403
@@ -61,7 +66,10 @@ RULES: Mapping[Category, Rule] = {
         Verdict.FATAL, "No host can take the server.", "See the decision for each host's reason."
     ),
     Category.NODE_UNHEALTHY: Rule(
-        Verdict.OTHER_HOST, "The host failed.", "The node is offline, unreachable or lost quorum."
+        Verdict.OTHER_HOST,
+        "The host failed.",
+        "The node is offline, unreachable or lost quorum.",
+        blames_host=True,
     ),
     Category.IMAGE_NOT_FOUND: Rule(
         Verdict.FATAL, "The image is not available.", "The import volume is missing.", 404
@@ -85,21 +93,34 @@ RULES: Mapping[Category, Rule] = {
         "A volume of an earlier life holds this VMID's names; see the orphans.",
     ),
     Category.STORAGE_FULL: Rule(
-        Verdict.OTHER_HOST, "The host's storage is full.", "The storage has no room for the disk."
+        Verdict.OTHER_HOST,
+        "The host's storage is full.",
+        "The storage has no room for the disk.",
+        blames_host=True,
     ),
     Category.NETWORK: Rule(
         Verdict.OTHER_HOST,
         "The network is not available on the host.",
         "Bridge or vnet is missing on the node, or SDN.Use is not granted.",
+        blames_host=True,
     ),
     Category.TASK_TIMEOUT: Rule(
-        Verdict.PROBE, "The host did not finish in time.", "A Proxmox task outlived its deadline."
+        Verdict.PROBE,
+        "The host did not finish in time.",
+        "A Proxmox task outlived its deadline.",
+        blames_host=True,
     ),
     Category.UNKNOWN_OUTCOME: Rule(
-        Verdict.PROBE, "The host's answer was lost.", "A write had no answer; it is being probed."
+        Verdict.PROBE,
+        "The host's answer was lost.",
+        "A write had no answer; it is being probed.",
+        blames_host=True,
     ),
     Category.CREATION_FAILED: Rule(
-        Verdict.OTHER_HOST, "The host could not build the server.", "The Proxmox task failed."
+        Verdict.OTHER_HOST,
+        "The host could not build the server.",
+        "The Proxmox task failed.",
+        blames_host=True,
     ),
     Category.VANISHED: Rule(
         Verdict.FATAL,
@@ -114,6 +135,19 @@ def verdict_of(failure: Failure) -> Verdict:
     if failure.verdict in set(Verdict):
         return Verdict(failure.verdict)
     return RULES[failure.category].verdict
+
+
+#: where to go on after what isn't the host's fault, whatever its category
+_NOT_THE_HOSTS = frozenset({Verdict.WAIT, Verdict.FATAL, Verdict.QUARANTINE})
+
+
+def blames_host(failure: Failure) -> bool:
+    """Whether a failed build speaks against its host.
+
+    It doesn't where the request, its image or the VMID is at fault, or where somebody was just
+    busy: else whoever asks for what can't be had would turn others away from good hosts.
+    """
+    return RULES[failure.category].blames_host and verdict_of(failure) not in _NOT_THE_HOSTS
 
 
 #: seconds before the n-th retry; the last one repeats; jitter is added where it is used

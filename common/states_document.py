@@ -78,10 +78,14 @@ def document() -> str:
         "",
         "## What is done about a failure",
         "",
-        "| category | verdict | the owner reads | the operator reads |",
-        "|---|---|---|---|",
+        "A failure that is the host's fault makes the scheduler prefer others for a while; it",
+        "never counts where it is final, a lock, or the VMID's.",
+        "",
+        "| category | verdict | the host's fault | the owner reads | the operator reads |",
+        "|---|---|---|---|---|",
         *(
-            f"| {category} | {rule.verdict} | {rule.user} | {rule.operator} |"
+            f"| {category} | {rule.verdict} | {'yes' if rule.blames_host else 'no'} "
+            f"| {rule.user} | {rule.operator} |"
             for category, rule in RULES.items()
         ),
     ]

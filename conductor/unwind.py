@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.failures import Verdict, verdict_of
+from common.failures import Verdict, blames_host, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
@@ -49,7 +49,7 @@ class Unwinding:
         if server.task_state != TaskState.SPAWNING:
             return
         verdict = verdict_of(failure)
-        if verdict not in (Verdict.WAIT, Verdict.QUARANTINE) and operation.plan.host:
+        if blames_host(failure) and operation.plan.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
         if not outcome.gone:
             self.fail(operation, server, failure)

@@ -22,7 +22,8 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
         if row is None:
             connection.execute(images.insert().values(**_image_row(image, cluster.cluster)))
             continue
-        if image.virtual_size_bytes and row.virtual_size_bytes != image.virtual_size_bytes:
+        sizes = (row.size_bytes, row.virtual_size_bytes)
+        if image.virtual_size_bytes and sizes != (image.size_bytes, image.virtual_size_bytes):
             _resize(connection, image)
         if row.locations.get(cluster.cluster) != image.volid:
             _relocate(connection, image.id, {**row.locations, cluster.cluster: image.volid})

@@ -14,6 +14,10 @@ from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.view import Node, Storage, chosen
 
 
+class ReplacedError(HypervisorError):
+    """An image's file isn't the one that the last survey listed."""
+
+
 def seen(shared: Shared, name: str) -> Node:
     """The node in the last survey. Raises node_unhealthy when it isn't there."""
     node = shared.snapshot.nodes.get(name)
@@ -131,7 +135,7 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
     """Look at an image's file before it is read: there, a disk image, and as the survey saw it.
 
     Nothing in Proxmox VE tells a file's checksum: size and time of change are what it tells.
-    Raises image_not_found, and image_corrupt where it is none or was changed meanwhile.
+    Raises image_not_found, image_corrupt where it is none, and ReplacedError.
     """
     place = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{place}/content"
@@ -142,10 +146,24 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
         raise _corrupt(found, "is no disk image")
     for seen_before in seen(shared, node_name).images:
         if seen_before.volid == found.volid and _file(seen_before) != _file(now):
+            raise ReplacedError(
+                Category.IMAGE_CORRUPT,
+                f"Image {found.name} ({found.volid}) changed since it was listed: then "
+                f"{_file(seen_before)}, now {_file(now)}.",
+            )
+
+
+def list_anew(shared: Shared, build: Build, node_name: str) -> None:
+    """See a replaced image as it is now. Raises image_corrupt where it needs a larger disk."""
+    found = image(shared, build)
+    shared.list_anew(node_name, found.volid.split(":", 1)[0])
+    for now in seen(shared, node_name).images:
+        size = now.virtual_size_bytes or 0
+        if now.volid == found.volid and size > build.disk_gib << 30:
             raise _corrupt(
                 found,
-                f"changed since it was listed: then {_file(seen_before)}, now {_file(now)}; "
-                "it is listed anew within content_seconds",
+                f"was replaced by one that needs {-(-size >> 30)} GiB; "
+                f"the server's disk has {build.disk_gib} GiB",
             )
 
 

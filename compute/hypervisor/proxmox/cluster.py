@@ -42,6 +42,8 @@ class Shared:
         self._snapshot: Snapshot | None = None
         self.survey: Callable[[], Snapshot] | None = None
         """Takes a survey; for who comes before the first one was taken."""
+        self.list_anew: Callable[[str, str], None] = lambda node, storage: None
+        """Takes a survey that lists the images of a node's storage, due or not."""
 
     @property
     def snapshot(self) -> Snapshot:

@@ -38,6 +38,7 @@ class ProxmoxHypervisor:
         self._templates = Templates(self.shared)
         self._one_look = threading.Lock()
         self.shared.survey = self._survey
+        self.shared.list_anew = self._list_anew
 
     @property
     def cluster(self) -> str:
@@ -46,13 +47,18 @@ class ProxmoxHypervisor:
 
     def observe(self) -> Observation:
         """Two bulk calls, and what of the slower facts is due."""
-        snapshot = self._survey()
-        self.shared.snapshot = snapshot
-        return facts.observation(self._conf, self._settings, snapshot)
+        return facts.observation(self._conf, self._settings, self._survey())
 
     def _survey(self) -> Snapshot:
         with self._one_look:
-            return self._surveyor.survey()
+            # Within the lock: an older look never takes the place of a newer one.
+            self.shared.snapshot = self._surveyor.survey()
+            return self.shared.snapshot
+
+    def _list_anew(self, node: str, storage: str) -> None:
+        with self._one_look:
+            self._surveyor.expire_images(node, storage)
+            self.shared.snapshot = self._surveyor.survey()
 
     def inventory(self, known: Collection[int]) -> ClusterInventory:
         """Two bulk calls, one for each storage, one for each VM that the record leaves open."""

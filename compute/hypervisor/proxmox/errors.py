@@ -95,6 +95,14 @@ TABLE: Sequence[Pattern] = (
         r"cannot import from '.*' - .*(no such|does not exist)", Category.IMAGE_NOT_FOUND, SOURCE
     ),
     _row(r"Image is not in \w+ format|checksum mismatch: got", Category.IMAGE_CORRUPT),
+    # In the log of a task that only says that `qemu-img convert` failed. What the disk below
+    # can't read is not the image's fault.
+    _row(
+        r"qemu-img: (could not open '[^']*/import/"
+        r"|error while reading at byte \d+: (?!Input/output error))",
+        Category.IMAGE_CORRUPT,
+        SOURCE,
+    ),
     # Networks.
     _row(r"bridge '.*' does not exist|no such bridge", Category.NETWORK),
     _row(r"/sdn/zones/.*SDN\.Use", Category.NETWORK),
@@ -240,6 +248,16 @@ def category_of(text: str, status: int = 500) -> Category:
     if status == 500 and not text.strip():
         return Category.UNKNOWN_OUTCOME
     return _BY_STATUS.get(status, Category.CREATION_FAILED)
+
+
+def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
+    """The category of a failed task: what its end says, else what its log says of the image."""
+    category = category_of(exit_status)
+    if category is Category.CREATION_FAILED and any(
+        category_of(line) is Category.IMAGE_CORRUPT for line in log
+    ):
+        return Category.IMAGE_CORRUPT
+    return category
 
 
 def verdict_of(text: str) -> Verdict | None:

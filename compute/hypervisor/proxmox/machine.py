@@ -78,7 +78,18 @@ class ProxmoxMachine:
         }
 
     def ensure_image(self, build: Build) -> Detail:
-        """Have the template where the storage can clone it; else the import volume will do."""
+        """Have the template where the storage can clone it; else the import volume will do.
+
+        An image whose file was replaced since it was listed is listed anew, once.
+        """
+        try:
+            return self._ensure_image(build)
+        except admit.ReplacedError as replaced:
+            self._work.tell(listed_anew=replaced.message)
+            admit.list_anew(self._shared, build, self._vm.node)
+        return self._ensure_image(build)
+
+    def _ensure_image(self, build: Build) -> Detail:
         image = admit.image(self._shared, build)
         storage = self._storage(build)
         self._way = disks.way(build, storage.name, storage.type)

@@ -35,7 +35,7 @@ Zones = Mapping[str, Mapping[str, str]]
 
 
 class Surveyor:
-    """Keeps what is read rarely between surveys. Used by one thread."""
+    """Keeps what is read rarely between surveys. Used by one thread at a time."""
 
     def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
         self._client = client
@@ -75,6 +75,11 @@ class Surveyor:
             missing=settled.missing,
             rules=settled.rules,
         )
+
+    def expire_images(self, node: str, storage: str) -> None:
+        """Have a storage's import volumes listed with the next survey."""
+        for key in (("", storage), (node, storage)):
+            self._images.pop(key, None)
 
     def close(self) -> None:
         """Start no further reads."""

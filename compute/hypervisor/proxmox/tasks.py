@@ -17,7 +17,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import Work
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.deadlines import DEADLINES, OTHER_DEADLINE
-from compute.hypervisor.proxmox.errors import ApiError, category_of
+from compute.hypervisor.proxmox.errors import ApiError, category_of_task
 from compute.hypervisor.proxmox.upid import Upid, parse
 
 LOG = logger(__name__)
@@ -264,14 +264,14 @@ class Tasks:
         return error
 
     def _failed(self, upid: Upid, ended: Ended) -> ApiError:
-        category = category_of(ended.exit_status)
+        log = self.log_tail(upid)
         error = ApiError(
-            category,
+            category_of_task(ended.exit_status, log),
             f"Task {upid.kind} of {upid.subject or upid.node} failed: {ended.exit_status}",
             text=ended.exit_status,
         )
         error.upid = upid.text
-        error.log_tail = self.log_tail(upid)
+        error.log_tail = log
         return error
 
     def _watcher(self, node: str) -> _Watcher:

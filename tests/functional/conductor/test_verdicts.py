@@ -124,6 +124,27 @@ def test_where_no_other_host_helps_the_build_ends_at_once_with_the_cause(
     assert [row for row in world.rows(schema.vmids) if row.server_uuid] == []
 
 
+@pytest.mark.parametrize(
+    ("failure", "blamed"),
+    [
+        (Failure(Category.IMAGE_CORRUPT, "Image is not in qcow2 format"), []),
+        (Failure(Category.IMAGE_NOT_FOUND, "failed to stat"), []),
+        (Failure(Category.TEMPLATE_LOCKED, "locked (create)"), []),
+        (Failure(Category.CONFIGURATION, "can't be had", verdict=Verdict.FATAL.value), []),
+        (Failure(Category.STORAGE_CONFLICT, "VM 100000 already exists"), []),
+        (Failure(Category.CREATION_FAILED, "the task failed"), ["pve1"]),
+        (Failure(Category.NODE_UNHEALTHY, "offline"), ["pve1"]),
+    ],
+)
+def test_a_host_is_blamed_for_its_own_faults_alone(
+    world: World, failure: Failure, blamed: list[str]
+) -> None:
+    world.create()
+    world.answer(world.compute.wait_for(1), ok=False, failure=failure, gone=True)
+    world.until_faults(1)
+    assert world.scheduler.failures == blamed
+
+
 def test_a_verdict_of_a_later_release_is_the_categorys(world: World) -> None:
     world.create()
     failure = Failure(Category.STORAGE_FULL, "full", verdict="pray")

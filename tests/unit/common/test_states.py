@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from common import states
-from common.failures import BACKOFF_SECONDS, RULES, backoff_seconds
-from common.messages.reports import Category
+from common.failures import BACKOFF_SECONDS, RULES, Verdict, backoff_seconds, blames_host
+from common.messages.reports import Category, Failure
 from common.states import ACTIONS, TaskState, VmState
 
 
@@ -62,3 +62,32 @@ def test_every_category_has_a_rule_and_back_off_is_capped() -> None:
     assert set(RULES) == set(Category)
     assert [backoff_seconds(attempt) for attempt in (0, 1, 2, 5, 50)] == [30, 30, 60, 600, 600]
     assert list(BACKOFF_SECONDS) == sorted(BACKOFF_SECONDS)
+
+
+#: of each category whether it speaks against the host that a build failed on
+BLAMES = {
+    "api_not_supported": True,
+    "configuration": True,
+    "authorization": True,
+    "quota_exceeded": False,
+    "no_valid_host": False,
+    "node_unhealthy": True,
+    "image_not_found": False,
+    "image_corrupt": False,
+    "template_locked": False,
+    "lock": False,
+    "storage_conflict": False,
+    "storage_full": True,
+    "network": True,
+    "task_timeout": True,
+    "unknown_outcome": True,
+    "creation_failed": True,
+    "vanished": False,
+}
+
+
+@pytest.mark.parametrize("category", Category)
+def test_only_what_is_the_hosts_fault_speaks_against_it(category: Category) -> None:
+    assert blames_host(Failure(category, "it failed")) is BLAMES[category]
+    for verdict in (Verdict.FATAL, Verdict.WAIT, Verdict.QUARANTINE):
+        assert not blames_host(Failure(category, "it failed", verdict=verdict))

@@ -20,7 +20,9 @@ import pytest
 from simulator.cluster import Cluster
 from simulator.server import Options, Simulator
 from tests.fixtures import pve_captures as pve
-from tests.fixtures.pve_captures import Answer, Capture
+from tests.fixtures import pve_records as records
+from tests.fixtures.pve_captures import Answer
+from tests.fixtures.pve_records import Capture
 from tests.fixtures.pve_situations import (
     LEFT_OUT,
     LOGS_NOT_COMPARED,
@@ -29,10 +31,6 @@ from tests.fixtures.pve_situations import (
     SITUATIONS,
     VM_ADMIN,
     Situation,
-)
-
-pytestmark = pytest.mark.skipif(
-    not pve.CAPTURES.is_dir(), reason="no captures beside the repository"
 )
 
 
@@ -60,11 +58,7 @@ def _left_out(name: str) -> str | None:
     return next((why for glob, why in LEFT_OUT.items() if fnmatchcase(name, glob)), None)
 
 
-def _names() -> list[str]:
-    return pve.names() if pve.CAPTURES.is_dir() else []
-
-
-COMPARED = [name for name in _names() if _left_out(name) is None]
+COMPARED = [name for name in records.names(1) if _left_out(name) is None]
 
 
 def _situation(name: str) -> Situation:
@@ -211,7 +205,7 @@ def _same_kind(mine: dict[str, Any], real: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator]) -> None:
-    capture = pve.load(name)
+    capture = records.load(name)
     assert capture is not None
     simulator = simulators[2 if _is_pair(name) else 1]
     cluster = simulator.clusters[0]
@@ -307,6 +301,8 @@ def _told(lines: list[str]) -> list[str]:
 
 
 def test_every_capture_is_compared_or_left_out_for_a_reason() -> None:
-    unknown = [glob for glob in LEFT_OUT if not any(fnmatchcase(n, glob) for n in _names())]
+    unknown = [
+        glob for glob in LEFT_OUT if not any(fnmatchcase(n, glob) for n in records.names(1))
+    ]
     assert unknown == []
     assert len(COMPARED) > 330

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from typing import Any
 
 import pytest
@@ -11,26 +9,12 @@ import pytest
 from simulator.params import Schema
 from simulator.routes import ROUTES, Route
 from simulator.vmschema import option
-from tests.fixtures.pve_captures import CAPTURES
+from tests.fixtures.pve_records import schema
 from tests.fixtures.pve_schema import parameters
-
-SCHEMA = CAPTURES.parent / "apischema.json"
-pytestmark = pytest.mark.skipif(not SCHEMA.is_file(), reason="no schema beside the repository")
-
-
-@cache
-def _real() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    waiting = json.loads(SCHEMA.read_text())
-    while waiting:
-        entry = waiting.pop()
-        found[entry["path"]] = entry.get("info", {})
-        waiting += entry.get("children") or []
-    return found
 
 
 def _real_method(route: Route) -> dict[str, Any]:
-    method = _real().get(route.path, {}).get(route.method)
+    method = schema().get(route.path, {}).get(route.method)
     assert method is not None, f"{route.method} {route.path} is not in the schema"
     return dict(method)
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from common import ids
 from common.messages.commands import PowerAction, StrictGroup
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from tests.fixtures.pve_records import schema_tree
 from tests.fixtures.pve_schema import parameters
 from tests.functional.compute.conftest import (
     Worker,
@@ -29,7 +27,6 @@ from tests.functional.compute.conftest import (
 )
 from tests.functional.simulator_fixture import RunningSimulator
 
-SCHEMA = Path(__file__).resolve().parents[4] / "shared" / "pve" / "apischema.json"
 _NUMBERED = re.compile(r"^([a-z]+)\d+$")
 
 Call = tuple[str, str, Mapping[str, Any]]
@@ -120,12 +117,11 @@ def recorded(
         yield running, client
     finally:
         running.stop()
-    known = list(paths(json.loads(SCHEMA.read_text())))
+    known = list(paths(schema_tree()))
     assert len(list(check(("post", "nodes/pve1/qemu", {"bogus": 1}), known))) == 2
     assert {text for call in client.made for text in check(call, known)} == set()
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
 def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: Path) -> None:
     with recorded(simulator, tmp_path) as (running, client):
         for build in (a_build(), a_build(), a_build(template=None)):
@@ -142,7 +138,6 @@ def test_every_request_is_in_the_schema(simulator: RunningSimulator, tmp_path: P
     assert len(kinds) > 20
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="the recorded schema is not here")
 def test_so_are_those_about_high_availability(simulator: RunningSimulator, tmp_path: Path) -> None:
     group = StrictGroup(ids.new_uuid(), apart=False)
     with recorded(simulator, tmp_path, write_affinity_rules="true") as (running, client):

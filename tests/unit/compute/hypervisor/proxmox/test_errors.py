@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.errors import ApiError, api_error, category_of
+from tests.fixtures.pve_records import responses
 
-CAPTURES = Path(__file__).resolve().parents[6] / "shared" / "pve" / "captures"
+ANSWERS = dict(responses(1))
 
 #: name of a capture → what it means
 MEANINGS = {
@@ -67,17 +66,9 @@ MEANINGS = {
 }
 
 
-def response(name: str) -> dict[str, Any]:
-    path = CAPTURES / f"{name}.json"
-    if not path.exists():
-        pytest.skip("the captures of a real server are not here")
-    found: dict[str, Any] = json.loads(path.read_text())["response"]
-    return found
-
-
 def error_of(name: str) -> ApiError:
     """As the driver meets it: proxmoxer passes status, reason phrase and the map of errors."""
-    found = response(name)
+    found = ANSWERS[name]
     body = found["body"] if isinstance(found["body"], dict) else {}
     if found["status"] == 200:
         text = body["data"]["exitstatus"]

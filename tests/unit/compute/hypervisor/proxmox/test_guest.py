@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +13,9 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import devices, guest, hardware, survey
 from compute.hypervisor.proxmox.ownership import server_mark
 from compute.hypervisor.proxmox.view import Storage
+from tests.fixtures.pve_records import schema_tree
 from tests.unit.compute.fakes import SERVER, a_build
 
-SCHEMA = Path(__file__).resolve().parents[6] / "shared" / "pve" / "apischema.json"
 LVM = Storage("fast", "lvmthin", False, True, 1 << 40, 0, frozenset({"images"}))
 FILES = Storage("local", "dir", False, True, 1 << 40, 0, frozenset({"images"}))
 
@@ -88,8 +86,6 @@ def test_what_cannot_be_had_ends_the_build() -> None:
 
 
 def test_the_schema_has_all_of_it() -> None:
-    if not SCHEMA.exists():
-        pytest.skip("the schema of a real server is not beside the repository")
     specs = {
         "hw:numa_nodes": "2",
         "hw:cpu_sockets": "2",
@@ -99,7 +95,7 @@ def test_the_schema_has_all_of_it() -> None:
         "pci_passthrough:alias": "gpu:1",
         "hw:serial_port_count": "4",
     }
-    known = _create_options(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    known = _create_options(schema_tree())
     found = options(specs, {"hw_machine_type": "pc-q35-9.2"})
     for name, value in found.items():
         assert name in known, name

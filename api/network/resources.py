@@ -76,16 +76,17 @@ class Store:
 
     def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
         """The records that are asked for and may be seen. Raises the kind's `missing`."""
+        visible = networks.EVERYTHING
         if not self._policy.allows(ctxt, self.kind.rule, _TARGET):
             own = _TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
             if not self.kind.of_project or not self._policy.allows(ctxt, self.kind.rule, own):
                 return []
-            asked.narrow("project_id", [ctxt.project_id])
+            visible = {"project_id": [ctxt.project_id]}
         if not asked.possible:
             return []
         with self._engine.connect() as connection:
             try:
-                return self.kind.read(connection, asked.where, asked.order, asked.page)
+                return self.kind.read(connection, asked.where, asked.order, asked.page, visible)
             except keyset.MarkerNotFound as error:
                 raise self._missing(str(asked.page.marker)) from error
 

@@ -88,7 +88,7 @@ def list_flavors(
     limit: int | None = None,
     marker: str | None = None,
 ) -> list[Flavor]:
-    """A page of the flavors that pass `filters`, and that the project may use if one is given.
+    """A page of the flavors that pass `filters`, and that the project may use unless it is None.
 
     `sort` is (Nova's sort key, descending). Raises Invalid for an unknown marker.
     """
@@ -98,21 +98,25 @@ def list_flavors(
     column = _T[SORT_KEYS[name]]
     by = sa.func.coalesce(column, "") if column.nullable else column
     order = [keyset.Sort(by, descending), keyset.Sort(_T.id)]
-    statement = sa.select(*_COLUMNS).where(*_conditions(filters, project_id))
+    statement = sa.select(*_COLUMNS).where(*_conditions(filters))
     try:
         rows: Sequence[Any] = keyset.read(
-            connection, statement, order, keyset.Page(limit, marker), _T.flavorid
+            connection,
+            statement,
+            order,
+            keyset.Page(limit, marker),
+            _T.flavorid,
+            visible=() if project_id is None else [_usable(project_id)],
         )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"marker [{marker}] not found") from error
     return [Flavor(*row) for row in rows]
 
 
-def _conditions(filters: Filters, project_id: str | None) -> list[sa.ColumnElement[bool]]:
+def _conditions(filters: Filters) -> list[sa.ColumnElement[bool]]:
     conditions: list[sa.ColumnElement[bool]] = []
     if filters.is_public is not None:
-        public = _T.is_public.is_(filters.is_public)
-        conditions.append(_usable(project_id) if project_id and filters.is_public else public)
+        conditions.append(_T.is_public.is_(filters.is_public))
     if filters.disabled is not None:
         conditions.append(_T.disabled.is_(filters.disabled))
     if filters.min_memory_mib is not None:

@@ -94,7 +94,7 @@ def list_hosts(
     page: Any = keyset.Page(limit, marker)  # type: ignore[arg-type]
     try:
         rows: Sequence[Any] = keyset.read(
-            connection, statement, [keyset.Sort(_HOSTS.id)], page, key
+            connection, statement, [keyset.Sort(_HOSTS.id)], page, key, visible=()
         )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"marker [{marker}] not found") from error

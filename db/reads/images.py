@@ -69,7 +69,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 }
 
 #: a deleted image is remembered for the servers built from it, and shown nowhere
-_DELETED = "deleted"
+_SHOWN = images.c.status != "deleted"
 
 #: a key that no JSON path can name is no image's either
 _PROPERTY = re.compile(r'[^"\\\x00]+')
@@ -77,7 +77,8 @@ _PROPERTY = re.compile(r'[^"\\\x00]+')
 
 def get(connection: sa.Connection, image_id: str) -> Image | None:
     """The image with this ID, or None."""
-    row = connection.execute(_all().where(images.c.id == image_id)).first()
+    statement = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == image_id)
+    row = connection.execute(statement).first()
     return None if row is None else _image(row)
 
 
@@ -96,16 +97,12 @@ def listing(
     wanted = properties or {}
     if not all(_PROPERTY.fullmatch(name) for name in wanted):
         return []
-    statement = _all().where(
+    statement = sa.select(*_COLUMNS).where(
         *(OPERATORS[c.operator](_FIELDS[c.field], c.value) for c in conditions),
         *(images.c.properties[name].as_string() == value for name, value in wanted.items()),
     )
-    rows = keyset.read(connection, statement, _order(order), page, images.c.id)
+    rows = keyset.read(connection, statement, _order(order), page, images.c.id, visible=[_SHOWN])
     return [_image(row) for row in rows]
-
-
-def _all() -> sa.Select[Any]:
-    return sa.select(*_COLUMNS).where(images.c.status != _DELETED)
 
 
 def _order(order: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:

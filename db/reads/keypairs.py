@@ -45,11 +45,15 @@ def list_keypairs(
     """A page of a user's key pairs, by name. Raises Invalid for an unknown marker."""
     if limit == 0:
         return []
-    statement = sa.select(*_COLUMNS).where(_T.user_id == user_id)
-    page = keyset.Page(limit, marker)
-    own = sa.case((_T.user_id == user_id, _T.name))
     try:
-        rows: Sequence[Any] = keyset.read(connection, statement, [keyset.Sort(_T.name)], page, own)
+        rows: Sequence[Any] = keyset.read(
+            connection,
+            sa.select(*_COLUMNS),
+            [keyset.Sort(_T.name)],
+            keyset.Page(limit, marker),
+            _T.name,
+            visible=[_T.user_id == user_id],
+        )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"Marker {marker} could not be found.") from error
     return [KeyPair(*row) for row in rows]

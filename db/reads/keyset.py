@@ -37,7 +37,7 @@ class Page:
 
 
 class MarkerNotFound(NotFound):
-    """The row that a page should start after doesn't exist."""
+    """The row that a page should start after doesn't exist, or may not be seen."""
 
     code = "micronova.marker_not_found"
     sentence = "The marker could not be found."
@@ -49,18 +49,23 @@ def read(
     order: Sequence[Sort],
     page: Page,
     key: sa.ColumnElement[str],
+    *,
+    visible: Sequence[sa.ColumnElement[bool]],
 ) -> Sequence[sa.Row[Any]]:
     """The rows of `statement` in `order` that make up `page`; at most two statements.
 
-    `key` is the unique column that markers are of; the last sort key must be it, or as unique.
-    The marker's row needs not satisfy the conditions of `statement`. Raises MarkerNotFound.
+    `key` is the column that markers are of, unique among the visible rows; the last sort key must
+    be it, or as unique. `visible` are the conditions of what may be seen: they hold for the page
+    and for the marker, whose place in the order would tell what its row holds. The marker's row
+    needs not satisfy the filters that `statement` has besides: it may have changed since its page.
+    Raises MarkerNotFound.
     """
+    statement = statement.where(*visible)
     if page.backwards:
         order = [sort.turned() for sort in order]
     if page.marker is not None:
-        statement = statement.where(
-            after(order, _values(connection, statement, order, key, page.marker))
-        )
+        marked = [key == page.marker, *visible]
+        statement = statement.where(after(order, _values(connection, statement, order, marked)))
     statement = statement.order_by(
         *(sort.expression.desc() if sort.descending else sort.expression for sort in order)
     )
@@ -74,16 +79,15 @@ def _values(
     connection: sa.Connection,
     statement: sa.Select[Any],
     order: Sequence[Sort],
-    key: sa.ColumnElement[str],
-    marker: str,
+    marked: Sequence[sa.ColumnElement[bool]],
 ) -> Sequence[Any]:
-    """The sort values of the row whose key is `marker`."""
+    """The sort values of the row that satisfies `marked`."""
     source = statement.get_final_froms()
     row = connection.execute(
-        sa.select(*(sort.expression for sort in order)).select_from(*source).where(key == marker)
+        sa.select(*(sort.expression for sort in order)).select_from(*source).where(*marked)
     ).first()
     if row is None:
-        raise MarkerNotFound(marker=marker)
+        raise MarkerNotFound
     return tuple(row)
 
 

@@ -16,6 +16,7 @@ from db.schema import networks, ports, servers, subnets
 
 Where = Mapping[str, Sequence[Any]]
 """Field → the values it may have."""
+EVERYTHING: Where = {}
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,13 @@ def list_networks(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    visible: Where = EVERYTHING,
 ) -> list[Network]:
-    """Networks with their subnets' IDs; `order` is (field, descending). Raises MarkerNotFound."""
-    rows = _read(connection, networks, _NETWORK, where, order, page)
+    """Networks with their subnets' IDs; `order` is (field, descending). Raises MarkerNotFound.
+
+    What `visible` leaves out can't be a marker either.
+    """
+    rows = _read(connection, networks, _NETWORK, where, order, page, visible)
     members = _subnet_ids(connection, [row.id for row in rows])
     return [Network(**row._mapping, subnet_ids=tuple(members[row.id])) for row in rows]
 
@@ -136,9 +141,10 @@ def list_subnets(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    visible: Where = EVERYTHING,
 ) -> list[Subnet]:
-    """Subnets; `order` is (field, descending). Raises MarkerNotFound."""
-    rows = _read(connection, subnets, _SUBNET, where, order, page)
+    """Subnets, as `list_networks` gives networks. Raises MarkerNotFound."""
+    rows = _read(connection, subnets, _SUBNET, where, order, page, visible)
     return [Subnet(**row._mapping) for row in rows]
 
 
@@ -147,9 +153,13 @@ def list_ports(
     where: Where,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    visible: Where = EVERYTHING,
 ) -> list[Port]:
-    """Ports; `where` also takes `ip_part`, pieces of addresses. Raises MarkerNotFound."""
-    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page)
+    """Ports, in the same way; `where` also takes `ip_part`, pieces of addresses.
+
+    Raises MarkerNotFound.
+    """
+    rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page, visible)
     return [Port(**row._mapping) for row in rows]
 
 
@@ -179,6 +189,7 @@ def _read(
     where: Where,
     order: Sequence[tuple[str, bool]],
     page: keyset.Page,
+    visible: Where,
 ) -> Sequence[sa.Row[Any]]:
     statement = (
         sa.select(*(column.label(name) for name, column in fields.items()))
@@ -188,7 +199,8 @@ def _read(
     sorts = [keyset.Sort(_ordered(fields, name), descending) for name, descending in order]
     if "id" not in {name for name, _ in order}:
         sorts.append(keyset.Sort(fields["id"]))
-    return keyset.read(connection, statement, sorts, page, fields["id"])
+    seen = [_one_of(fields, name, values) for name, values in visible.items()]
+    return keyset.read(connection, statement, sorts, page, fields["id"], visible=seen)
 
 
 def _one_of(

@@ -134,16 +134,20 @@ def list_operations(
     """
     if limit == 0:
         return []
-    statement = sa.select(*_COLUMNS).where(_T.server_uuid == server_uuid)
+    statement = sa.select(*_COLUMNS)
     if changed_since is not None:
         statement = statement.where(_T.updated_at >= changed_since)
     if changed_before is not None:
         statement = statement.where(_T.updated_at <= changed_before)
-    own = sa.case((_T.server_uuid == server_uuid, _T.request_id))
-    order = [keyset.Sort(_T.id, descending=True)]
     try:
-        page = keyset.Page(limit, marker)
-        rows: Sequence[Any] = keyset.read(connection, statement, order, page, own)
+        rows: Sequence[Any] = keyset.read(
+            connection,
+            statement,
+            [keyset.Sort(_T.id, descending=True)],
+            keyset.Page(limit, marker),
+            _T.request_id,
+            visible=[_T.server_uuid == server_uuid],
+        )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"Marker {marker} could not be found.") from error
     return [Operation(*row) for row in rows]

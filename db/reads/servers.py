@@ -91,6 +91,9 @@ class Fault:
 class Filters:
     """Which servers are meant; what is empty or None restricts nothing."""
 
+    visible: Mapping[str, str] = field(default_factory=dict)
+    """column of `servers` → what it holds in all that may be seen: no other server is listed, nor
+    can be a marker."""
     exact: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """column of `servers` → values, one of which it has."""
     patterns: Mapping[str, str] = field(default_factory=dict)
@@ -169,15 +172,18 @@ def list_servers(
     """A page of the servers that pass `filters`.
 
     `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
-    of the page before. `with_service` tells the state of their hosts. Raises Invalid for an
-    unknown marker or a pattern that can't be asked.
+    of the page before, which may be deleted by now. `with_service` tells the state of their hosts.
+    Raises Invalid for an unknown marker or a pattern that can't be asked.
     """
     if limit == 0 or any(not values for values in filters.exact.values()):
         return []
     statement = _select(with_service).where(*_conditions(connection, filters))
     page = keyset.Page(limit, marker)
+    visible = [_T[name] == value for name, value in filters.visible.items()]
     try:
-        rows: Sequence[Any] = keyset.read(connection, statement, _order(sort), page, _T.uuid)
+        rows: Sequence[Any] = keyset.read(
+            connection, statement, _order(sort), page, _T.uuid, visible=visible
+        )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"marker [{marker}] not found") from error
     return [Server(*row) for row in rows]

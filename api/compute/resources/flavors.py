@@ -84,7 +84,7 @@ def _list(call: Call) -> list[Flavor]:
     limit, marker = call.query.page(call.max_limit)
     query = call.query
     filters = flavors.Filters(
-        is_public=_is_public(call) if call.is_admin else True,
+        is_public=_is_public(call) if call.is_admin else None,
         disabled=None if call.is_admin else False,
         min_memory_mib=_least(call, "minRam"),
         min_disk_gib=_least(call, "minDisk"),
@@ -93,7 +93,7 @@ def _list(call: Call) -> list[Flavor]:
     found: list[Flavor] = call.read(
         flavors.list_flavors,
         filters,
-        project_id=None if call.is_admin else call.ctxt.project_id,
+        project_id=None if call.is_admin else call.ctxt.project_id or "",
         sort=(query.last("sort_key") or "flavorid", query.last("sort_dir") == "desc"),
         limit=limit,
         marker=marker,

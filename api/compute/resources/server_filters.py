@@ -116,13 +116,17 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
         exact["config_drive"] = [
             bool(query.last("config_drive")) and query.boolean("config_drive")
         ]
-    exact |= _states(call, query) | _project(call, query, all_tenants_rule)
+    exact |= _states(call, query)
+    visible = _visible(call, query, all_tenants_rule)
+    if not visible and (project := query.last("project_id") or query.last("tenant_id")):
+        exact["project_id"] = [project]
     if _nothing(query):
         exact["uuid"] = ()
     since, before = query.moment("changes-since"), query.moment("changes-before")
     if since and before and before < since:
         raise Invalid("The value of changes-since must be less than or equal to changes-before.")
     return Filters(
+        visible=visible,
         exact=exact,
         patterns=_patterns(query),
         flavor_id=query.last("flavor"),
@@ -156,14 +160,14 @@ def _exactly(name: str, query: Query) -> Any:
     return value
 
 
-def _project(call: Call, query: Query, all_tenants_rule: str) -> dict[str, Sequence[Any]]:
+def _visible(call: Call, query: Query, all_tenants_rule: str) -> dict[str, str]:
+    """What all that may be seen has: the project, else the user; nothing with `all_tenants`."""
     if _all_tenants(query):
         call.check(all_tenants_rule)
-        project = query.last("project_id") or query.last("tenant_id")
-        return {"project_id": [project]} if project else {}
+        return {}
     if call.ctxt.project_id:
-        return {"project_id": [call.ctxt.project_id]}
-    return {"user_id": [call.ctxt.user_id]}
+        return {"project_id": call.ctxt.project_id}
+    return {"user_id": call.ctxt.user_id or ""}
 
 
 def _all_tenants(query: Query) -> bool:

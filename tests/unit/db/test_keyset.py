@@ -30,7 +30,10 @@ def pages(
     for _ in itertools.repeat(None, 20):
         page = keyset.Page(limit, marker, back)
         found = [
-            row.id for row in keyset.read(connection, sa.select(things), order, page, things.c.id)
+            row.id
+            for row in keyset.read(
+                connection, sa.select(things), order, page, things.c.id, visible=()
+            )
         ]
         if not found:
             return seen
@@ -50,7 +53,9 @@ def test_following_markers_gives_each_row_once(
         things.create(connection)
         for number, (a, b) in enumerate(values):
             connection.execute(things.insert().values(id=str(number), a=a, b=b))
-        read = keyset.read(connection, sa.select(things), order, keyset.Page(), things.c.id)
+        read = keyset.read(
+            connection, sa.select(things), order, keyset.Page(), things.c.id, visible=()
+        )
         whole = [row.id for row in read]
         assert sorted(whole) == sorted(str(number) for number in range(len(values)))
         assert pages(connection, order, limit, None, back=False) == whole
@@ -61,4 +66,25 @@ def test_following_markers_gives_each_row_once(
         assert pages(connection, order, limit, middle, back=True) == whole[:place]
         with pytest.raises(keyset.MarkerNotFound):
             pages(connection, order, limit, "nothing", back=False)
+    engine.dispose()
+
+
+def test_what_may_not_be_seen_is_neither_listed_nor_a_marker() -> None:
+    engine = sa.create_engine("sqlite://")
+    order = [keyset.Sort(things.c.a), keyset.Sort(things.c.id)]
+    with engine.begin() as connection:
+        things.create(connection)
+        for name, a, b in (("mine", 1, 0), ("theirs", 2, 1), ("also mine", 3, 0)):
+            connection.execute(things.insert().values(id=name, a=a, b=b))
+
+        def read(marker: str | None, *filters: sa.ColumnElement[bool]) -> list[str]:
+            statement = sa.select(things).where(*filters)
+            page, visible = keyset.Page(None, marker), [things.c.b == 0]
+            found = keyset.read(connection, statement, order, page, things.c.id, visible=visible)
+            return [row.id for row in found]
+
+        assert read(None) == ["mine", "also mine"]
+        assert read("mine", things.c.a > 2) == ["also mine"]
+        with pytest.raises(keyset.MarkerNotFound):
+            read("theirs")
     engine.dispose()

@@ -127,6 +127,12 @@ RULES: Mapping[Category, Rule] = {
         "The server's machine is no longer there.",
         "Somebody removed the VM, or gave its VMID to another one. Nothing is made anew.",
     ),
+    Category.PROTECTED: Rule(
+        Verdict.FATAL,
+        "The server's machine is protected from removal. It was left as it is.",
+        "The VM has the option 'protection'; the remedy takes it off.",
+        409,
+    ),
 }
 
 

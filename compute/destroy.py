@@ -67,7 +67,7 @@ def steps(machine: Machine, sums: _Sums, graceful_seconds: int | None) -> tuple[
     if graceful_seconds is not None:
         stop = (Step("compute_stop_vm", lambda: _stop(machine, graceful_seconds)),)
     return (
-        Step("compute_find_vm", machine.find),
+        Step("compute_find_vm", lambda: machine.find(to_remove=True)),
         *stop,
         Step("compute_destroy_vm", sums.removing(machine.remove)),
         Step("compute_delete_config_drive", sums.removing(machine.remove_config_drive)),

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Unavailable
+from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
@@ -57,8 +58,12 @@ class Delete(ServerFlow):
             return
         if outcome.gone:
             self._finish(operation, server)
+            return
+        failure = failure_of(outcome)
+        if verdict_of(failure) == Verdict.FATAL:
+            self._refused(operation, server, failure)
         else:
-            self._failed(operation, server, failure_of(outcome))
+            self._failed(operation, server, failure)
 
     def _finish(self, operation: Operation, server: Server) -> None:
         try:
@@ -79,6 +84,25 @@ class Delete(ServerFlow):
 
         self._cloud.store.run(work)
         LOG.info("Server is deleted: seen gone, everything given back.")
+
+    def _refused(self, operation: Operation, server: Server, failure: Failure) -> None:
+        """No other try would do better: the server is what it was, and may be deleted again."""
+        was = VmState(server.vm_state)
+
+        def work(connection: sa.Connection) -> None:
+            lifecycle.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                # A build that it took over from is over.
+                vm_state=VmState.ERROR if was == VmState.BUILDING else was,
+                task_state=None,
+            )
+            ledger.record_failure(connection, operation, failure)
+            ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+
+        self._cloud.store.run(work)
+        LOG.warning("Delete is refused (%s): %s", failure.category, failure.message)
 
     def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Try again later; once it takes too long, say so."""

@@ -29,6 +29,7 @@ class Category(enum.StrEnum):
     UNKNOWN_OUTCOME = "unknown_outcome"
     CREATION_FAILED = "creation_failed"
     VANISHED = "vanished"
+    PROTECTED = "protected"
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ class NullMachine:
         """The size was remembered at create."""
         return {"gib": build.disk_gib}
 
-    def find(self) -> Detail:
-        """Whose the id is."""
+    def find(self, *, to_remove: bool = False) -> Detail:
+        """Whose the id is; nothing is protected."""
         if self.foreign:
             raise HypervisorError(
                 Category.STORAGE_CONFLICT, f"VM {self._vmid} is another server's."

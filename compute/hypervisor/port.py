@@ -118,8 +118,11 @@ class Machine(Protocol):
     def resize_disk(self, build: Build) -> Detail:
         """Grow the root disk to the flavor's size; never shrinks."""
 
-    def find(self) -> Detail:
-        """Look where the VM is and whose it is; absent is no error, somebody else's is."""
+    def find(self, *, to_remove: bool = False) -> Detail:
+        """Look where the VM is and whose it is; absent is no error, somebody else's is.
+
+        ``to_remove``: one that is protected from removal is an error as well (``protected``).
+        """
 
     def start(self) -> Detail:
         """Run the VM and see it running."""

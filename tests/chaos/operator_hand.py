@@ -11,6 +11,7 @@ from simulator.qemu.drives import drives_of
 _UNLOCK = re.compile(r"\bqm unlock (\d+)")
 _DESTROY = re.compile(r"\bqm destroy (\d+) --purge")
 _FREE = re.compile(r"\bpvesm free (\S+)")
+_PROTECTED = re.compile(r"\bqm set (\d+) --protection 0")
 _NODE = re.compile(r"as root on ([\w-]+):")
 
 
@@ -26,12 +27,22 @@ def follow(cluster: Cluster, remedy: str) -> bool:
         half_made = [vmid for vmid in map(int, _DESTROY.findall(remedy)) if vmid in locked]
         for vmid in half_made:
             _destroy(cluster, vmid)
+        lifted = [vmid for vmid in map(int, _PROTECTED.findall(remedy)) if _lift(cluster, vmid)]
         freed = [
             volid
             for volid in _FREE.findall(remedy)
             if _free(cluster, volid, node[1] if node else "")
         ]
-    return bool(locked or freed)
+    return bool(locked or lifted or freed)
+
+
+def _lift(cluster: Cluster, vmid: int) -> bool:
+    """`qm set --protection 0`."""
+    vm: Any = cluster.vms.get(vmid)
+    if vm is None or vm.config.get("protection") != "1":
+        return False
+    cluster.edit(vm).config["protection"] = "0"
+    return True
 
 
 def _is_locked(cluster: Cluster, vmid: int) -> bool:

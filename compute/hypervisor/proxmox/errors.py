@@ -126,7 +126,7 @@ TABLE: Sequence[Pattern] = (
     _row(r"Parameter verification failed", Category.CONFIGURATION),
     _row(r"parameter '.*' not allowed", Category.CONFIGURATION),
     _row(r"unable to parse (directory )?volume|no options specified", Category.CONFIGURATION),
-    _row(r"protection mode enabled", Category.CONFIGURATION),
+    _row(r"protection mode enabled", Category.PROTECTED),
     _row(r"Rule '.*' is invalid", Category.CONFIGURATION, SOURCE),
     _row(r"used in HA resources and purge parameter not set", Category.CONFIGURATION, SOURCE),
     _row(r"unable to find command", Category.CONFIGURATION),

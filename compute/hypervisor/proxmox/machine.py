@@ -138,12 +138,14 @@ class ProxmoxMachine:
 
     # --- any operation
 
-    def find(self) -> Detail:
-        """Where the VM is; somebody else's is an error."""
+    def find(self, *, to_remove: bool = False) -> Detail:
+        """Where the VM is; somebody else's is an error, and one that shall go and may not."""
         config = self._see()
         if config is None:
             self._absent = not volumes.of_vm(self._vm)
             return {"node": self._vm.node, "found": "nothing"}
+        if to_remove:
+            removal.require_unprotected(self._vm, config)
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
 
     def start(self) -> Detail:

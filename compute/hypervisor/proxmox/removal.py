@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from common.failures import Verdict
 from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
@@ -30,6 +31,7 @@ def remove(vm: Vm, clear: Seen | None = None) -> Removal:
     if config is not None:
         config = vm.ours(config)
     if config is not None:
+        require_unprotected(vm, config)
         known = disks.volumes(config, vm.vmid)
         volumes.require_reach(vm, known)
         _destroy(vm, config)
@@ -42,6 +44,22 @@ def remove(vm: Vm, clear: Seen | None = None) -> Removal:
         tuple(cleaned),
         tuple(f"volume {one.volid}{used.get(one.volid, '')}" for one in left),
         f"as root on {vm.node}: pvesm free {free[0].volid}" if free else None,
+    )
+
+
+def require_unprotected(vm: Vm, config: Config) -> None:
+    """Raises HypervisorError (protected) for a VM that somebody protected from removal.
+
+    Proxmox VE says so only when it is asked to destroy the VM, which has been stopped by then.
+    """
+    if str(config.get("protection", "0")) != "1":
+        return
+    raise HypervisorError(
+        Category.PROTECTED,
+        f"{vm} is protected from removal. It was not touched.",
+        left=(f"{vm}: protected, not touched",),
+        remedy=f"as root on {vm.node}: qm set {vm.vmid} --protection 0",
+        verdict=Verdict.FATAL,
     )
 
 
@@ -71,12 +89,12 @@ def _destroy(vm: Vm, config: Config) -> None:
     key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
 
     def delete() -> Any:
-        # Somebody may have started it since; and ours it must be to the last.
+        # Somebody may have started or protected it since; and ours it must be to the last.
         if node is None:
             power.stop(vm, 0)
         else:
             _require_as_seen(vm, node)
-        vm.fence()
+        require_unprotected(vm, vm.fence())
         return vm.shared.client.delete(vm.path, purge=1)
 
     with vm.shared.admission.slot(vm.work, key, "destroy"):

@@ -211,3 +211,24 @@ def test_only_a_lock_that_somebody_holds_is_waited_for(
         world.until(uuid, "active")
         assert world.rows(schema.faults)[0].remedy == failure.remedy
         assert world.rows(schema.operations)[1].state == "failed"
+
+
+@pytest.mark.parametrize("vm_state", ["active", "building"])
+def test_a_delete_that_is_refused_leaves_the_server_as_it_was(world: World, vm_state: str) -> None:
+    (uuid,) = world.create()
+    build = world.compute.wait_for(1)
+    if vm_state == "active":
+        world.answer(build, ok=True, power_state=1)
+        world.until(uuid, "active")
+    world.act(uuid, "delete")
+    line = "as root on pve1: qm set 100000 --protection 0"
+    refused = Failure(Category.PROTECTED, "It is protected.", remedy=line)
+    world.answer(world.compute.wait_for(2), ok=False, failure=refused)
+    # A build that was given up is over.
+    row = world.until(uuid, {"building": "error"}.get(vm_state, vm_state))
+    assert (row.deleted_at, row.vmid) == (None, build.placed.vmid)
+    assert world.rows(schema.operations)[1].state == "failed"
+    assert world.rows(schema.faults)[-1].remedy == line
+    world.act(uuid, "delete")
+    world.answer(world.compute.wait_for(3), ok=True, gone=True)
+    world.until(uuid, "deleted")

@@ -83,6 +83,7 @@ BLAMES = {
     "unknown_outcome": True,
     "creation_failed": True,
     "vanished": False,
+    "protected": False,
 }
 
 

@@ -110,7 +110,7 @@ class FakeMachine:
     def resize_disk(self, build: Build) -> Detail:
         return self._call("resize_disk")
 
-    def find(self) -> Detail:
+    def find(self, *, to_remove: bool = False) -> Detail:
         return self._call("find")
 
     def start(self) -> Detail:

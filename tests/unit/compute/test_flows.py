@@ -106,9 +106,9 @@ def test_a_first_look_that_failed_is_taken_again(absent: bool) -> None:
     job, _ = a_job()
 
     class Unlucky(FakeMachine):
-        def find(self) -> Any:
+        def find(self, *, to_remove: bool = False) -> Any:
             self.absent = absent
-            return super().find()
+            return super().find(to_remove=to_remove)
 
     machine = Unlucky("check_host")
     machine.absent = False

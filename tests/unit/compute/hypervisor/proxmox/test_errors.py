@@ -60,7 +60,7 @@ MEANINGS = {
     "err.qemu.create.storage-missing": Category.CONFIGURATION,
     "err.qemu.clone.linked-with-storage": Category.CONFIGURATION,
     "cluster2.clone.target-other-node.local-storage": Category.CONFIGURATION,
-    "err.qemu.delete.protected": Category.CONFIGURATION,
+    "err.qemu.delete.protected": Category.PROTECTED,
     "err.qemu.shutdown.no-acpi-guest.task-status": Category.TASK_TIMEOUT,
     "err.qemu.resize.shrink.task-status": Category.CREATION_FAILED,
 }

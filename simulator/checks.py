@@ -120,6 +120,11 @@ def config_id(value: str) -> str | None:
     )
 
 
+def snapshot_name(value: str) -> str | None:
+    """A configuration id of 2 to 40 characters."""
+    return config_id(value) or text(40)(value)
+
+
 def ha_sid(value: str) -> str | None:
     """An HA resource, `vm:100`, or the id of a machine alone."""
     if re.fullmatch(r"(vm:|ct:)?[1-9]\d{2,8}", value):

@@ -30,9 +30,17 @@ class PveError(Exception):
         self.newline = newline
 
     @property
+    def task_text(self) -> str:
+        """The text as the end of a task says it: with status and parameters if there are any."""
+        if self.errors is None:
+            return self.text
+        lines = [f"{name}: {text.strip()}" for name, text in sorted(self.errors.items())]
+        return "\n".join([f"{self.status} {self.text}", *lines])
+
+    @property
     def reason(self) -> str:
-        """The text as it stands in the HTTP reason phrase: one line."""
-        return re.sub(r"[\r\n\0]+", " ", self.text).strip()
+        """The text as it stands in the HTTP reason phrase: what clients get of its first line."""
+        return re.sub(r"[\r\0]+", " ", self.text.strip()).partition("\n")[0].strip()
 
 
 class Interrupted(PveError):

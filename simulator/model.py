@@ -67,6 +67,7 @@ class Volume:
     virtual_size: int = 0
     ctime: int = field(default_factory=lambda: int(time.time()))
     checksum: str = ""
+    protected: bool = False
 
     @property
     def volid(self) -> str:
@@ -101,6 +102,7 @@ class Vm:
     config: ConfigMap
     pending: ConfigMap = field(default_factory=dict)
     pending_delete: list[str] = field(default_factory=list)
+    pending_force: list[str] = field(default_factory=list)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     status: str = "stopped"
     qmp: str = "stopped"

@@ -57,6 +57,9 @@ def create_pool(call: Call) -> None:
         raise PveError("create pool failed: cfs-lock 'file-user_cfg' error: no quorum!")
     if poolid in call.cluster.pools:
         raise PveError(f"create pool failed: pool '{poolid}' already exists")
+    parent, nested, _name = poolid.rpartition("/")
+    if nested and parent not in call.cluster.pools:
+        raise PveError(f"create pool failed: parent '{parent}' of pool '{poolid}' does not exist")
     made = Pool(poolid, call.get("comment"))
     call.cluster.pools[poolid] = made
     call.cluster.save("pool", poolid, made)

@@ -7,11 +7,15 @@ from simulator.checks import boolean, integer, one_of, pattern, storage_id
 from simulator.params import Param
 
 TEXT, BOOL, NUMBER = Param(), Param(boolean, kind="boolean"), Param(integer(0), kind="integer")
+RRD: dict[str, Param] = {
+    "timeframe": Param(one_of("hour", "day", "week", "month", "year"), True),
+    "cf": Param(one_of("AVERAGE", "MAX")),
+}
 NAMED: dict[str, Param] = {
     "node": Param(checks.node_name, True),
     "vmid": Param(checks.vmid, True, "integer"),
     "storage": Param(storage_id, True),
-    "snapname": Param(checks.config_id, True),
+    "snapname": Param(checks.snapshot_name, True),
     "poolid": Param(checks.bare_config_id, True),
     "upid": Param(None, True),
     "volume": Param(None, True),

@@ -7,19 +7,15 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from simulator import disks
 from simulator.call import Call
 from simulator.engine import Sleep, Work
-from simulator.errors import PveError, bad_parameters, no_storage
+from simulator.errors import PveError, bad_parameters
 from simulator.model import MIB, Storage, Volume
-from simulator.qemu.permits import READ_STORAGE, volume_access
+from simulator.qemu.permits import READ_STORAGE
 from simulator.tasks import Job
 from simulator.volumes import (
     format_of,
-    owner_of,
-    parse_volid,
     path_of,
-    valid_image_name,
 )
 
 DOWNLOAD_SIZE = 512 * MIB
@@ -108,68 +104,6 @@ def contents(call: Call) -> list[dict[str, Any]]:
         found += call.cluster.volumes.at(place)
     shown = [_entry(one) for one in found if wanted in ("", one.content)]
     return sorted(shown, key=lambda entry: str(entry["volid"]))
-
-
-def allocate(call: Call) -> Work:
-    """`POST …/content`: an empty image."""
-    vmid, name = call.vmid, call.get("filename")
-    if not valid_image_name(name, vmid):
-        raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
-    image_format = call.get("format") or format_of(name)
-    size = (
-        int(call.get("size")) * 1024
-        if call.get("size").isdigit()
-        else disks.parse_size(call.get("size"))
-    )
-    volume = yield from disks.allocate(
-        call.cluster,
-        None,
-        call.node,
-        call.get("storage"),
-        vmid,
-        image_format,
-        size,
-        f"{vmid}/{name}",
-    )
-    return volume.volid
-
-
-def _volid(call: Call) -> str:
-    volume, storage = call.get("volume"), call.get("storage")
-    return volume if ":" in volume else f"{storage}:{volume}"
-
-
-def one_content(call: Call) -> dict[str, Any]:
-    """`GET …/content/{volume}`."""
-    volid = _volid(call)
-    parsed = parse_volid(volid)
-    volume_access(call.cluster, call.who, 0, volid)
-    call.cluster.enabled_storage(parsed.storage, call.node)
-    volume = call.cluster.volume(volid, call.node)
-    path = path_of(call.cluster.storage(parsed.storage), parsed.name)
-    if volume is None:
-        raise PveError(f"failed to stat '{path}'")
-    size = volume.virtual_size or volume.size
-    return {"format": volume.format, "path": path, "size": size, "used": volume.used}
-
-
-def delete(call: Call) -> str:
-    """`DELETE …/content/{volume}`: an `imgdel` task, also for what isn't there."""
-    volid = _volid(call)
-    parsed = parse_volid(volid)
-    storage = call.cluster.storages.get(parsed.storage)
-    if storage is None:
-        raise no_storage(parsed.storage)
-    call.cluster.access.require(call.who, f"/storage/{storage.id}", "Datastore.Allocate")
-    owner = owner_of(parsed.name)
-    subject = f"{owner}@{storage.id}" if owner else storage.id
-
-    def body(job: Job) -> Work:
-        if not (yield from disks.free(call.cluster, call.node, volid)):
-            job.log(f"disk image '{path_of(storage, parsed.name)}' does not exist")
-        job.log(f"Removed volume '{volid}'")
-
-    return call.start("imgdel", subject, body)
 
 
 _EXTENSIONS = {

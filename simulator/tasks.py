@@ -88,7 +88,7 @@ class TaskBook:
         if process.killed or isinstance(error, WorkerKilled):
             task.exitstatus = "unexpected status"
         elif error is not None:
-            text = error.text if isinstance(error, PveError) else f"{error!r}"
+            text = error.task_text if isinstance(error, PveError) else f"{error!r}"
             task.exitstatus = " ".join(text.strip().split("\n"))
             task.log.append(f"TASK ERROR: {task.exitstatus}")
         elif task.warnings:

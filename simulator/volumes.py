@@ -11,6 +11,9 @@ from simulator.model import Storage, Volume
 
 Place = tuple[str, str]
 
+#: types of storage whose volumes are files
+FILE_STORAGES = frozenset({"dir", "nfs", "cifs", "cephfs"})
+
 CONTENT_DIRECTORY = {
     "images": "images",
     "iso": "template/iso",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import uuid
 
-from simulator import disks
+from simulator import disks, sdn
 from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
-from simulator.model import ConfigMap, Vm
-from simulator.qemu import drives, network, permits
+from simulator.model import Vm
+from simulator.qemu import drives, network, pending, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
@@ -53,6 +53,7 @@ class Change:
         self.digest = call.get("digest")
         self.skip = call.skiplock()
         self.set = {k: v for k, v in call.params.items() if k not in NOT_OPTIONS}
+        self.force = call.flag("force")
         self.delete = [name for name in re.split(r"[,;\s\0]+", call.get("delete")) if name]
         self.revert = [name for name in re.split(r"[,;\s\0]+", call.get("revert")) if name]
         shown = {k: v for k, v in call.params.items() if k not in ("node", "vmid", "digest")}
@@ -102,10 +103,21 @@ def _loaded(call: Call, change: Change) -> Vm:
     if change.digest and change.digest != vm.digest():
         raise PveError("checksum mismatch (file change by other user?)")
     check_lock(vm, skip=change.skip)
+    _check_boot(change, vm)
     memory = int(change.set.get("memory", "0").partition("=")[2] or change.set.get("memory", "0"))
     if memory and int(change.set.get("balloon", vm.config.get("balloon", "0"))) > memory:
         raise PveError("balloon value too large (must be smaller than assigned memory)")
     return vm
+
+
+def _check_boot(change: Change, vm: Vm) -> None:
+    order = change.set.get("boot", "")
+    if not order.startswith("order="):
+        return
+    there = {*vm.config, *vm.pending, *change.set} - {*change.delete}
+    for name in order.removeprefix("order=").split(";"):
+        if name and name not in there:
+            raise PveError(f"invalid bootorder: device '{name}' does not exist'")
 
 
 def put(call: Call) -> Work:
@@ -114,6 +126,12 @@ def put(call: Call) -> Work:
     lock = yield from call.cluster.lock_vm(call.node, call.vmid)
     yield from _update(call, change, None)
     yield Release(lock)
+
+
+def unlink(call: Call) -> Work:
+    """`unlink`: take disks out of a configuration; with `force` remove them too."""
+    call.params["delete"] = call.params.pop("idlist")
+    yield from put(call)
 
 
 def post(call: Call) -> str:
@@ -135,42 +153,65 @@ def _update(call: Call, change: Change, job: Job | None) -> Work:
     call.cluster.edit(vm)
     for name in change.revert:
         vm.pending.pop(name, None)
-        if name in vm.pending_delete:
-            vm.pending_delete.remove(name)
+        for waiting in (vm.pending_delete, vm.pending_force):
+            if name in waiting:
+                waiting.remove(name)
+    problems: dict[str, str] = {}
     for name in change.delete:
-        yield from _delete(call, vm, name, job)
+        problems[name] = yield from _delete(call, vm, name, change.force, job)
     for name in sorted(change.set):
         if is_drive(name):
             yield from _set_drive(call, vm, name, change.set[name], job)
         else:
-            _set(vm, name, change.set[name])
+            problems[name] = _set(call, vm, name, change.set[name])
     yield Sleep(0.02)
+    pending.refuse({name: text for name, text in problems.items() if text})
 
 
-def _set(vm: Vm, name: str, value: str) -> None:
+def _set(call: Call, vm: Vm, name: str, value: str) -> str:
+    """Set an option; returns what a running VM has against it."""
     if name == "tags":
         value = unique_tags(value)
     elif name == "vmgenid" and value == "1":
         value = str(uuid.uuid4())
-    if vm.running and name not in FAST and not name.startswith("net"):
+    problem = _plug_problem(call, vm, name, value) if vm.running else ""
+    if vm.running and (problem or (name not in FAST and not name.startswith("net"))):
         if vm.config.get(name) == value:
             vm.pending.pop(name, None)
         else:
             vm.pending[name] = value
-        return
+        return problem
     vm.config[name] = value
     if not value and name != "boot":
         del vm.config[name]
+    return ""
 
 
-def _delete(call: Call, vm: Vm, name: str, job: Job | None) -> Work:
+def _plug_problem(call: Call, vm: Vm, name: str, value: str) -> str:
+    if not name.startswith("net"):
+        return ""
+    bridge = network.parse_net(value).get("bridge")
+    if bridge and not sdn.present(call.cluster, call.home(), bridge):
+        script = "/usr/libexec/qemu-server/pve-bridge-hotplug"
+        return (
+            f"VM {vm.vmid} qmp command 'netdev_add' failed - network script {script} failed with "
+            "status 512\n"
+        )
+    if pending.changes_card(vm, name, value):
+        return pending.unplug_problem(vm, name)
+    return ""
+
+
+def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work:
+    """Take an option out; returns what a running VM has against it."""
     cluster = call.cluster
     value = vm.config.get(name, vm.pending.get(name))
     if value is None:
         if job is not None:
             job.log(f"cannot delete '{name}' - not set in current configuration!")
-        return
+        return ""
     vm.pending.pop(name, None)
+    problem = pending.unplug_problem(vm, name) if vm.running and _is_device(name) else ""
     if name.startswith("unused"):
         _check_protection(vm, f"can't remove unused disk '{value}'")
         cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
@@ -178,26 +219,34 @@ def _delete(call: Call, vm: Vm, name: str, job: Job | None) -> Work:
         vm.config.pop(name, None)
     elif is_drive(name):
         _check_protection(vm, f"can't remove drive '{name}'")
-        permits.drive(cluster, call.who, vm.vmid, None, parse_drive(name, value))
+        drive = parse_drive(name, value)
+        permits.drive(cluster, call.who, vm.vmid, None, drive)
+        if vm.running and (problem or name.startswith(pending.COLD)):
+            pending.register(vm, name, force)
+            return "" if name.startswith(pending.COLD) else problem
         vm.config.pop(name, None)
-        yield from _let_go(call, vm, parse_drive(name, value))
-        _leave_boot_order(vm, name)
-    elif vm.running and name not in FAST and not name.startswith("net"):
-        vm.pending_delete.append(name)
+        if force and drive.storage and owner_of(parse_volid(drive.file).name) == vm.vmid:
+            yield from disks.free(cluster, call.node, drive.file)
+        else:
+            yield from _let_go(call, vm, drive)
+        pending.leave_boot_order(vm, name)
+    elif vm.running and (problem or (name not in FAST and not name.startswith("net"))):
+        pending.register(vm, name, False)
+        return problem
     else:
         vm.config.pop(name, None)
+        if name.startswith("net"):
+            pending.leave_boot_order(vm, name)
+    return ""
+
+
+def _is_device(name: str) -> bool:
+    return is_drive(name) or name.startswith("net")
 
 
 def _check_protection(vm: Vm, text: str) -> None:
     if vm.config.get("protection") == "1":
         raise PveError(f"{text} - protection mode enabled")
-
-
-def _leave_boot_order(vm: Vm, name: str) -> None:
-    boot = vm.config.get("boot", "")
-    if boot.startswith("order="):
-        order = [one for one in boot[6:].split(";") if one and one != name]
-        vm.config["boot"] = "order=" + ";".join(order) if order else " "
 
 
 def _let_go(call: Call, vm: Vm, drive: Drive) -> Work:
@@ -207,17 +256,7 @@ def _let_go(call: Call, vm: Vm, drive: Drive) -> Work:
     if drive.cloudinit:
         yield from disks.free(call.cluster, call.node, drive.file)
     elif call.cluster.volume(drive.file, call.node) is not None:
-        add_unused(vm.config, drive.file)
-
-
-def add_unused(config: ConfigMap, volid: str) -> None:
-    """Keep a volume in the configuration as an unused disk."""
-    if volid in config.values():
-        return
-    number = 0
-    while f"unused{number}" in config:
-        number += 1
-    config[f"unused{number}"] = volid
+        pending.add_unused(vm.config, drive.file)
 
 
 def _set_drive(call: Call, vm: Vm, name: str, value: str, job: Job | None) -> Work:
@@ -234,8 +273,11 @@ def _set_drive(call: Call, vm: Vm, name: str, value: str, job: Job | None) -> Wo
         for volume in builder.made:
             yield from disks.free(cluster, call.node, volume.volid)
         raise
-    cluster.edit(vm).config[name] = built[name]
     new = parse_drive(name, built[name])
+    if vm.running and name.startswith(pending.COLD) and not (old and old.cdrom and new.cdrom):
+        cluster.edit(vm).pending[name] = built[name]
+        return
+    cluster.edit(vm).config[name] = built[name]
     for unused in [key for key in vm.config if key.startswith("unused")]:
         if vm.config[unused] == new.file:
             del vm.config[unused]

@@ -44,6 +44,7 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     # The id stays taken until the end, by a configuration that says nothing else.
     cluster.edit(vm).config = {"lock": "destroyed"}
     vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
+    vm.pending_force = []
     cluster.set_pool(vm.vmid, None)
     _forget_grants(call, vm.vmid)
     if call.flag("purge"):
@@ -67,6 +68,8 @@ def _free_disks(call: Call, job: Job, vm: Vm) -> Work:
     cluster = call.cluster
     kept: set[str] = set()
     owned = [drive.file for drive in drives_of(vm.config, unused=True) if _owned(drive, vm.vmid)]
+    if "vmstate" in vm.config:
+        owned.append(vm.config["vmstate"])
     owned += [one.vmstate for one in vm.snapshots.values() if one.vmstate]
     for volid in dict.fromkeys(owned):
         try:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from simulator import disks, propstring
 from simulator.cluster import Cluster
 from simulator.engine import Work
-from simulator.errors import PveError, bad_parameters, parameter_errors
+from simulator.errors import PveError, parameter_errors
 from simulator.model import KIB, Volume
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
-from simulator.volumes import content_of, owner_of, parse_volid, path_of
+from simulator.volumes import content_of, parse_volid, path_of
 
 _NEW_DISK = re.compile(r"^([^/:\s]+):(\d+(?:\.\d+)?)$")
 _NOT_KEPT = ("file", "import-from", "format")
@@ -192,12 +192,13 @@ class Builder:
         return found
 
     def _existing(self, drive: Drive) -> None:
+        name = parse_volid(drive.file)
+        kind = self.cluster.storage(name.storage).type
+        if "/" not in name.name and kind == "dir":
+            raise PveError(f"unable to parse directory volume name '{name.name}'")
         volume = self.cluster.volume(drive.file, self.node)
         if volume is None:
             raise PveError(f"volume '{drive.file}' does not exist")
-        owner = owner_of(volume.name)
-        if owner not in (0, self.vmid):
-            raise bad_parameters(**{drive.name: f"disk '{drive.file}' is owned by VM {owner}"})
         drive.options["size"] = disks.print_size(volume.size)
 
     def _use(self, drive: Drive, volume: Volume) -> None:

@@ -9,12 +9,14 @@ from simulator import disks
 from simulator.call import Call
 from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
-from simulator.errors import PveError, bad_parameters
+from simulator.errors import PveError, bad_parameters, parameter_errors
 from simulator.model import Vm, Volume
+from simulator.qemu import config_lock
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.status import memory_of
 from simulator.tasks import Job
+from simulator.volumes import parse_volid
 
 SETUP_SECONDS = 1.0
 MEMORY_BYTES_PER_SECOND = 500_000_000
@@ -98,7 +100,7 @@ def migrate(call: Call) -> str:
         raise PveError(f"no such cluster node '{target}'")
     for name in _ROOT_ONLY:
         if call.get(name) and not call.who.root:
-            raise bad_parameters(**{name: "Only root may use this option."})
+            raise parameter_errors({name: "Only root may use this option."})
     vm = call.vm()
     check_lock(vm)
     if vm.running and not call.flag("online"):
@@ -135,24 +137,17 @@ class _Log:
 
 def _worker(call: Call, job: Job, target: str) -> Work:
     cluster, log, began = call.cluster, _Log(job), time.monotonic()
-    lock = yield from cluster.lock_vm(call.node, call.vmid)
+    lock = yield from config_lock.take(call, job)
     vm = call.vm()
     check_lock(vm)
+    if vm.running:
+        log(
+            "conntrack state migration not supported or disabled, active connections might get "
+            "dropped"
+        )
     log(f"starting migration of VM {vm.vmid} to node '{target}' ({cluster.nodes[target].ip})")
     local = _local(cluster, vm)
-    if vm.running and local and not call.flag("with-local-disks"):
-        for drive in local:
-            log(
-                f"can't migrate local disk '{drive.file}': can't live migrate attached local "
-                "disks without with-local-disks option"
-            )
-        log("ERROR: Failed to sync data - can't migrate VM - check log")
-        log("aborting phase 1 - cleanup resources")
-        log(
-            "ERROR: migration aborted (duration 00:00:00): Failed to sync data - "
-            "can't migrate VM - check log"
-        )
-        raise PveError("migration aborted")
+    _check_local(call, vm, local, log)
     cluster.edit(vm).config["lock"] = "migrate"
     try:
         yield Sleep(SETUP_SECONDS)
@@ -169,6 +164,37 @@ def _worker(call: Call, job: Job, target: str) -> Work:
     seconds = int(time.monotonic() - began)
     log(f"migration finished successfully (duration 00:{seconds // 60:02}:{seconds % 60:02})")
     yield Release(lock)
+
+
+def _check_local(call: Call, vm: Vm, local: list[Drive], log: _Log) -> None:
+    """Look at all local volumes before anything is touched; the causes are in the log alone."""
+    for drive in local:
+        log(f"found local disk '{drive.file}' (attached)")
+    causes = [cause for drive in local if (cause := _cannot_follow(call, vm, drive))]
+    if not causes:
+        return
+    for cause in causes:
+        log(cause)
+    problem = "Problem found while scanning volumes - can't migrate VM - check log"
+    log(f"ERROR: {problem}")
+    log("aborting phase 1 - cleanup resources")
+    log(f"ERROR: migration aborted (duration 00:00:01): {problem}")
+    raise PveError("migration aborted")
+
+
+def _cannot_follow(call: Call, vm: Vm, drive: Drive) -> str:
+    """Why a local volume stops the migration, or nothing."""
+    refused = f"can't migrate local disk '{drive.file}': "
+    if drive.cdrom and not drive.cloudinit:
+        return f"{refused}local cdrom image"
+    if vm.running:
+        if not call.flag("with-local-disks"):
+            return (
+                f"{refused}can't live migrate attached local disks without with-local-disks option"
+            )
+        return ""
+    base = parse_volid(drive.file).parent.rpartition("/")[2]
+    return f"can't migrate '{drive.file}' as it's a clone of '{base}'" if base else ""
 
 
 def _check_target(cluster: Cluster, target: str) -> None:

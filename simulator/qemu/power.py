@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, no_config, no_configuration_found
 from simulator.model import Vm
-from simulator.qemu import cleanup, config_lock, ha_power
+from simulator.qemu import cleanup, config_lock, ha_power, pending, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of
 from simulator.qemu.network import parse_net
@@ -40,15 +41,7 @@ def mark_stopped(cluster: Cluster, vm: Vm) -> None:
     vm.pid, vm.started, vm.agent_ready = 0, 0.0, 0.0
     cluster.touch(vm)
     if cluster.quorate:
-        apply_pending(vm)
-
-
-def apply_pending(vm: Vm) -> None:
-    """Make pending changes the configuration, as a stop and the next start do."""
-    for name in vm.pending_delete:
-        vm.config.pop(name, None)
-    vm.config.update(vm.pending)
-    vm.pending, vm.pending_delete = {}, []
+        pending.apply_pending(cluster, vm)
 
 
 def start(call: Call) -> str:
@@ -93,17 +86,19 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
     if vm.running:
         raise PveError(f"VM {vmid} already running")
     if not vm.running and (vm.pending or vm.pending_delete):
-        apply_pending(cluster.edit(vm))
+        pending.apply_pending(cluster, cluster.edit(vm))
     _check_resources(cluster, vm)
     if any(one.cloudinit for one in drives_of(vm.config)):
         _log(job, "generating cloud-init ISO")
     if suspended:
         _log(job, "Resuming suspended VM")
+        if "vmstate" in vm.config:
+            _log(job, f"activating and using '{vm.config['vmstate']}' as vmstate")
     yield Sleep(START_SECONDS)
     mark_running(cluster, vm)
     if suspended:
         _log(job, "Resumed VM, removing state")
-        vm.config.pop("lock", None)
+        suspend_disk.forget(cluster, vm)
     yield Release(lock)
 
 
@@ -142,6 +137,10 @@ def mark_running(cluster: Cluster, vm: Vm) -> None:
     cluster.touch(vm)
 
 
+#: a backup's lock does not keep a VM from being paused and going on
+_PASS_BACKUP = frozenset({"qmpause", "qmresume"})
+
+
 def _simple(call: Call, kind: str, seconds: float, act: Callable[[Cluster, Vm], None]) -> str:
     skip, vmid = call.skiplock(), call.vmid
 
@@ -150,7 +149,8 @@ def _simple(call: Call, kind: str, seconds: float, act: Callable[[Cluster, Vm], 
         lock = yield from config_lock.take(call, job)
         vm = _found(call, vmid, kind)
         # A stop passes locks by when nothing runs.
-        check_lock(vm, skip=skip or (kind == "qmstop" and not vm.running))
+        passes = vm.lock == "backup" and kind in _PASS_BACKUP
+        check_lock(vm, skip=skip or passes or (kind == "qmstop" and not vm.running))
         if not vm.running and kind != "qmstop":
             raise PveError(f"VM {vmid} not running")
         yield Sleep(seconds if vm.running else 0.05)
@@ -202,7 +202,7 @@ def suspend(call: Call) -> str:
     vm = _must_run(call)
     if call.flag("todisk"):
         call.cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
-        return _simple(call, "qmsuspend", STOP_SECONDS, _save_to_disk)
+        return call.start("qmsuspend", vm.vmid, lambda job: _save_to_disk(call, job))
     return _simple(call, "qmpause", PAUSE_SECONDS, _pause)
 
 
@@ -210,22 +210,45 @@ def _pause(cluster: Cluster, vm: Vm) -> None:
     cluster.touch(vm).qmp = "paused"
 
 
-def _save_to_disk(cluster: Cluster, vm: Vm) -> None:
-    cluster.edit(vm).config["lock"] = "suspended"
-    end_process(cluster, vm)
+def _save_to_disk(call: Call, job: Job) -> Work:
+    lock = yield from config_lock.take(call, job)
+    vm = call.vm()
+    if vm.lock == "backup":
+        raise PveError("cannot suspend to disk during backup")
+    check_lock(vm)
+    state = yield from suspend_disk.save(call, job, vm)
+    call.cluster.edit(vm).config |= {"lock": "suspended", **state}
+    job.log("State saved, quitting")
+    end_process(call.cluster, vm)
+    yield Release(lock)
 
 
 def resume(call: Call) -> str:
     """`status/resume`."""
     vm = call.cluster.vms.get(call.vmid)
     if vm is not None and vm.node == call.node and vm.lock == "suspended":
-        return launch(call, vm.vmid)
+        return call.start("qmresume", vm.vmid, lambda job: _start(call, job, vm.vmid, False))
     _must_run(call)
     return _simple(call, "qmresume", PAUSE_SECONDS, _unpause)
 
 
 def _unpause(cluster: Cluster, vm: Vm) -> None:
     cluster.touch(vm).qmp = "running"
+
+
+_KEY = re.compile(
+    r"(?:(?:ctrl|alt|shift|meta_[lr])-)*(?:[a-z0-9]|f\d+|delete|ret|esc|tab|spc|up|down)"
+)
+
+
+def sendkey(call: Call) -> Work:
+    """`sendkey`: press keys, which needs the configuration's lock and a process."""
+    call.skiplock()
+    if not _KEY.fullmatch(call.get("key")):
+        raise PveError("Bad Request", 400, body=False)
+    _must_run(call)
+    lock = yield from config_lock.take(call, None)
+    yield Release(lock)
 
 
 def shutdown(call: Call) -> str:

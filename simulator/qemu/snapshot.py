@@ -7,15 +7,17 @@ from typing import Any
 
 from simulator import disks
 from simulator.call import Call
+from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, locked
-from simulator.model import MIB, Snapshot
-from simulator.qemu import config_lock
+from simulator.model import Snapshot, Vm
+from simulator.qemu import config_lock, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import drives_of
 from simulator.qemu.power import end_process, mark_running
 from simulator.tasks import Job
 from simulator.vmschema import typed
+from simulator.volumes import FILE_STORAGES
 
 SNAPSHOT_SECONDS = 0.5
 
@@ -55,7 +57,36 @@ def config(call: Call) -> dict[str, Any]:
     vm, name = call.vm(), call.get("snapname")
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")
-    return {**typed(vm.snapshots[name].config), "digest": vm.digest()}
+    kept = vm.snapshots[name]
+    shown: dict[str, Any] = {**typed(kept.config), "snaptime": kept.snaptime}
+    for key, text in (("description", kept.description), ("parent", kept.parent)):
+        if text:
+            shown[key] = text
+    if kept.vmstate:
+        shown |= {"vmstate": kept.vmstate, "runningmachine": suspend_disk.MACHINE}
+        shown["runningcpu"] = "qemu64"
+    return shown
+
+
+def change(call: Call) -> None:
+    """Change what a snapshot says of itself."""
+    vm, name = call.vm(), call.get("snapname")
+    if name not in vm.snapshots:
+        raise PveError(f"snapshot '{name}' does not exist")
+    check_lock(vm)
+    call.cluster.edit(vm).snapshots[name].description = call.get("description")
+
+
+def can_snapshot(cluster: Cluster, vm: Vm) -> bool:
+    """Whether every disk's format and storage keep snapshots; raw files don't."""
+    return not any(
+        cluster.storages[one.storage].type in FILE_STORAGES
+        and volume.format == "raw"
+        and not one.cdrom
+        for one in drives_of(vm.config)
+        if one.storage in cluster.storages
+        and (volume := cluster.volume(one.file, vm.node)) is not None
+    )
 
 
 def create(call: Call) -> str:
@@ -63,6 +94,7 @@ def create(call: Call) -> str:
     name = call.get("snapname")
     if name in ("current", "pending"):
         raise PveError(f"unable to use snapshot name '{name}' (reserved name)")
+    call.vm()
     return call.start("qmsnapshot", call.vmid, lambda job: _create(call, job, name))
 
 
@@ -75,6 +107,8 @@ def _create(call: Call, job: Job, name: str) -> Work:
         raise PveError("you can't take a snapshot if it's a template")
     if name in vm.snapshots:
         raise PveError(f"snapshot name '{name}' already used")
+    if not can_snapshot(call.cluster, vm):
+        raise PveError("snapshot feature is not available")
     kept = {key: text for key, text in vm.config.items() if key not in ("lock", "parent")}
     cluster.edit(vm).config["lock"] = "snapshot"
     yield Release(lock)
@@ -100,20 +134,8 @@ def _create(call: Call, job: Job, name: str) -> Work:
 
 def _save_memory(call: Call, job: Job, name: str) -> Work:
     vm = call.vm()
-    storage = vm.config.get("vmstatestorage") or next(
-        (one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom), "local"
-    )
-    size = int(vm.config.get("memory", "512")) * 2 * MIB + 500 * MIB
-    volume = yield from disks.allocate(
-        call.cluster,
-        job,
-        call.node,
-        storage,
-        vm.vmid,
-        "raw",
-        size,
-        f"{vm.vmid}/vm-{vm.vmid}-state-{name}.raw",
-    )
+    storage = suspend_disk.state_storage(vm)
+    volume = yield from suspend_disk.allocate_state(call, job, vm, storage, name)
     job.log(f"saving VM state and RAM using storage '{storage}'")
     return volume.volid
 
@@ -168,7 +190,7 @@ def _rollback(call: Call, job: Job) -> Work:
     yield Sleep(SNAPSHOT_SECONDS)
     unused = {key: text for key, text in vm.config.items() if key.startswith("unused")}
     cluster.edit(vm).config = {**snapshot.config, **unused, "parent": name}
-    vm.pending, vm.pending_delete = {}, []
+    vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
     if snapshot.vmstate or call.flag("start"):
         mark_running(cluster, vm)
     yield Release(lock)

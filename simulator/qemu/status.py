@@ -249,7 +249,7 @@ def pending(call: Call) -> list[dict[str, Any]]:
         if name in later:
             entry["pending"] = later[name]
         if name in vm.pending_delete:
-            entry["delete"] = 1
+            entry["delete"] = 2 if name in vm.pending_force else 1
         shown.append(entry)
     return [*shown, {"key": "digest", "value": vm.digest()}]
 

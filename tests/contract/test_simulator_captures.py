@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,13 +18,13 @@ import pytest
 from simulator.cluster import Cluster
 from simulator.server import Options, Simulator
 from tests.fixtures import pve_captures as pve
+from tests.fixtures import pve_compare as compare
 from tests.fixtures import pve_records as records
 from tests.fixtures.pve_captures import Answer
 from tests.fixtures.pve_records import Capture
 from tests.fixtures.pve_situations import (
     LEFT_OUT,
     LOGS_NOT_COMPARED,
-    LOOSE_KEYS,
     OUTCOME_DIFFERS,
     SITUATIONS,
     VM_ADMIN,
@@ -127,80 +125,8 @@ def _own_task(simulator: Simulator, capture: Capture) -> str:
         made = pve.send(url, "POST", path, headers)
         running = False
     if not running:
-        _finish(cluster, made.body["data"])
+        compare.finish(cluster, made.body["data"])
     return str(made.body["data"])
-
-
-def _finish(cluster: Cluster, upid: str) -> Any:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with cluster.turn():
-            task = cluster.tasks.tasks[upid]
-            if not task.running:
-                return task
-        time.sleep(0.002)
-    raise AssertionError(f"{upid} never ended: {task.log}")
-
-
-def _kinds(value: Any) -> Any:
-    """Names and types of a value; items of lists are merged."""
-    if isinstance(value, dict):
-        return {key: _kinds(inner) for key, inner in value.items() if key not in LOOSE_KEYS}
-    if isinstance(value, list):
-        return [_kinds(inner) for inner in value]
-    if isinstance(value, bool) or value is None:
-        return str(value is None)
-    return "number" if isinstance(value, int | float) else "string"
-
-
-_KEY = ("type", "key", "name", "storage", "content")
-
-
-def _compare(path: str, ours: Any, theirs: Any) -> list[str]:
-    """Differences between two bodies' shapes."""
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        if theirs and all(re.fullmatch(r"/.*", key) for key in theirs):
-            return []
-        mine, real = _kinds(ours), _kinds(theirs)
-        found = [f"{path}.{key}: missing" for key in real if key not in mine]
-        found += [f"{path}.{key}: only here" for key in mine if key not in real]
-        for key in set(mine) & set(real):
-            found += _compare(f"{path}.{key}", ours[key], theirs[key])
-        return found
-    if isinstance(theirs, list) and isinstance(ours, list):
-        return _compare_lists(path, ours, theirs)
-    mine, real = _kinds(ours), _kinds(theirs)
-    return [] if mine == real else [f"{path}: {ours!r} instead of {theirs!r}"]
-
-
-def _compare_lists(path: str, ours: list[Any], theirs: list[Any]) -> list[str]:
-    if not theirs or not ours:
-        return [] if bool(theirs) == bool(ours) else [f"{path}: {len(ours)} for {len(theirs)}"]
-    if not isinstance(theirs[0], dict):
-        return _compare(f"{path}[0]", ours[0], theirs[0])
-    found = []
-    for real in theirs:
-        fits = [_compare(f"{path}[]", mine, real) for mine in ours if _same_kind(mine, real)]
-        if not fits:
-            found.append(f"{path}: nothing like {real}")
-        else:
-            found += sorted(fits, key=_length)[0]
-    return found
-
-
-def _length(differences: list[str]) -> int:
-    return len(differences)
-
-
-def _same_kind(mine: dict[str, Any], real: dict[str, Any]) -> bool:
-    if "upid" in real:
-        return True
-    mine_content, real_content = (
-        sorted(str(one.get("content", "")).split(",")) for one in (mine, real)
-    )
-    return mine.get("type") == real.get("type") and (
-        mine_content == real_content or "storage" in real
-    )
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -220,9 +146,9 @@ def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator
         pve.steady(capture.reason),
     )
     if capture.status >= 400:
-        _same_failure(answer, capture)
+        compare.failures(answer, capture)
     else:
-        assert _compare("", answer.body, capture.answer) == []
+        assert compare.bodies("", answer.body, capture.answer) == []
     if capture.exitstatus is not None and str(capture.answer["data"]).startswith("UPID:"):
         _same_task(cluster, str(answer.body["data"]), capture)
 
@@ -252,52 +178,33 @@ def _before(simulator: Simulator, capture: Capture) -> None:
             url, "POST", "/api2/json/nodes/pve1/qemu", headers, pve.form(vmid=vmid, **extra)
         )
         if not slow:
-            _finish(cluster, made.body["data"])
+            compare.finish(cluster, made.body["data"])
     elif capture.name in ("nodes.tasks", "cluster.tasks", "cluster2.cluster.tasks") and no_tasks:
         made = pve.send(
             url, "POST", "/api2/json/nodes/pve1/qemu", headers, pve.form(vmid=120, memory=64)
         )
-        _finish(cluster, made.body["data"])
+        compare.finish(cluster, made.body["data"])
     if capture.name == "perm.pvevmadmin-on-vms.tasks.list":
         token = {"Authorization": "PVEAPIToken=ci@pve!t0=secret"}
         made = pve.send(
             url, "POST", "/api2/json/nodes/pve1/qemu", token, pve.form(vmid=300, memory=64)
         )
-        _finish(cluster, made.body["data"])
+        compare.finish(cluster, made.body["data"])
     if capture.url.startswith("/api2/json/cluster/resources") or capture.name == "pools.get-one":
         fresh = "just-after" not in capture.name and capture.name != "pools.get-one"
         with cluster.turn():
             cluster.stats_at = float("-inf") if fresh else float("inf")
 
 
-def _same_failure(answer: Answer, capture: Capture) -> None:
-    if isinstance(capture.answer, str):
-        assert answer.body == capture.answer
-        return
-    theirs = dict(capture.answer)
-    ours = dict(answer.body)
-    theirs["message"], ours["message"] = pve.steady(theirs["message"]), pve.steady(ours["message"])
-    assert ours == theirs
-
-
 def _same_task(cluster: Cluster, upid: str, capture: Capture) -> None:
-    task = _finish(cluster, upid)
+    task = compare.finish(cluster, upid)
     mine, real = urlsplit(capture.url).path, capture.answer["data"].split(":")[5:8]
     assert task.upid.split(":")[5:8] == real, mine
     if capture.name in OUTCOME_DIFFERS:
         return
     assert pve.steady(task.exitstatus) == pve.steady(capture.exitstatus or "")
     if capture.name not in LOGS_NOT_COMPARED:
-        assert _told(task.log) == _told(capture.log)
-
-
-def _told(lines: list[str]) -> list[str]:
-    """Log lines that don't depend on the host's speed and tools."""
-    skipped = re.compile(
-        r"^transferred |^Formatting |guest filesystem freeze|host_mtu|Guest Agent"
-        r"|saving the VM state|in 0s$|^generating cloud-init"
-    )
-    return [pve.steady(line) for line in lines if not skipped.search(line)]
+        assert compare.told(task.log) == compare.told(capture.log)
 
 
 def test_every_capture_is_compared_or_left_out_for_a_reason() -> None:

@@ -31,7 +31,7 @@ def test_rules_bind_managed_guests_only(lab: Lab, root: Any) -> None:
     with pytest.raises(ResourceException, match="non-existent node"):
         rules.post(rule="gold", type="node-affinity", resources="vm:100", nodes="pve9")
     rules.post(rule="gold", type="node-affinity", resources="vm:100", nodes="pve1:2", strict=1)
-    with pytest.raises(ResourceException, match="less than two resources"):
+    with pytest.raises(ResourceException, match="Rule 'apart' is invalid"):
         rules.post(rule="apart", type="resource-affinity", affinity="negative", resources="vm:100")
     rules.post(
         rule="apart", type="resource-affinity", affinity="negative", resources="vm:100,vm:101"

@@ -148,4 +148,4 @@ def test_a_volume_id_may_hold_slashes_and_routes_are_found() -> None:
 
 
 def test_a_reason_phrase_is_one_line() -> None:
-    assert PveError("one\r\nSet-Cookie: two\n").reason == "one Set-Cookie: two"
+    assert PveError("one\r\nSet-Cookie: two\n").reason == "one"

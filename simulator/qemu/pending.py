@@ -1,0 +1,98 @@
+"""Changes that a running VM can't take now: they wait for its next stop or start."""
+
+from __future__ import annotations
+
+import math
+
+from simulator.cluster import Cluster
+from simulator.errors import parameter_errors
+from simulator.model import ConfigMap, Vm
+from simulator.qemu import drives
+from simulator.qemu.network import parse_net
+from simulator.vmschema import is_drive
+from simulator.volumes import owner_of, parse_volid
+
+#: buses and devices that QEMU takes only at its start
+COLD = ("ide", "sata", "efidisk", "tpmstate")
+
+
+def apply_pending(cluster: Cluster, vm: Vm) -> None:
+    """Make pending changes the configuration, as a stop and the next start do."""
+    for name in vm.pending_delete:
+        drop(cluster, vm, name)
+    vm.config.update(vm.pending)
+    vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
+
+
+def drop(cluster: Cluster, vm: Vm, name: str) -> None:
+    """Take an option out of the configuration; what it leaves of a disk becomes unused."""
+    value = vm.config.pop(name, None)
+    if value is None or not is_drive(name):
+        return
+    leave_boot_order(vm, name)
+    drive = drives.parse_drive(name, value)
+    if not drive.storage or owner_of(parse_volid(drive.file).name) != vm.vmid:
+        return
+    volume = cluster.volume(drive.file, vm.node)
+    if volume is None:
+        return
+    if drive.cloudinit or name in vm.pending_force:
+        cluster.remove_volume(volume)
+    else:
+        add_unused(vm.config, drive.file)
+
+
+def add_unused(config: ConfigMap, volid: str) -> None:
+    """Keep a volume in the configuration as an unused disk."""
+    if volid in (text.partition(",")[0] for text in config.values()):
+        return
+    number = 0
+    while f"unused{number}" in config:
+        number += 1
+    config[f"unused{number}"] = volid
+
+
+def leave_boot_order(vm: Vm, name: str) -> None:
+    """Take a device out of the boot order; a space stands for an empty one."""
+    boot = vm.config.get("boot", "")
+    if boot.startswith("order="):
+        order = [one for one in boot[6:].split(";") if one and one != name]
+        vm.config["boot"] = "order=" + ";".join(order) if order else " "
+
+
+def unplug_problem(vm: Vm, name: str) -> str:
+    """Why a running VM does not let a device go, or nothing.
+
+    A guest whose agent will never answer runs nothing that would confirm it.
+    """
+    boot = vm.config.get("boot", "").removeprefix("order=").split(";")
+    if is_drive(name) and boot[0] == name:
+        return f"can't unplug bootdisk '{name}'\n"
+    if vm.agent_ready != math.inf:
+        return ""
+    device = f"virtio{name}" if name.startswith("scsi") else name
+    return f"error on hot-unplugging device '{device}' - still busy in guest?\n"
+
+
+def register(vm: Vm, name: str, force: bool) -> None:
+    """Have an option removed at the next stop."""
+    if name not in vm.pending_delete:
+        vm.pending_delete.append(name)
+    if force and name not in vm.pending_force:
+        vm.pending_force.append(name)
+
+
+def changes_card(vm: Vm, name: str, value: str) -> bool:
+    """Whether a network card must be unplugged to become another one."""
+    if name not in vm.config:
+        return False
+    old, new = parse_net(vm.config[name]), parse_net(value)
+    return any(old.get(key) != new.get(key) for key in ("model", "macaddr", "link_down"))
+
+
+def refuse(problems: dict[str, str]) -> None:
+    """400 that names each option that could not be changed in the running VM."""
+    if problems:
+        raise parameter_errors(
+            {name: f"hotplug problem - {text}" for name, text in problems.items()}
+        )

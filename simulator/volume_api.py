@@ -1,0 +1,118 @@
+"""Single volumes over the API: allocating, reading, changing and removing them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from simulator import disks
+from simulator.call import Call
+from simulator.engine import Sleep, Work
+from simulator.errors import PveError, no_storage
+from simulator.qemu.permits import volume_access
+from simulator.tasks import Job
+from simulator.volumes import (
+    FILE_STORAGES,
+    format_of,
+    owner_of,
+    parse_volid,
+    path_of,
+    valid_image_name,
+)
+
+DELAY_STEP_SECONDS = 0.25
+
+
+def allocate(call: Call) -> Work:
+    """`POST …/content`: an empty image."""
+    vmid, name = call.vmid, call.get("filename")
+    kind = call.cluster.storage(call.get("storage")).type
+    # Storages of files take any name; those of block devices insist on their own.
+    if kind not in FILE_STORAGES and not valid_image_name(name, vmid):
+        raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
+    image_format = call.get("format") or format_of(name)
+    size = (
+        int(call.get("size")) * 1024
+        if call.get("size").isdigit()
+        else disks.parse_size(call.get("size"))
+    )
+    volume = yield from disks.allocate(
+        call.cluster,
+        None,
+        call.node,
+        call.get("storage"),
+        vmid,
+        image_format,
+        size,
+        f"{vmid}/{name}",
+    )
+    return volume.volid
+
+
+def _volid(call: Call) -> str:
+    volume, storage = call.get("volume"), call.get("storage")
+    return volume if ":" in volume else f"{storage}:{volume}"
+
+
+def one_content(call: Call) -> dict[str, Any]:
+    """`GET …/content/{volume}`."""
+    volid = _volid(call)
+    parsed = parse_volid(volid)
+    volume_access(call.cluster, call.who, 0, volid)
+    call.cluster.enabled_storage(parsed.storage, call.node)
+    volume = call.cluster.volume(volid, call.node)
+    path = path_of(call.cluster.storage(parsed.storage), parsed.name)
+    if volume is None:
+        if parsed.name.partition("/")[0].isdigit():
+            raise PveError(f"volume_size_info on '{volid}' failed - no format")
+        raise PveError(f"failed to stat '{path}'")
+    size = volume.virtual_size or volume.size
+    return {"format": volume.format, "path": path, "size": size, "used": volume.used}
+
+
+def change(call: Call) -> None:
+    """`PUT …/content/{volume}`: notes and protection, which only backups have."""
+    volid = _volid(call)
+    volume_access(call.cluster, call.who, 0, volid)
+    volume = call.cluster.volume(volid, call.node)
+    if volume is None or volume.content != "backup":
+        if call.get("notes"):
+            raise PveError("only backups can have notes")
+        raise PveError("only backups support attribute 'protected'")
+    if "protected" in call.params:
+        volume.protected = call.flag("protected")
+    call.cluster.add_volume(volume)
+
+
+def delete(call: Call) -> Work:
+    """`DELETE …/content/{volume}`: an `imgdel` task, also for what isn't there.
+
+    With a `delay` the answer waits for the task that long, and names none that ended by then.
+    """
+    volid = _volid(call)
+    parsed = parse_volid(volid)
+    storage = call.cluster.storages.get(parsed.storage)
+    if storage is None:
+        raise no_storage(parsed.storage)
+    call.cluster.access.require(call.who, f"/storage/{storage.id}", "Datastore.Allocate")
+    backup = re.match(r"backup/vzdump-qemu-(\d+)-", parsed.name)
+    owner = owner_of(parsed.name) or (int(backup.group(1)) if backup else 0)
+    subject = f"{owner}@{storage.id}" if owner else storage.id
+
+    def body(job: Job) -> Work:
+        found = call.cluster.volume(volid, call.node)
+        if found is not None and found.protected:
+            raise PveError(f"cannot remove protected volume '{parsed.name}' on '{storage.id}'")
+        if not (yield from disks.free(call.cluster, call.node, volid)):
+            job.log(f"disk image '{path_of(storage, parsed.name)}' does not exist")
+        job.log(f"Removed volume '{volid}'")
+
+    upid = call.start("imgdel", subject, body)
+    waited = 0.0
+    while waited < float(call.get("delay", "0")):
+        yield Sleep(DELAY_STEP_SECONDS)
+        waited += DELAY_STEP_SECONDS
+        task = call.cluster.tasks.tasks[upid]
+        if not task.running and task.exitstatus == "OK":
+            return None
+    return upid

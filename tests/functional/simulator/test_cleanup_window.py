@@ -43,9 +43,11 @@ def running(lab: Lab) -> Lab:
 
 def test_a_start_right_after_a_stop_leaves_the_lock_with_the_clean_up(running: Lab) -> None:
     vm = running.api.nodes("pve1").qemu(100)
+    running.simulator.engine.set_speed(2)
     assert running.done(vm.status.stop.post()) == "OK"
     assert running.done(vm.status.start.post()) == "OK"
     vm.config.put(description="still free")
+    running.simulator.engine.set_speed(50)
     _until(lambda: _held(running))
     began = running.simulator.engine.clock.now()
     stopped, reset = vm.status.stop.post(), vm.status.reset.post()

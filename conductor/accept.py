@@ -50,12 +50,12 @@ class Accept:
             "cores": request.flavor.vcpus,
             "ram": request.flavor.memory_mib,
         }
-        project_id = str(ctxt.project_id)
-        count, quota = quotas.affordable(
-            connection, project_id, self._cloud.quota, each, request.min_count, request.max_count
-        )
+        project_id, began = str(ctxt.project_id), clock.utcnow()
+        allowed = quotas.locked(connection, project_id, self._cloud.quota)
+        quotas.check_metadata(allowed, request.metadata)
+        counts = (request.min_count, request.max_count)
+        count, quota = quotas.affordable(connection, project_id, allowed, each, counts, began)
         if request.server_group is not None:
-            allowed = quotas.limits(connection, project_id, self._cloud.quota)
             limit = allowed["server_group_members"]
             server_groups.join(
                 connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit

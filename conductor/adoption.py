@@ -60,7 +60,9 @@ class Acceptance:
         uuid = _free_uuid(connection, found)
         flavor = asked.flavor or candidate.flavor(found, uuid)
         each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
-        _, quota = quotas.affordable(connection, asked.project_id, self._cloud.quota, each, 1, 1)
+        began = clock.utcnow()
+        allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
+        _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
         options = self._cloud.conf.conductor
         plan = Plan(
             host=facts.host,

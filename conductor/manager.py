@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common import wire
 from common.context import RequestContext
-from common.errors import Conflict, Invalid, QuotaExceeded
+from common.errors import Conflict, Invalid
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report
@@ -99,15 +99,7 @@ class ServerDoors:
             for key in delete:
                 merged.pop(key, None)
             allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
-            limit = allowed["metadata_items"]
-            if 0 <= limit < len(merged):
-                raise QuotaExceeded(
-                    f"Maximum number of metadata items exceeds {limit}",
-                    resource="metadata_items",
-                    limit=limit,
-                    used=len(server.meta),
-                    requested=len(merged) - len(server.meta),
-                )
+            quotas.check_metadata(allowed, merged, before=len(server.meta))
             servers.change(connection, server, {"meta": merged})
             return merged
 
@@ -163,16 +155,8 @@ class CatalogDoors:
         new = wire.load(NewKeyPair, keypair)
 
         def work(connection: sa.Connection) -> None:
-            limit = self._cloud.quota["key_pairs"]
-            used = quotas.keypairs_of(connection, new.user_id)
-            if 0 <= limit <= used:
-                raise QuotaExceeded(
-                    "Quota exceeded, too many key pairs.",
-                    resource="key_pairs",
-                    limit=limit,
-                    used=used,
-                    requested=1,
-                )
+            allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
+            quotas.check_keypairs(connection, new.user_id, allowed)
             catalog.create_keypair(connection, new)
 
         self._cloud.store.run(work)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from common import clock
 from common.errors import QuotaExceeded
 from common.messages.reports import Step
 from conductor.store import arrival
@@ -14,7 +14,10 @@ from db.schema import keypairs, project_locks, quota_limits, servers
 
 
 def lock(connection: sa.Connection, project_id: str) -> None:
-    """Hold the project's lock until the transaction ends. SQLite's writer holds every lock."""
+    """Hold the lock of a project, or of a user, until the transaction ends.
+
+    SQLite's writer holds every lock.
+    """
     if connection.dialect.name == "sqlite":
         return
     mine = project_locks.c.project_id == project_id
@@ -59,55 +62,100 @@ def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
     return {"instances": int(row[0]), "cores": int(row[1]), "ram": int(row[2])}
 
 
+def locked(
+    connection: sa.Connection, project_id: str, defaults: Mapping[str, int]
+) -> dict[str, int]:
+    """The project's limits, -1 for none; its lock is held until the transaction ends."""
+    lock(connection, project_id)
+    return limits(connection, project_id, defaults)
+
+
 def affordable(
     connection: sa.Connection,
     project_id: str,
-    defaults: Mapping[str, int],
+    allowed: Mapping[str, int],
     each: Mapping[str, int],
-    at_least: int,
-    at_most: int,
+    counts: tuple[int, int],
+    began: datetime.datetime,
 ) -> tuple[int, Step]:
-    """How many of something the project may have now, under its lock, ``at_most`` at the most;
-    and the step that tells of it.
+    """How many of something the project may have now, under its lock; and the step that tells
+    of it since ``began``.
 
-    ``each`` is what one takes of each resource. Raises QuotaExceeded, in Nova's words, when that
-    is less than ``at_least``.
+    ``allowed`` are its limits, read under the lock; ``each`` is what one takes of each resource;
+    ``counts`` the least and the most that are asked for. Raises QuotaExceeded when the least is
+    too many.
     """
-    began = clock.utcnow()
-    lock(connection, project_id)
-    allowed = limits(connection, project_id, defaults)
     used = usage(connection, project_id)
-    count = at_most
+    least, count = counts
     for resource, amount in each.items():
         if allowed[resource] >= 0 and amount > 0:
             count = min(count, (allowed[resource] - used[resource]) // amount)
-    if count >= at_least:
-        asked = {name: amount * count for name, amount in each.items()}
-        return count, arrival.quota(began, allowed, used, asked)
-    _refuse(allowed, used, {name: amount * at_least for name, amount in each.items()})
-    raise AssertionError("unreachable: something must have been over its limit")
+    if count < least:
+        raise _exceeded(allowed, used, each, counts)
+    asked = {name: amount * count for name, amount in each.items()}
+    return count, arrival.quota(began, allowed, used, asked)
 
 
-def _refuse(
-    allowed: Mapping[str, int], used: Mapping[str, int], wanted: Mapping[str, int]
-) -> None:
+def _exceeded(
+    allowed: Mapping[str, int],
+    used: Mapping[str, int],
+    each: Mapping[str, int],
+    counts: tuple[int, int],
+) -> QuotaExceeded:
+    """The refusal in Nova's words: every resource of which all that is asked for is too much."""
+    least, most = counts
+    wanted = {name: amount * most for name, amount in each.items()}
     over = sorted(
         name
         for name, amount in wanted.items()
-        if allowed[name] >= 0 and used[name] + amount > allowed[name]
+        if amount and allowed[name] >= 0 and used[name] + amount > allowed[name]
     )
-    if not over:
-        return
-    raise QuotaExceeded(
-        f"Quota exceeded for {', '.join(over)}: "
-        f"Requested {', '.join(str(wanted[name]) for name in over)}, "
+    told = {name: str(amount) for name, amount in wanted.items()}
+    if least != most:
+        told["instances"] = f"{least}-{most}"
+    names = ", ".join(over)
+    return QuotaExceeded(
+        f"Quota exceeded for {names}: Requested {', '.join(told[name] for name in over)}, "
         f"but already used {', '.join(str(used[name]) for name in over)} "
-        f"of {', '.join(str(allowed[name]) for name in over)} {', '.join(over)}",
+        f"of {', '.join(str(allowed[name]) for name in over)} {names}",
         resource=over,
         limit=[allowed[name] for name in over],
         used=[used[name] for name in over],
         requested=[wanted[name] for name in over],
     )
+
+
+def check_metadata(allowed: Mapping[str, int], items: Mapping[str, str], before: int = 0) -> None:
+    """Raise QuotaExceeded, in Nova's words, for more items than one server may have.
+
+    ``before``: how many it has now.
+    """
+    limit = allowed["metadata_items"]
+    if 0 <= limit < len(items):
+        raise QuotaExceeded(
+            f"Maximum number of metadata items exceeds {limit}",
+            resource="metadata_items",
+            limit=limit,
+            used=before,
+            requested=len(items) - before,
+        )
+
+
+def check_keypairs(connection: sa.Connection, user_id: str, allowed: Mapping[str, int]) -> None:
+    """Raise QuotaExceeded, in Nova's words, where a user has all the key pairs he may have.
+
+    No other key pair of the user's comes in between until the transaction ends.
+    """
+    lock(connection, user_id)
+    limit, used = allowed["key_pairs"], keypairs_of(connection, user_id)
+    if 0 <= limit <= used:
+        raise QuotaExceeded(
+            "Quota exceeded, too many key pairs.",
+            resource="key_pairs",
+            limit=limit,
+            used=used,
+            requested=1,
+        )
 
 
 def keypairs_of(connection: sa.Connection, user_id: str) -> int:

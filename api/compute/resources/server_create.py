@@ -40,6 +40,8 @@ _UNSUPPORTED: Mapping[str, str] = {
 }
 _GIB = 1024**3
 _PASSWORD_LENGTH = 12
+#: the security group that is always there
+_GROUP = "default"
 
 
 @dataclass(frozen=True)
@@ -283,10 +285,12 @@ def _network(item: Mapping[str, Any]) -> NetworkWish:
 
 
 def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    groups = asked.get("security_groups")
-    if groups is None:
-        return ("default",)
-    return tuple(dict.fromkeys(group["name"] for group in groups if group.get("name")))
+    """The security groups: there is none but ``default``, which every project has."""
+    groups = tuple(dict.fromkeys(group.get("name") for group in asked.get("security_groups", ())))
+    for group in groups:
+        if group not in (None, _GROUP):
+            raise Invalid(f"Unable to find security_group with name or id '{group}'")
+    return (_GROUP,)
 
 
 def _boolean(value: Any) -> bool:

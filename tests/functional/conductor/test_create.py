@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import Conflict, QuotaExceeded
+from common import ids, wire
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from conductor.messages import NetworkWish
-from conductor.store import networks
+from conductor.manager import CatalogDoors, ServerDoors
+from conductor.messages import FlavorSnapshot, NetworkWish, NewKeyPair
+from conductor.store import networks, quotas
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -69,6 +72,58 @@ def test_quota_refuses_what_is_over_and_changes_nothing(world: World) -> None:
     assert "Requested 11, but already used 0 of 10 instances" in refused.value.message
     assert world.rows(schema.servers) == []
     assert len(world.create(min_count=1, max_count=50)) == 10
+
+
+def test_a_refusal_names_all_that_is_over(world: World) -> None:
+    world.create(min_count=8, max_count=8)
+    with pytest.raises(QuotaExceeded) as refused:
+        world.create(min_count=1, max_count=200, flavor=FlavorSnapshot("2", "l", 20, 512, 1))
+    assert refused.value.message == (
+        "Quota exceeded for cores, instances, ram: Requested 4000, 1-200, 102400, "
+        "but already used 8, 8, 4096 of 20, 10, 51200 cores, instances, ram"
+    )
+    assert refused.value.details == {
+        "resource": ["cores", "instances", "ram"],
+        "limit": [20, 10, 51200],
+        "used": [8, 8, 4096],
+        "requested": [4000, 200, 102400],
+    }
+    with pytest.raises(QuotaExceeded, match="for cores, instances: Requested 40, 4"):
+        world.create(min_count=4, max_count=4, flavor=FlavorSnapshot("2", "l", 10, 512, 1))
+
+
+def test_metadata_has_the_projects_limit(world: World) -> None:
+    items = {f"k{number}": "v" for number in range(129)}
+    with pytest.raises(QuotaExceeded, match=r"^Maximum number of metadata items exceeds 128$"):
+        world.create(metadata=items)
+    assert world.rows(schema.servers) == []
+    world.conductor.store.run(lambda c: quotas.set_limits(c, "p", {"metadata_items": 2}))
+    with pytest.raises(QuotaExceeded, match=r"^Maximum number of metadata items exceeds 2$"):
+        world.create(metadata={"a": "1", "b": "2", "c": "3"})
+    (uuid,) = world.create(metadata={"a": "1", "b": "2"})
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    doors = ServerDoors(world.conductor.cloud, world.conductor.runner, lambda operations: [])
+    with pytest.raises(QuotaExceeded, match=r"^Maximum number of metadata items exceeds 2$"):
+        doors.set_server_metadata(world.ctxt, uuid, {"c": "3"}, replace=False, delete=[])
+    doors.set_server_metadata(world.ctxt, uuid, {"c": "3"}, replace=False, delete=["a"])
+
+
+def test_key_pairs_have_the_projects_limit(world: World) -> None:
+    doors = CatalogDoors(world.conductor.cloud)
+    world.conductor.store.run(lambda c: quotas.set_limits(c, "p", {"key_pairs": 2}))
+
+    def create(name: str, user: str = "u") -> None:
+        pair = NewKeyPair(user, name, "ssh", "f", "ssh-rsa A")
+        doors.create_keypair(world.ctxt, wire.loads(wire.dumps(pair)))
+
+    create("a")
+    create("b")
+    with pytest.raises(QuotaExceeded, match=r"^Quota exceeded, too many key pairs\.$"):
+        create("c")
+    create("c", "another user")
+    world.conductor.store.run(lambda c: quotas.forget_limits(c, "p"))
+    create("c")
 
 
 def test_no_host_ends_in_error_with_the_reason(world: World) -> None:

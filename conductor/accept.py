@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
 from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
-from conductor import lifecycle
+from conductor import addresses, lifecycle
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers
 from conductor.store import networks, quotas, server_groups, servers
@@ -179,7 +179,7 @@ def check_state(server: Server, action: str) -> None:
 
 
 def requested_networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
-    """The interfaces asked for, checked. Raises NetworkNotFound, Conflict, Invalid."""
+    """The interfaces asked for, checked. Raises NetworkNotFound, Conflict, Invalid, Forbidden."""
     known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
         if len(known) > 1:
@@ -187,14 +187,28 @@ def requested_networks(connection: sa.Connection, request: CreateServers) -> lis
                 "Multiple possible networks found, use a Network ID to be more specific."
             )
         return [_wish(network, None) for network in known.values()]
+    return [_wish(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)]
+
+
+def _chosen(
+    connection: sa.Connection, request: CreateServers, known: Mapping[str, networks.Network]
+) -> Iterator[tuple[networks.Network, str | None]]:
+    """The networks and addresses that are named."""
+    seen: set[tuple[str, str]] = set()
     for wish in request.networks:
         if wish.network_id not in known:
             raise NetworkNotFound(f"Network {wish.network_id} could not be found.")
+        fixed_ip = None
         if wish.fixed_ip is not None:
             if request.max_count > 1:
                 raise Invalid("A fixed IP address can't be given to more than one server.")
-            networks.check_address(connection, wish.network_id, wish.fixed_ip)
-    return [_wish(known[wish.network_id], wish.fixed_ip) for wish in request.networks]
+            fixed_ip = networks.check_address(
+                connection, wish.network_id, wish.fixed_ip, anywhere=request.any_address
+            )
+            if (wish.network_id, fixed_ip) in seen:
+                raise addresses.taken(fixed_ip)
+            seen.add((wish.network_id, fixed_ip))
+        yield known[wish.network_id], fixed_ip
 
 
 def _wish(network: networks.Network, fixed_ip: str | None) -> dict[str, Any]:

@@ -49,8 +49,9 @@ class ConductorClient:
         """Check and take quota, write the servers and their operations, begin the builds.
 
         Raises QuotaExceeded (details: resource, limit, used, requested), NetworkNotFound,
-        Invalid (a fixed address that isn't free, more than one network to choose from), NotFound
-        (the server group).
+        Invalid (a fixed address that isn't free or that no server can have), Forbidden (one
+        outside of the pool), Conflict (more than one network to choose from), NotFound (the
+        server group).
         """
         return wire.load(CreatedServers, self._rpc.call(ctxt, "create_servers", request=request))
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common import clock
+from common.errors import Conflict, Invalid, StaleTransition
 from common.log import logger
 from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
@@ -119,10 +120,23 @@ class Create:
         name, plan = self._cloud.name, operation.plan
         return self._cloud.store.run(lambda c: step_on(c, name, operation, server, plan))
 
-    def _network(self, operation: Operation, server: Server) -> tuple[Operation, Server]:
-        return self._cloud.store.run(
-            lambda connection: self._connect(connection, operation, server)
-        )
+    def _network(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
+        """The stage ``networking``; ERROR where the addresses are gone since it was accepted."""
+        try:
+            return self._cloud.store.run(
+                lambda connection: self._connect(connection, operation, server)
+            )
+        except StaleTransition:
+            raise
+        except (Conflict, Invalid) as error:
+            failure = Failure(
+                Category.NETWORK,
+                error.message,
+                "conductor_allocate_network",
+                owner_message=error.message,
+            )
+            self._unwinding.fail(operation, server, failure, gone=True)
+            return None
 
     def _connect(
         self, connection: sa.Connection, operation: Operation, server: Server

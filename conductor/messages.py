@@ -69,6 +69,8 @@ class CreateServers:
     admin_password: str | None = None
     server_group: str | None = None
     """UUID of the group that the servers join."""
+    any_address: bool = False
+    """Whether ``fixed_ip`` may be outside of the allocation pools."""
 
 
 @dataclass(frozen=True)

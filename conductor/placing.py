@@ -19,6 +19,7 @@ from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, Requested
 from common.server_groups import GroupFacts
 from conductor import command
+from conductor.accept import scope
 from conductor.cloud import Cloud
 from conductor.store import operations as ledger
 from conductor.store import registry, server_groups, servers, vmids
@@ -85,7 +86,7 @@ class Placing:
         lost its host or its lease on the way, and ``place`` looks for another one.
         """
         started = clock.utcnow()
-        around = self._around(builds[0][1])
+        around = self._around(*builds[0])
         seconds = self._patience()
         decisions = self._cloud.scheduler.select_many(
             builds[0][0].ctxt,
@@ -110,15 +111,18 @@ class Placing:
             return None
         return None if isinstance(placed_or_why_not, str) else placed_or_why_not
 
-    def _around(self, server: Server) -> _Around:
-        """Read only where the server is in a group, or its hints name others."""
+    def _around(self, operation: Operation, server: Server) -> _Around:
+        """Read only where the server is in a group, or its hints name others.
+
+        Of those only what who asked may see: else the decision would tell where they are.
+        """
         named = hints.all_servers(server.scheduler_hints)
         if server.server_group_uuid is None and not named:
             return _Around()
         with self._cloud.store.read() as connection:
             return _Around(
                 server_groups.facts(connection, server.server_group_uuid, server.uuid),
-                servers.hosts_of(connection, named),
+                servers.hosts_of(connection, named, scope(operation.ctxt)),
             )
 
     def _select(
@@ -128,7 +132,9 @@ class Placing:
         alternates: tuple[Alternate, ...],
         unusable: Sequence[str],
     ) -> Decision:
-        requested = _requested(operation, server, self._around(server), self._patience())
+        requested = _requested(
+            operation, server, self._around(operation, server), self._patience()
+        )
         if unusable:
             ignored = (*requested.ignore_hosts, *unusable)
             requested = dataclasses.replace(requested, ignore_hosts=ignored)

@@ -30,14 +30,15 @@ def of_servers(
 ) -> list[Standing]:
     """What these servers would ask, the largest first; the ``limit`` largest at the most.
 
-    Its disk moves with a server: no image is needed.
+    Its disk moves with a server: no image is needed. It is an operator who asks: hints count
+    whoever's the servers are that they name.
     """
     columns = servers.c
     order = (columns.memory_mib.desc(), columns.id)
     rows = connection.execute(sa.select(servers).where(which).order_by(*order).limit(limit)).all()
     wires = _wires(connection, sa.select(columns.uuid).where(which).order_by(*order).limit(limit))
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
-    where = servers_store.hosts_of(connection, sorted(named))
+    where = servers_store.hosts_of(connection, sorted(named), None)
     groups = {
         uuid: server_groups.facts(connection, uuid, None)
         for uuid in {row.server_group_uuid for row in rows}

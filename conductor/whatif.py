@@ -13,7 +13,7 @@ from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
 from common.states import VmState
 from conductor import command, requests
-from conductor.accept import requested_networks
+from conductor.accept import requested_networks, scope
 from conductor.cloud import Cloud
 from conductor.messages import CreateServers, Evacuation
 from conductor.store import registry, server_groups
@@ -85,7 +85,7 @@ class WhatIfDoors:
             wishes = requested_networks(connection, asked)
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)
-            server_hosts = servers_store.hosts_of(connection, named)
+            server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
         return Requested(
             server_uuid=ids.new_uuid(),
             project_id=str(ctxt.project_id),

@@ -138,6 +138,7 @@ faults = sa.Table(
     sa.Column("code", sa.Integer, nullable=False),
     sa.Column("category", sa.String(32), nullable=False),
     sa.Column("message", sa.Text, nullable=False),
+    sa.Column("owner_message", sa.Text),  # what the owner reads; None: what the category says
     sa.Column("host", _NAME),
     sa.Column("upid", _NAME),
     sa.Column("log_tail", Json, nullable=False),

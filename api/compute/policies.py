@@ -167,6 +167,8 @@ _ROWS = (
 
 CACHE_IMAGES = "compute:aggregates:images"
 REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
+ANY_ADDRESS = "micronova:servers:create:any_address"
+NEAR_HOST = "micronova:servers:create:near_host_ip"
 EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
 CAPACITY = "micronova:capacity:show"
@@ -192,6 +194,8 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     ),
     rule(CACHE_IMAGES, ADMIN, "Make images ready.", ("POST", f"{_AGGREGATE}/images")),
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
+    rule(ANY_ADDRESS, ADMIN, "With fixed_ip outside of the pool.", ("POST", "/servers")),
+    rule(NEAR_HOST, ADMIN, "With the hint build_near_host_ip.", ("POST", "/servers")),
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
     rule(ADOPT, ADMIN, "Adopt an existing VM.", ("POST", "/adoptions")),

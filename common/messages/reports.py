@@ -72,6 +72,9 @@ class Failure:
     """The one exact command or action for the operator, where there is one."""
     verdict: str | None = None
     """Where to go on (``common.failures.Verdict``), where it isn't what the category says."""
+    owner_message: str | None = None
+    """What the server's owner reads instead of the category's sentence: it names no host, no
+    number of a host's and nothing of the cloud's inside."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ def port(
         rows = connection.execute(
             sa.select(subnets).where(subnets.c.network_id == network.id).with_for_update()
         ).all()
-        with contextlib.suppress(Conflict, Invalid, ValueError):
-            subnet, ip = fixed(connection, rows, nic.ip)
+        with contextlib.suppress(Invalid):
+            subnet, ip = fixed(connection, rows, nic.ip, anywhere=True)
     port_id = ids.new_uuid()
     connection.execute(
         ports.insert().values(

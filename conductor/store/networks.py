@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
+from conductor import addresses
 from db.schema import networks, ports, subnets
 
 
@@ -41,6 +42,11 @@ def parse_subnet(text: str) -> Subnet:
         raise Invalid(f"[networks] subnets: {text}: {error}") from error
     if not bridge or any(address not in network for address in (gateway, *pool)):
         raise Invalid(f"[networks] subnets: {text}: every address must be in {cidr}")
+    if int(pool[0]) > int(pool[1]) or not all(addresses.usable(end, network) for end in pool):
+        raise Invalid(
+            f"[networks] subnets: {text}: the pool must begin and end with addresses that a "
+            "server may have, the lower one first"
+        )
     dns = tuple(settings["dns"].split("+")) if settings.get("dns") else ()
     return Subnet(bridge, str(network), str(gateway), str(pool[0]), str(pool[1]), dns)
 
@@ -168,8 +174,8 @@ def create_ports(
 ) -> list[Port]:
     """Make a port for each (network id, fixed address or None).
 
-    Raises Conflict when an address is in use or a subnet has none left, Invalid when an address
-    is in none of the network's subnets.
+    Raises Conflict when a subnet has no address left, Invalid when one that is asked for is in
+    use meanwhile, or is none of the network's any more. Who may have it is asked earlier.
     """
     made: list[Port] = []
     for position, (network_id, fixed_ip) in enumerate(wishes):
@@ -200,10 +206,17 @@ def create_ports(
     return made
 
 
-def check_address(connection: sa.Connection, network_id: str, fixed_ip: str) -> None:
-    """Raises Conflict when the address is in use, Invalid when it is in none of the subnets."""
-    rows = connection.execute(sa.select(subnets).where(subnets.c.network_id == network_id)).all()
-    fixed(connection, rows, fixed_ip)
+def check_address(
+    connection: sa.Connection, network_id: str, fixed_ip: str, *, anywhere: bool
+) -> str:
+    """The address as it is kept, if it may be had; errors as for ``addresses.chosen``.
+
+    Raises Invalid also when it is in use.
+    """
+    rows = connection.execute(
+        sa.select(subnets).where(subnets.c.network_id == network_id).order_by(subnets.c.cidr)
+    ).all()
+    return fixed(connection, rows, fixed_ip, anywhere=anywhere)[1]
 
 
 def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
@@ -222,30 +235,24 @@ def _address(
         .with_for_update()
     ).all()
     if fixed_ip is not None:
-        return fixed(connection, rows, fixed_ip)
+        return fixed(connection, rows, fixed_ip, anywhere=True)
     if not rows:
         return None, None
     for subnet in rows:
         ip = _next_free(connection, subnet)
         if ip is not None:
             return subnet, ip
-    raise Conflict(f"No more IP addresses available on network {network_id}.")
+    raise Conflict(f"No fixed IP addresses available for network: {network_id}")
 
 
-def fixed(connection: sa.Connection, rows: Sequence[Any], fixed_ip: str) -> tuple[Any, str]:
-    """(subnet row, address) of an address that is asked for. Raises Conflict, Invalid."""
-    address = ipaddress.ip_address(fixed_ip)
-    for subnet in rows:
-        if address in ipaddress.ip_network(subnet.cidr):
-            taken = connection.execute(
-                sa.select(ports.c.id).where(
-                    ports.c.subnet_id == subnet.id, ports.c.ip == str(address)
-                )
-            ).first()
-            if taken is not None or str(address) == subnet.gateway_ip:
-                raise Conflict(f"Fixed IP address {fixed_ip} is already in use.")
-            return subnet, str(address)
-    raise Invalid(f"Fixed IP {fixed_ip} is not a valid ip address for the network.")
+def fixed(
+    connection: sa.Connection, rows: Sequence[Any], fixed_ip: str, *, anywhere: bool
+) -> tuple[Any, str]:
+    """(subnet row, address) of one that is asked for; errors as for ``check_address``."""
+    subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
+    if _in_use(connection, subnet, ip):
+        raise addresses.taken(fixed_ip)
+    return subnet, ip
 
 
 def _next_free(connection: sa.Connection, subnet: Any) -> str | None:

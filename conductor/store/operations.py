@@ -241,6 +241,7 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
             "code": rule.code,
             "category": failure.category,
             "message": failure.message,
+            "owner_message": failure.owner_message,
             "host": failure.host,
             "upid": failure.upid,
             "log_tail": list(failure.log_tail),

@@ -78,13 +78,23 @@ def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Serve
     return {row.uuid: Server(**row._mapping) for row in rows}
 
 
-def hosts_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, str]:
-    """The host of each of these servers that has one, deleted servers left out. One query."""
+def hosts_of(
+    connection: sa.Connection, uuids: Sequence[str], project_id: str | None
+) -> dict[str, str]:
+    """The host of each of these servers that has one, deleted servers left out. One query.
+
+    Only servers of this project count; None: of any. Of others it can't be told from the answer
+    whether they exist.
+    """
     if not uuids:
         return {}
+    theirs = () if project_id is None else (servers.c.project_id == project_id,)
     rows = connection.execute(
         sa.select(servers.c.uuid, servers.c.host).where(
-            servers.c.uuid.in_(uuids), servers.c.host.is_not(None), servers.c.deleted_at.is_(None)
+            servers.c.uuid.in_(uuids),
+            servers.c.host.is_not(None),
+            servers.c.deleted_at.is_(None),
+            *theirs,
         )
     )
     return {row.uuid: row.host for row in rows}

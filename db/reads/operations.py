@@ -89,6 +89,8 @@ class OperationFault:
     code: int
     category: str
     message: str
+    owner_message: str | None
+    """What the owner reads instead of what the category says."""
     host: str | None
     upid: str | None
     log_tail: Sequence[str]

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from oslo_utils import strutils
 
 from api.compute.call import Call
-from api.compute.policies import named
+from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
 from api.compute.resources.server_place import Place, check_place, place_of
 from api.compute.schemas.types import MAX_INT
 from common import hints, ids
@@ -86,6 +86,7 @@ def create_request(call: Call) -> CreateServers:
         max_count=most,
         networks=networks,
         auto_network=auto,
+        any_address=any(wish.fixed_ip for wish in networks) and call.allows(ANY_ADDRESS),
         availability_zone=place.zone,
         force_host=place.host,
         **_for_the_guest(call, asked, existing.keypair),
@@ -109,14 +110,16 @@ def _for_the_guest(
         "user_data": asked.get("user_data"),
         "config_drive": _boolean(asked.get("config_drive", False)),
         "security_groups": _groups(asked),
-        "scheduler_hints": _checked_hints(asked_hints),
+        "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),
         "admin_password": asked.get("adminPass") or _password(),
     }
 
 
-def _checked_hints(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The hints, unless they can't be understood."""
+def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The hints, unless they can't be understood, or ask after hosts' addresses unpermitted."""
+    if asked.get(hints.NEAR_IP):
+        call.check(NEAR_HOST)
     try:
         hints.near(asked)
     except ValueError as error:

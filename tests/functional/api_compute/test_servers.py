@@ -141,6 +141,10 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
         ({"availability_zone": "mars"}, "The requested availability zone is not available"),
         ({"hostname": "web", "max_count": 2}, "Unable to allocate a single hostname"),
         ({"flavorRef": "tiny"}, "Flavor's disk is too small for requested image."),
+        (
+            {"security_groups": [{"name": "default"}, {"name": "web"}]},
+            "Unable to find security_group with name or id 'web'",
+        ),
     ],
 )
 def test_create_refuses(make: MakeApi, changes: dict[str, Any], message: str) -> None:
@@ -214,9 +218,36 @@ def test_hints_that_name_no_network_are_refused(api: ComputeApi) -> None:
     for cidr, status in (("/99", 400), ("/24", 202)):
         hints = {"build_near_host_ip": "10.99.0.1", "cidr": cidr}
         body = {**a_create(), "os:scheduler_hints": hints}
-        answer = api.request("POST", "/servers", body, version="2.96")
+        answer = api.request("POST", "/servers", body, version="2.96", token=MANAGER)
         assert answer.status_code == status, answer.text
     assert api.conductor.asked[-1][1].scheduler_hints == hints
+
+
+def test_only_administrators_ask_for_hosts_by_address(api: ComputeApi) -> None:
+    """The answer would tell which address a host has."""
+    body = {**a_create(), "os:scheduler_hints": {"build_near_host_ip": "10.99.0.1"}}
+    answer = api.request("POST", "/servers", body, version="2.96")
+    assert answer.json["forbidden"]["message"] == (
+        "Policy doesn't allow micronova:servers:create:near_host_ip to be performed."
+    )
+    assert api.conductor.asked == []
+
+
+def test_only_administrators_choose_addresses_outside_of_pools(api: ComputeApi) -> None:
+    body = a_create(networks=[{"uuid": NETWORK, "fixed_ip": "10.20.0.5"}])
+    for token, anywhere in ((auth.MEMBER, False), (MANAGER, True)):
+        assert (
+            api.request("POST", "/servers", body, version="2.96", token=token).status
+            == "202 Accepted"
+        )
+        assert api.conductor.asked[-1][1].any_address is anywhere
+
+
+@pytest.mark.parametrize("groups", [None, [], [{}], [{"name": "default"}]])
+def test_the_default_security_group_is_always_there(api: ComputeApi, groups: Any) -> None:
+    body = a_create(security_groups=groups)
+    assert api.request("POST", "/servers", body, version="2.96").status_code == 202
+    assert api.conductor.asked[-1][1].security_groups == ("default",)
 
 
 def test_over_quota_is_forbidden(api: ComputeApi) -> None:

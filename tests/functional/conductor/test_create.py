@@ -202,7 +202,7 @@ def test_a_fixed_address_in_use_is_refused(world: World) -> None:
     wish = NetworkWish(network_id(world), "10.0.0.9")
     world.create(networks=(wish,))
     world.compute.wait_for(1)
-    with pytest.raises(Conflict, match=r"10\.0\.0\.9"):
+    with pytest.raises(Invalid, match=r"Fixed IP 10\.0\.0\.9 is already in use\."):
         world.create(networks=(wish,))
 
 
@@ -218,6 +218,22 @@ def test_the_scheduler_learns_where_the_servers_of_hints_are(world: World) -> No
         {there: "pve1"},
         {there: "pve1"},
     ]
+
+
+def test_another_projects_server_in_a_hint_is_as_one_that_does_not_exist(world: World) -> None:
+    (there,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(there, "active")
+    world.ctxt = RequestContext(user_id="u2", project_id="p2", roles=["member"])
+    for named in (there, ids.new_uuid()):
+        world.create(scheduler_hints={"same_host": [named], "different_host": [named]})
+    world.create(scheduler_hints={"different_host": there}, min_count=2, max_count=2)
+    world.compute.wait_for(5)
+    assert [asked.server_hosts for asked in world.scheduler.asked[1:]] == [{}] * 4
+    world.ctxt = RequestContext(user_id="a", project_id="p2", roles=["admin"], is_admin=True)
+    world.create(scheduler_hints={"different_host": there})
+    world.compute.wait_for(6)
+    assert world.scheduler.asked[-1].server_hosts == {there: "pve1"}
 
 
 def test_the_vlan_of_a_network_is_asked_of_the_host_and_told_to_the_agent(world: World) -> None:

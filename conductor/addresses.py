@@ -1,0 +1,96 @@
+"""Which address of a subnet a server may have when its creator asks for one. Pure.
+
+As Neutron has it: an address that no subnet holds is refused, and so are IPv4's network and
+broadcast addresses and IPv6's subnet-router anycast address; who may not choose freely
+(``create_port:fixed_ips:ip_address``) chooses within the allocation pools.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from common.errors import Forbidden, Invalid
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Subnet(Protocol):
+    """What counts of a subnet."""
+
+    @property
+    def cidr(self) -> str:
+        """The network, e.g. ``10.0.0.0/24``."""
+
+    @property
+    def gateway_ip(self) -> str | None:
+        """The router's address."""
+
+    @property
+    def pool_start(self) -> str:
+        """First address that is given out."""
+
+    @property
+    def pool_end(self) -> str:
+        """Last address that is given out."""
+
+
+S = TypeVar("S", bound=Subnet)
+
+
+def chosen(subnets: Sequence[S], asked: str, *, anywhere: bool) -> tuple[S, str]:
+    """Return (subnet, address as it is kept) of an address that is asked for.
+
+    ``anywhere``: also outside of the pools. Raises Invalid for an address that no server can
+    have, Forbidden for one outside of the pool.
+    """
+    invalid = Invalid(
+        f"IP address {asked} is not a valid IP for any of the subnets on the specified network."
+    )
+    address = _parsed(asked)
+    if address is None:
+        raise invalid
+    subnet = next((one for one in subnets if usable(address, _network(one.cidr))), None)
+    if subnet is None:
+        raise invalid
+    if address == _parsed(subnet.gateway_ip):
+        raise taken(asked)
+    if not anywhere and not in_pool(address, subnet.pool_start, subnet.pool_end):
+        raise Forbidden(
+            "Policy doesn't allow create_port:fixed_ips:ip_address to be performed: "
+            f"{asked} is not in the subnet's allocation pool."
+        )
+    return subnet, str(address)
+
+
+def taken(asked: str) -> Invalid:
+    """The error for an address that something has, in Nova's words."""
+    return Invalid(f"Fixed IP {asked} is already in use.")
+
+
+def usable(address: Address, network: Network) -> bool:
+    """Return whether a server may have the address, wherever the pool is."""
+    if address not in network or address == network.network_address:
+        return False
+    return address.version == 6 or address != network.broadcast_address
+
+
+def in_pool(address: Address, first: str, last: str) -> bool:
+    """Return whether the address is one of those that are given out."""
+    low, high = ipaddress.ip_address(first), ipaddress.ip_address(last)
+    return address.version == low.version and int(low) <= int(address) <= int(high)
+
+
+def _network(cidr: str) -> Network:
+    return ipaddress.ip_network(cidr)
+
+
+def _parsed(text: str | None) -> Address | None:
+    """None: no address, or one with a zone, which would be another text for the same address."""
+    try:
+        address = ipaddress.ip_address(text or "")
+    except ValueError:
+        return None
+    return None if getattr(address, "scope_id", None) else address

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
-from cli.render.decision import changes_that_would_do, decision_lines
+from cli.render.decision import decision_lines
 from cli.server.create import Nic, network_ids
 from cli.server.where import WHERE, where
 from cli.terminal import write
@@ -149,12 +149,10 @@ def _json(response: Any) -> Any:
 
 
 def _told(decision: dict[str, Any]) -> tuple[Any, ...]:
-    reason = decision["reason"] or ""
-    change = "; ".join(changes_that_would_do(decision))
     return (
         decision["host"] or "",
         decision["considered"],
         ", ".join(f"{len(hosts)} by {name}" for name, hosts in decision["refused"].items()),
         ", ".join(alternate["host"] for alternate in decision["alternates"]),
-        f"{reason} ({change})" if change else reason,
+        decision["reason"] or "",
     )

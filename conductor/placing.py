@@ -18,11 +18,11 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, Requested
 from common.server_groups import GroupFacts
-from conductor import command
+from conductor import command, unplaced
 from conductor.accept import scope
 from conductor.cloud import Cloud
+from conductor.store import catalog, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store import registry, server_groups, servers, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.unwind import Unwinding
@@ -219,17 +219,35 @@ class Placing:
     ) -> None:
         event = ledger.conductor_event(operation, _step(started, decision))
 
-        def work(connection: sa.Connection) -> None:
-            ledger.record_decision(connection, operation, decision)
+        def work(connection: sa.Connection) -> str:
+            owner_reason = _owner_reason(connection, operation, server, decision)
+            told = dataclasses.replace(decision, owner_reason=owner_reason)
+            ledger.record_decision(connection, operation, told)
             ledger.upsert_events(connection, [event])
+            return owner_reason
 
-        self._cloud.store.run(work)
+        owner_reason = self._cloud.store.run(work)
         reason = decision.reason or "No valid host was found."
-        if operation.plan.failed_hosts:
+        failed = len(operation.plan.failed_hosts)
+        if failed:
             # The last attempt's own fault is the cause; it is kept beside this one.
-            reason = f"{reason} Earlier attempts failed on {len(operation.plan.failed_hosts)}."
-        failure = Failure(Category.NO_VALID_HOST, reason, "conductor_schedule")
+            reason = f"{reason} Earlier attempts failed on {failed}."
+            owner_reason = f"{owner_reason} Earlier attempts failed."
+        failure = Failure(
+            Category.NO_VALID_HOST, reason, "conductor_schedule", owner_message=owner_reason
+        )
         self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _owner_reason(
+    connection: sa.Connection, operation: Operation, server: Server, decision: Decision
+) -> str:
+    """Why nowhere, as the owner reads it, with flavors of his that would do."""
+    there = unplaced.room(decision, server.flavor, operation.params)
+    if there is None:
+        return unplaced.sentence(decision, ())
+    offers = catalog.offers(connection, server.project_id, there)
+    return unplaced.sentence(decision, unplaced.fitting(offers, there))
 
 
 def _retried(decision: Decision, retries: int) -> Decision:

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from common.messages.scheduling import Alternate, Decision, Refused, Requested
 from scheduler import explain
 from scheduler.choose import Choice, Filter
+from scheduler.filters.resources import shortages
 from scheduler.fleet import Fleet
 from scheduler.nearest import nearest
 from scheduler.refusals import Refusals
@@ -82,11 +83,8 @@ class Outcomes:
         else:
             suggestion = nearest(hosts, request, self._filters)
 
-            def told(name: str, why: str) -> str:
-                [(_, position)] = hosts.positions([name])
-                return explain.unnamed(hosts.host(position), why)
-
-            reason = explain.sentence(len(hosts), choice.refused, suggestion, told)
+            short = _shortages(hosts, request, choice)
+            reason = explain.sentence(len(hosts), choice.refused, suggestion, short)
         return Decision(
             request.server_uuid,
             None,
@@ -124,6 +122,12 @@ class Outcomes:
             kept[name], hosts, taken = _first(told[name], room // share, size // share)
             room, size = room - hosts, size - taken
         return {name: kept[name] for name in told}
+
+
+def _shortages(hosts: Fleet, request: Requested, choice: Choice) -> list[explain.Shortage]:
+    """Of what no host has enough, of those that were refused for want of room."""
+    refused = choice.refused.get(explain.RESOURCES)
+    return [] if refused is None else shortages(hosts, request, refused.positions)
 
 
 def _untold(refused: Refusals, most: int, brief: bool) -> Iterator[_Untold]:

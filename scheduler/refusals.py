@@ -35,6 +35,11 @@ class Refusals(Mapping[str, str]):
         positions = self._positions
         return dict(zip(self._fleet.names(positions), positions.tolist(), strict=True))
 
+    @property
+    def positions(self) -> Rows:
+        """Where the hosts are in their fleet."""
+        return self._positions
+
     def __len__(self) -> int:
         return len(self._positions)
 

@@ -82,8 +82,8 @@ stands |
 | `transitions` | `at`, `from` and `to`: vm_state and task_state |
 | `events` | the steps: `name`, `attempt`, times, `result`; for operators `host`, `upid`, \
 `detail` |
-| `decisions` | hosts considered, how many each filter refused, the reason if nowhere; for \
-operators each host's reason, scores, claims |
+| `decisions` | whether a host was found, which filters refused, the reason if nowhere; for \
+operators how many hosts were considered, each host's reason, scores, claims |
 | `faults` | `category`, `code`, `message`, `at`; for operators `host`, `upid`, `log_tail`, \
 `cleaned`, `left`, `remedy` |
 | `forgotten` | null, or since when (`at`) the other details are not kept any \

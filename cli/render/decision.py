@@ -16,11 +16,10 @@ _MOST = 5
 def decision_lines(decision: Facts) -> Iterator[Line]:
     """Yield the lines of a decision.
 
-    An administrator's has hosts, reasons and scores; an owner's has only numbers and ``placed``.
+    An administrator's has hosts, reasons and scores; an owner's only ``placed``, the reason, and
+    which filters refused. The reason says also what would have worked.
     """
-    count = hosts_counted(decision.get("considered") or 0)
-    took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
-    considered = (f"  {count} considered{took}", "dim")
+    considered = (f"  {how_many(decision)}".rstrip(), "dim")
     if decision.get("host"):
         yield (("host ", ""), (one_line(decision["host"]), "bold green"), considered)
     elif decision.get("placed"):
@@ -28,7 +27,7 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
     else:
         reason = one_line(decision.get("reason") or "no reason was given")
         yield (("no host: ", "bold red"), (reason, "red"), considered)
-        for change in changes_that_would_do(decision):
+        for change in () if decision.get("reason") else changes_that_would_do(decision):
             yield (("  would do: ", "dim"), (change, "green"))
     yield from _claims(decision)
     yield from _scores(decision)
@@ -36,6 +35,14 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
     alternates = [one_line(a.get("host")) for a in decision.get("alternates") or ()]
     if alternates:
         yield (("  would have done as well: ", "dim"), (", ".join(alternates), ""))
+
+
+def how_many(decision: Facts) -> str:
+    """How many hosts were considered, and how long it took, as far as it is told."""
+    if decision.get("considered") is None:
+        return ""
+    took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
+    return f"{hosts_counted(decision['considered'])} considered{took}"
 
 
 def hosts_counted(count: int) -> str:
@@ -113,6 +120,8 @@ def _scores(decision: Facts) -> Iterator[Line]:
 
 
 def _refusals(decision: Facts) -> Iterator[Line]:
+    for name in decision.get("refused_by") or ():
+        yield (("  refused by ", "dim"), (one_line(name), "yellow"))
     for name, refused in (decision.get("refused") or {}).items():
         hosts = {} if isinstance(refused, int) else refused
         count = (decision.get("counts") or {}).get(

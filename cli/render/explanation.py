@@ -104,9 +104,24 @@ def forgotten(operation: Facts) -> str | None:
     )
 
 
+def untold_faults(operation: Facts) -> list[Facts]:
+    """The faults, less those that only repeat why a decision found no host."""
+    reasons = {decision.get("reason") for decision in operation.get("decisions") or ()}
+    return [
+        fault
+        for fault in operation.get("faults") or ()
+        if fault.get("message") not in reasons or any(fault.get(name) for name in _MORE)
+    ]
+
+
+#: what a fault may tell besides its message
+_MORE = ("host", "upid", "log_tail", "cleaned", "left", "remedy")
+
+
 def _is_told(operation: Facts) -> bool:
-    """Whether a fault says already what the operation's message says."""
+    """Whether a fault or a decision says already what the operation's message says."""
     told = {fault.get("message") for fault in operation.get("faults") or ()}
+    told |= {decision.get("reason") for decision in operation.get("decisions") or ()}
     return operation.get("message") in told
 
 
@@ -161,7 +176,7 @@ def _entries(operation: Facts) -> Iterator[Entry]:
     for decision in operation.get("decisions") or ():
         at = decision.get("at") or started or ""
         yield Entry(str(at), 2, tuple(decision_lines(decision)))
-    for fault in operation.get("faults") or ():
+    for fault in untold_faults(operation):
         at = fault.get("at") or operation.get("finished_at") or ""
         yield Entry(str(at), 3, tuple(_fault(fault)))
 

@@ -129,6 +129,9 @@ class Decision:
     placement's had changed meanwhile, and it was tried again}; and commit_retries, of the
     conductor's own transaction, where there were any."""
     reason: str | None = None
-    """Why nowhere, and what would have worked, in two sentences."""
+    """Why nowhere, and what would have worked, in two sentences; for operators."""
+    owner_reason: str | None = None
+    """The same as the server's owner reads it, without hosts and their numbers. The conductor
+    says it, which knows what flavors the owner has."""
     suggestion: Suggestion | None = None
     seconds: float = 0.0

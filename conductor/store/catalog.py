@@ -9,7 +9,11 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
 from conductor.messages import NewFlavor, NewKeyPair
+from conductor.unplaced import Offer, Room
 from db.schema import flavor_access, flavors, keypairs
+
+#: flavors that are looked at where none of a larger size would do
+_OFFERED = 100
 
 
 def create_flavor(connection: sa.Connection, flavor: NewFlavor) -> str:
@@ -45,6 +49,37 @@ def seed_flavors(connection: sa.Connection, wanted: Sequence[NewFlavor]) -> None
     if connection.execute(sa.select(flavors.c.id).limit(1)).first() is None:
         for flavor in wanted:
             create_flavor(connection, flavor)
+
+
+def offers(connection: sa.Connection, project_id: str, there: Room) -> list[Offer]:
+    """Flavors that a project may use and that may be within this, the largest first.
+
+    So many at the most as somebody could choose from by looking.
+    """
+    granted = sa.select(1).where(
+        flavor_access.c.flavor_id == flavors.c.id, flavor_access.c.project_id == project_id
+    )
+    columns = flavors.c
+    rows = connection.execute(
+        sa.select(
+            columns.name,
+            columns.vcpus,
+            columns.memory_mib,
+            columns.disk_gib,
+            columns.extra_specs,
+        )
+        .where(
+            columns.disabled.is_(False),
+            sa.or_(columns.is_public.is_(True), sa.exists(granted)),
+            columns.vcpus <= there.vcpus,
+            columns.memory_mib <= there.memory_mib,
+            columns.memory_mib >= there.least_memory_mib,
+            columns.disk_gib <= there.disk_gib,
+        )
+        .order_by(columns.memory_mib.desc(), columns.id)
+        .limit(_OFFERED)
+    )
+    return [Offer(*row) for row in rows]
 
 
 def _flavor_id(connection: sa.Connection, flavorid: str) -> int:

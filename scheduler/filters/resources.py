@@ -10,6 +10,7 @@ import numpy as np
 from common.messages.scheduling import Requested
 from common.requirements import Requirements, requirements
 from scheduler.columnar import refusing
+from scheduler.explain import Shortage
 from scheduler.fleet import Fleet, Mask
 from scheduler.hosts import Host
 from scheduler.reasons import Group, constant, split
@@ -106,6 +107,25 @@ def _group(
         )
         numbers += [column[positions] for column in columns]
     return Group(positions, lambda: tuple(pieces), tuple(numbers))
+
+
+def shortages(fleet: Fleet, request: Requested, positions: Rows) -> list[Shortage]:
+    """Of what none of these hosts has enough for the request, with the most that one has."""
+    found: list[Shortage] = []
+    amounts = wanted(request)
+    if _senseless(amounts) is not None:
+        return found
+    for name, amount in amounts.items():
+        room = fleet.room(name)[positions]
+        if not len(room) or int(room.max()) >= amount:
+            continue
+        most = int(room.max())
+        alike = positions[room == most].tolist()
+        best = min(alike, key=fleet.name)
+        whole = bool(int(fleet.free(name)[best]) >= amount)
+        unit = _UNITS.get(name, name)
+        found.append(Shortage(unit, amount, most, fleet.name(best), whole))
+    return found
 
 
 @refusing(_full, told=_why_full)

@@ -48,10 +48,19 @@ class User:
         return uuid
 
     def told(self, uuid: str) -> tuple[str, dict[str, Any]]:
-        """(the fault that the owner reads, the suggestion that operators read)."""
+        """(the fault that the owner reads, the suggestion that operators read); what members read
+        has no number of a host's."""
         fault = self._cloud.call("GET", f"/v2.1/servers/{uuid}", MEMBER)["server"]["fault"]
         story = self._cloud.call("GET", f"/v2.1/explanations/{uuid}", ADMIN)
         [decision] = story["explanation"]["operations"][0]["decisions"]
+        theirs = self._cloud.call("GET", f"/v2.1/explanations/{uuid}", MEMBER)["explanation"]
+        hosts = {host for reasons in decision["refused"].values() for host in reasons}
+        assert hosts
+        assert not [host for host in hosts if host in str(theirs)]
+        assert "free" not in str(theirs["operations"][0]["decisions"])
+        assert theirs["operations"][0]["decisions"][0]["reason"] == fault["message"]
+        operators = self._cloud.call("GET", f"/v2.1/servers/{uuid}", ADMIN)["server"]["fault"]
+        assert operators["message"] == decision["reason"]
         return fault["message"], decision["suggestion"]
 
 
@@ -60,9 +69,10 @@ def test_each_way_around_a_full_group_finds_a_host(cloud: Cloud, tmp_path: Path)
     lost, state = user.create(group=user.group("anti-affinity", {}))
     assert state == "error"
     sentence, suggestion = user.told(lost)
-    assert sentence.endswith(
-        "In a group with max_server_per_host 2, 3 hosts would do; in a group with policy "
-        "soft-anti-affinity, 3 hosts; without its server group, 3 hosts."
+    assert sentence == (
+        "No valid host was found: none can take the server. It would fit in a group with "
+        "max_server_per_host 2, in a group with policy soft-anti-affinity or without its "
+        "server group."
     )
     ways = [
         (change["field"], change["works"])
@@ -100,5 +110,11 @@ def test_a_flavor_cut_as_is_told_finds_a_host(cloud: Cloud, tmp_path: Path) -> N
     sentence, suggestion = user.told(lost)
     [change] = suggestion["changes"]
     assert (change["field"], change["asked"]) == ("memory_mib", 100_000_000)
-    assert f"With {100_000_000 - change['works']} MiB less RAM, " in sentence
+    names = sentence.removeprefix("No valid host was found: none has room. ")
+    assert names.endswith(" would fit.")
+    assert str(change["works"]) not in sentence
+    known = cloud.call("GET", "/v2.1/flavors")["flavors"]
+    for name in names.removesuffix(" would fit.").replace(" or ", ", ").split(", "):
+        [flavor_id] = [one["id"] for one in known if one["name"] == name]
+        assert user.create(flavor_id)[1] == "active"
     assert user.create(flavor("less", change["works"]))[1] == "active"

@@ -7,6 +7,8 @@ from typing import Any
 
 from api.compute.views import faults
 from common import clock, wire
+from common.failures import RULES
+from common.messages.reports import Category
 from common.messages.scheduling import Refused
 from common.states import SHOWN_ACTION, OperationState
 from db.reads.operations import Decision, Event, Operation, OperationFault, Story, Transition
@@ -150,9 +152,10 @@ def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A decision's body with the reason of each host, however they were kept."""
+    """A decision's body, for operators, with the reason of each host, however they were kept."""
     refused = {name: _reasons(kept) for name, kept in body.get("refused", {}).items()}
-    return {**body, "refused": refused}
+    told = {name: value for name, value in body.items() if name != "owner_reason"}
+    return {**told, "refused": refused}
 
 
 def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -163,7 +166,7 @@ def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str
 
 
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
-    """The decision; its owner reads how many hosts each filter refused, not which and why."""
+    """The decision; its owner reads what refused, not which hosts, how many and why."""
     body = decision.body
     view: dict[str, Any] = {
         "attempt": decision.attempt,
@@ -171,11 +174,12 @@ def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
     }
     if operator:
         return view | {k: value for k, value in refusals(body).items() if k != "server_uuid"}
+    placed = body.get("host") is not None
+    reason = body.get("owner_reason") or RULES[Category.NO_VALID_HOST].user
     return view | {
-        "considered": body.get("considered", 0),
-        "placed": body.get("host") is not None,
-        "refused": body.get("counts", {}),
-        "reason": body.get("reason"),
+        "placed": placed,
+        "refused_by": sorted(body.get("counts", {})),
+        "reason": None if placed else reason,
     }
 
 

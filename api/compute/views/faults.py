@@ -10,14 +10,18 @@ from common.messages.reports import Category
 from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 
-#: their messages are made for the owner: they name no host and no task
-_OPEN = frozenset({Category.NO_VALID_HOST, Category.QUOTA_EXCEEDED})
+#: their messages are made for the owner: they tell of nothing but his project
+_OPEN = frozenset({Category.QUOTA_EXCEEDED})
 
 
 def message(fault: Fault | OperationFault, *, operator: bool) -> str:
-    """What happened; the owner reads no host names, paths or tasks."""
+    """What happened. The one place that decides who reads what of a failure: its owner reads no
+    host names, no numbers of hosts, no versions, paths or tasks.
+    """
     if operator:
         return fault.message
+    if fault.owner_message:
+        return fault.owner_message
     try:
         category = Category(fault.category)
     except ValueError:  # a newer conductor's

@@ -217,7 +217,8 @@ def test_the_story_for_owners_names_no_host(api: ComputeApi) -> None:
     story, reboot = answer.json["explanation"]["operations"]
     assert "pve" not in answer.text
     assert "UPID" not in answer.text
-    assert story["decisions"][0]["refused"] == {"memory": 2}
+    assert story["decisions"][0]["refused_by"] == ["memory"]
+    assert "considered" not in story["decisions"][0]
     assert story["decisions"][0]["placed"] is True
     assert story["faults"][0]["message"] == "The host's storage is full."
     assert reboot["message"] == "The operation failed."
@@ -234,7 +235,7 @@ def secret(value: Any) -> Any:
     if isinstance(value, str):
         return f"secret {value}"
     if isinstance(value, dict):
-        # what the owner reads of a decision: numbers, and a sentence made for owners
+        # what the owner reads of a decision: the names of filters, and a sentence made for owners
         return {
             ("reason" if k == "reason" else k if k in _OPEN_WORDS else f"secret {k}"): (
                 v if k in _OPEN_WORDS else secret(v)
@@ -250,7 +251,7 @@ _OPEN_FIELDS = {
     *("global_request_id", "action", "state", "category", "name", "result"),
     *("from_vm_state", "from_task_state", "to_vm_state", "to_task_state"),
 }
-_OPEN_WORDS = {"counts", "considered", "reason"}
+_OPEN_WORDS = {"counts", "owner_reason"}
 
 
 #: how a request came, and the quota: owners read the part of the detail that is theirs

@@ -169,15 +169,20 @@ def test_faults(make: MakeApi) -> None:
 
 
 def test_an_owner_reads_why_no_host_would_do(make: MakeApi) -> None:
-    text = "No valid host was found: of 3 hosts, 3 by memory refused."
+    inside = "None of 3 hosts has room: 4096 MiB RAM asked, 512 MiB free at most (pve2)."
+    text = "No valid host was found: none has room. m1.tiny would fit."
     api = make(
         a_full_server(1, vm_state="error"),
-        a_fault(1, category="no_valid_host", message=text),
+        a_fault(1, category="no_valid_host", message=inside, owner_message=text),
         a_full_server(2, vm_state="error"),
         a_fault(2, category="of a newer release"),
+        a_full_server(3, vm_state="error"),
+        a_fault(3, category="no_valid_host", message=inside),
     )
     assert shown(api, 1, "2.1")["fault"]["message"] == text
+    assert shown(api, 1, "2.1", auth.ADMIN)["fault"]["message"] == inside
     assert shown(api, 2, "2.1")["fault"]["message"] == "The operation failed."
+    assert shown(api, 3, "2.1")["fault"]["message"] == "No host can take the server."
 
 
 def test_statuses(make: MakeApi) -> None:

@@ -103,6 +103,6 @@ def test_hints_and_hosts(admin: Any) -> None:
     away = a_server(admin, scheduler_hints={"different_host": [first.id]})
     assert away.compute_host in {"pve1", "pve3"}
     nowhere = a_server(admin, scheduler_hints={"same_host": [str(uuid.uuid4())]})
-    assert "3 by same_host refused" in nowhere.fault["message"]
+    assert "3 with no server of the hint same_host" in nowhere.fault["message"]
     far = a_server(admin, scheduler_hints={"build_near_host_ip": "192.0.2.1"})
     assert "its address is not in 192.0.2.0/24" in far.fault["message"]

@@ -14,18 +14,15 @@ from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
 from scheduler import config as scheduler_config
 from scheduler.choose import choose
-from scheduler.explain import sentence, unnamed
 from scheduler.filters.image import image_properties, image_reach
 from scheduler.filters.placement import availability_zone, forced_host, network_reach, retry
 from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
-from scheduler.fleet import Fleet
 from scheduler.hosts import Host
 from scheduler.memberships import Memberships
-from scheduler.outcome import Outcomes
-from scheduler.service import load_filters, load_weighers
+from scheduler.service import load_weighers
 from scheduler.weighers.capacity import cpu, disk, ram, storage
 from scheduler.weighers.history import build_failure, image_cached
 from scheduler.weighers.load import load
@@ -280,47 +277,3 @@ def test_equal_hosts_share_many_requests_and_keep_one() -> None:
     assert len(set(winners)) == 8
     again = choose(hosts, a_request(server_uuid="s0"), {}, {}).ranked[0].host.name
     assert again == winners[0]
-
-
-def test_the_sentence_counts_and_names_no_host() -> None:
-    refused = {"service_up": {"a": "silent"}, "resources": {"b": "1 free", "c": "2 free"}}
-    text = sentence(3, refused)
-    assert text == (
-        "No valid host was found: of 3 hosts, 2 by resources, 1 by service_up refused "
-        "(e.g. 1 free)."
-    )
-    assert sentence(0, {}) == "No valid host was found: there is no compute host."
-
-
-@pytest.mark.parametrize(
-    ("changes", "asked"),
-    [
-        ({}, {"force_host": "pve2"}),
-        ({"healthy": False, "health": "The token lacks privileges: /vms/secret"}, {}),
-    ],
-)
-def test_what_is_the_operators_is_not_in_the_owners_sentence(
-    changes: dict[str, Any], asked: dict[str, Any]
-) -> None:
-    fleet = Fleet.of([a_host("pve1", **changes)])
-    conf = config.load([scheduler_config.register])
-    filters = load_filters(conf)
-    choice = choose(fleet, a_request(**asked), filters, {})
-    decision = Outcomes(conf, filters).nowhere(a_request(**asked), choice, fleet)
-    assert "1 by" in str(decision.reason)
-    assert "pve" not in str(decision.reason)
-    assert "secret" not in str(decision.reason)
-    assert any(word in str(decision.refused) for word in ("pve2", "secret"))
-
-
-def test_a_reason_for_everybody_names_nothing_of_the_inside() -> None:
-    facts = a_host("node-a.example", vm_storage="tank-7", cluster="blue", node="node-a").facts
-    host = Host(facts)
-    told = unnamed(host, str(storage_room(host, a_request())))
-    assert told == "its storage is not on the node"
-    for reason, shown in (
-        ("3 GiB free on tank-7, 5 GiB asked", "3 GiB free on its storage, 5 GiB asked"),
-        ("node-a.example of blue is away", "the host of its cluster is away"),
-        ("node-ab and tank-77 are others", "node-ab and tank-77 are others"),
-    ):
-        assert unnamed(host, reason) == shown

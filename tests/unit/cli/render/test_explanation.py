@@ -194,11 +194,29 @@ def test_many_hosts_are_counted() -> None:
     assert "and 4 more refused" in text
 
 
-def test_an_owner_reads_numbers_and_no_hosts() -> None:
-    body = {"considered": 3, "placed": True, "refused": {"ram": 1}, "reason": None}
+def test_an_owner_reads_no_numbers_and_no_hosts() -> None:
+    body = {"placed": True, "refused_by": ["ram"], "reason": None}
     text = story(an_operation(decisions=[body]))
-    assert "a host was found  3 hosts considered" in text
-    assert "refused by ram: 1 host\n" in text
+    assert "a host was found\n" in text
+    assert "refused by ram\n" in text
+    assert "considered" not in text
+
+
+def test_why_no_host_was_found_is_said_once() -> None:
+    why = "None of 6 hosts has room: 9 MiB RAM asked, 5 MiB free at most (pve2). It would fit."
+    changes = [{"field": "memory_mib", "asked": 9, "works": 5}]
+    body = {
+        "host": None,
+        "considered": 6,
+        "reason": why,
+        "suggestion": {"changes": changes, "hosts": 1, "host": "pve2"},
+    }
+    fault = {"category": "no_valid_host", "message": why, "log_tail": [], "cleaned": []}
+    text = story(an_operation(decisions=[body], faults=[fault], message=why))
+    assert text.count("None of 6 hosts") == 1
+    assert "would do" not in text
+    more = {**fault, "message": f"{why} Earlier attempts failed on 2."}
+    assert "Earlier attempts" in story(an_operation(decisions=[body], faults=[more]))
 
 
 def test_each_server_of_a_request_has_its_head_once() -> None:

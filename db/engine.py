@@ -9,6 +9,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
+from common import regex
+from db import limits
+
 OPTIONS = [
     cfg.StrOpt(
         "connection",
@@ -29,6 +32,15 @@ OPTIONS = [
         max=512,
         help="Connections that one process keeps open.",
     ),
+    cfg.IntOpt(
+        "reader_statement_seconds",
+        default=10,
+        min=1,
+        max=3600,
+        help="Seconds that the database may work on one statement of the API. One that takes "
+        "longer is ended: the request answers 400 where it asked for a regular expression, else "
+        "503.",
+    ),
 ]
 
 
@@ -45,13 +57,16 @@ def writer(url: str, pool_size: int = 16) -> sa.Engine:
     return engine
 
 
-def reader(url: str, pool_size: int = 16) -> sa.Engine:
+def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None) -> sa.Engine:
     """An engine that can't write.
 
     SQLite: ``PRAGMA query_only``. Elsewhere each transaction is read-only, and the role that the
-    URL names should have SELECT only.
+    URL names should have SELECT only. A statement that takes longer than `statement_seconds`
+    raises OperationalError (see `db.limits`); None: it may take as long as it likes.
     """
     engine = _engine(url, pool_size)
+    if statement_seconds is not None:
+        limits.limit(engine, statement_seconds)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _query_only)
         return engine
@@ -86,11 +101,17 @@ def _engine(url: str, pool_size: int) -> sa.Engine:
 def _tune_sqlite(connection: Any, _record: Any) -> None:
     # sqlite3 must not begin transactions by itself: _begin_immediate does.
     connection.isolation_level = None
+    connection.create_function("regexp", 2, _regexp, deterministic=True)
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA temp_store=MEMORY")
     cursor.close()
+
+
+def _regexp(pattern: str, value: str | None) -> bool | None:
+    """SQLite's ``value REGEXP pattern``: what SQLAlchemy puts there can hold up every thread."""
+    return None if value is None else regex.finds(pattern, value)
 
 
 def _transactions_read_only(connection: Any, _: Any) -> None:

@@ -9,15 +9,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_config import cfg
-from sqlalchemy import exc
 
 from api.compute.links import Links
 from api.compute.query import Query
 from api.policy import Enforcer
 from common.context import RequestContext
-from common.errors import Invalid, Unavailable
 from common.projects import Projects
 from conductor.client import ConductorClient
+from db.reading import reading
 from db.reads.servers import Server
 
 P = ParamSpec("P")
@@ -40,15 +39,10 @@ class Cloud:
     ) -> T:
         """The result of one of `db.reads`, on a connection of its own.
 
-        Raises Unavailable while the database is, Invalid for a pattern it doesn't understand.
+        Raises what `db.reading` does.
         """
-        try:
-            with self.engine.connect() as connection:
-                return query(connection, *args, **kwargs)
-        except exc.DataError as error:
-            raise Invalid("A filter of the request is not understood.") from error
-        except (exc.OperationalError, exc.TimeoutError) as error:
-            raise Unavailable("The database is not available.") from error
+        with reading(self.engine) as connection:
+            return query(connection, *args, **kwargs)
 
 
 @dataclass

@@ -57,7 +57,9 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 - **A stopped server that somebody starts** behind the cloud becomes ACTIVE, where Nova stops it
   again; other differences of power are treated as Nova does.
 - **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
-- **Regular expressions** in filters are the database's. A repeat within a repeat is refused.
+- **Regular expressions** in filters mean the same on every database: RE2's, without look-around
+  and back references, of 255 characters and 1,000 repetitions at the most. One that still takes
+  the database longer than `[database] reader_statement_seconds` is refused.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
   at the end of a name is refused, where Nova lets it pass.
 - **Faults** tell the owner of a server what it means for them, and name no host. Administrators

@@ -11,7 +11,6 @@ import binascii
 import copy
 import functools
 import ipaddress
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,7 +19,7 @@ import fastjsonschema
 import jsonschema
 from oslo_utils import timeutils
 
-from common import ids
+from common import ids, regex
 from common.errors import Invalid
 
 Schema = Mapping[str, Any]
@@ -65,7 +64,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "description": is_description,
     "date-time": _succeeds(timeutils.parse_isotime, ValueError),
     "base64": _succeeds(base64.b64decode, binascii.Error, ValueError),
-    "regex": lambda text: bool(text) and _succeeds(re.compile, re.error, RecursionError)(text),
+    "regex": lambda text: bool(text) and _succeeds(regex.check, Invalid)(text),
     "ipv4": _succeeds(ipaddress.IPv4Address, ValueError),
     "ipv6": _succeeds(ipaddress.IPv6Address, ValueError),
 }

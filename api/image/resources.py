@@ -15,6 +15,7 @@ from api.policy import Enforcer
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound, NotFound
 from common.web import context, send_json
+from db.reading import reading
 from db.reads import images
 from db.reads.images import Image
 
@@ -32,7 +33,7 @@ class Store:
     def find(self, ctxt: RequestContext, image_id: str) -> Image:
         """The image. Raises ImageNotFound, also where it may not be seen."""
         if self.policy.allows(ctxt, "get_image", _TARGET):
-            with self.engine.connect() as connection:
+            with reading(self.engine) as connection:
                 found = images.get(connection, image_id)
             if found is not None:
                 return found
@@ -53,7 +54,7 @@ class Images:
         self._store.policy.check(ctxt, "get_images", {"project_id": ctxt.project_id})
         found: list[Image] = []
         if query.possible and self._store.policy.allows(ctxt, "get_image", _TARGET):
-            with self._store.engine.connect() as connection:
+            with reading(self._store.engine) as connection:
                 found = images.listing(
                     connection, query.conditions, query.properties, query.order, query.page
                 )

@@ -16,6 +16,7 @@ from api.network.errors import QuotaNotFound, read_only
 from api.policy import Enforcer
 from common.errors import NotFound
 from common.web import context, send_json
+from db.reading import reading
 from db.reads import networks
 
 LIMITS: Mapping[str, int] = {
@@ -87,7 +88,7 @@ class QuotaView:
             raise NotFound
 
     def _details(self, project_id: str) -> dict[str, dict[str, int]]:
-        with self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             used = {"port": networks.count_ports(connection, project_id)}
         return {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}

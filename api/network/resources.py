@@ -17,6 +17,7 @@ from api.policy import Enforcer
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound
 from common.web import context, send_json
+from db.reading import reading
 from db.reads import keyset, networks
 
 #: what a rule may ask of a network, its subnets, and another project's port
@@ -84,7 +85,7 @@ class Store:
             visible = {"project_id": [ctxt.project_id]}
         if not asked.possible:
             return []
-        with self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             try:
                 return self.kind.read(connection, asked.where, asked.order, asked.page, visible)
             except keyset.MarkerNotFound as error:

@@ -84,7 +84,9 @@ class Wiring:
         options = self.conf.database
         if not options.reader_connection:
             raise ConfigurationError("[database] reader_connection is not set.")
-        return engine.reader(options.reader_connection, options.pool_size)
+        return engine.reader(
+            options.reader_connection, options.pool_size, options.reader_statement_seconds
+        )
 
 
 def conductor(wiring: Wiring) -> Service:

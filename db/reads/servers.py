@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from common.errors import Invalid
 from db import schema
 from db.reads import keyset
-from db.reads.patterns import holds, matches
+from db.reads.patterns import bounded, holds, matches
 from db.types import UtcDateTime
 
 COMPUTE = "nova-compute"
@@ -113,6 +113,11 @@ class Filters:
     deleted: bool | None = False
     """None: both the living and the deleted."""
 
+    @property
+    def searched(self) -> list[str]:
+        """The regular expressions that are asked for."""
+        return [*self.patterns.values(), *filter(None, (self.ip, self.ip6))]
+
 
 _SERVICE = schema.services.c
 _SERVICE_COLUMNS = {
@@ -183,9 +188,10 @@ def list_servers(
     page = keyset.Page(limit, marker)
     visible = [_T[name] == value for name, value in filters.visible.items()]
     try:
-        rows: Sequence[Any] = keyset.read(
-            connection, statement, _order(sort), page, _T.uuid, visible=visible
-        )
+        with bounded(filters.searched):
+            rows: Sequence[Any] = keyset.read(
+                connection, statement, _order(sort), page, _T.uuid, visible=visible
+            )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"marker [{marker}] not found") from error
     return [Server(*row) for row in rows]
@@ -218,7 +224,7 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
     for name, values in filters.exact.items():
         yield _T[name] == values[0] if len(values) == 1 else _T[name].in_(values)
     for name, pattern in filters.patterns.items():
-        yield matches(connection, _T[name], pattern)
+        yield matches(_T[name], pattern)
     if filters.flavor_id is not None:
         yield _T.flavor["id"].as_string() == filters.flavor_id
     if filters.deleted is not None:
@@ -228,18 +234,18 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
         yield changed >= sa.literal(filters.changed_since, _T.created_at.type)
     if filters.changed_before is not None:
         yield changed <= sa.literal(filters.changed_before, _T.created_at.type)
-    yield from _addresses(connection, filters)
+    yield from _addresses(filters)
     yield from _tags(connection, filters)
 
 
-def _addresses(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
     ports = schema.ports.c
     for pattern, separator in ((filters.ip, "."), (filters.ip6, ":")):
         if pattern is not None:
             yield sa.exists(
                 sa.select(1)
                 .where(ports.server_uuid == _T.uuid, ports.ip.contains(separator))
-                .where(matches(connection, ports.ip, pattern))
+                .where(matches(ports.ip, pattern))
             )
 
 

@@ -238,7 +238,8 @@ _FILTERS: dict[str, Schema] = {
 }
 _FILTERS_226 = {
     **_FILTERS,
-    **dict.fromkeys(("tags", "tags-any", "not-tags", "not-tags-any"), types.REGEX),
+    # Nova wants a regular expression here and takes it for text.
+    **dict.fromkeys(("tags", "tags-any", "not-tags", "not-tags-any"), types.TEXT),
 }
 _FILTERS_266 = {**_FILTERS_226, "changes-before": types.MOMENT}
 _FILTERS_273 = {

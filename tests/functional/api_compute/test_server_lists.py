@@ -152,6 +152,9 @@ def test_filters_of_administrators(api: ComputeApi, query: str, found: list[int]
     ("query", "version", "message"),
     [
         ("name=[", "2.1", "'[' is not a 'regex'"),
+        ("name=a{99999999999}", "2.1", "'a{99999999999}' is not a 'regex'"),
+        ("ip=a{99999999999}", "2.1", "'a{99999999999}' is not a 'regex'"),
+        ("name=(a)%5C1", "2.1", "is not a 'regex'"),
         ("status=nonsense", "2.38", "Invalid status value"),
         ("nonsense=1", "2.75", "'nonsense' does not match any of the regexes"),
         ("limit=-1", "2.1", "Invalid input for query parameters limit"),
@@ -171,6 +174,23 @@ def test_refused_queries(api: ComputeApi, query: str, version: str, message: str
     answer = api.get(f"/servers?{query}", version=version)
     assert answer.status_code == 400
     assert message in answer.json["badRequest"]["message"]
+
+
+def test_patterns_of_every_parameter_end(make: MakeApi) -> None:
+    """Each would take for ever where every way is tried; names are as long as they can be."""
+    names = [f"{'a' * 250}{number}" for number in range(10)]
+    api = make(*(a_full_server(number, name=name) for number, name in enumerate(names)))
+    for parameter in ("name", "ip", "ip6", "key_name", "hostname", "availability_zone"):
+        for pattern in ("(a?){60}a{60}c", ".*.*.*c", "(a%2B)%2Bc"):
+            answer = api.get(f"/servers?{parameter}={pattern}", version="2.96")
+            assert (answer.status_code, answer.json["servers"]) == (200, [])
+    assert len(api.get("/servers?name=(a?){60}a{60}3").json["servers"]) == 1
+
+
+def test_a_tag_is_no_pattern(make: MakeApi) -> None:
+    api = make(a_full_server(1, tags=["c++"]), a_full_server(2, tags=["c"]))
+    assert numbers(api, "tags=c%2B%2B") == [1]
+    assert numbers(api, f"tags-any={','.join('t' * 60 for _ in range(50))},c") == [2]
 
 
 def test_internals_are_no_filters(api: ComputeApi) -> None:

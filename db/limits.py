@@ -1,0 +1,73 @@
+"""How long one statement may take, on every kind of database."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+#: instructions of SQLite between two looks at the clock: a fraction of a millisecond
+_INSTRUCTIONS = 2000
+_ENDS = "micronova.statement_ends"
+#: what says that a statement was ended: SQLite, PostgreSQL, MariaDB, MySQL
+_ENDED = frozenset({"SQLITE_INTERRUPT", "57014", 1969, 3024})
+
+
+def limit(engine: sa.Engine, seconds: float) -> None:
+    """Have every statement of the engine end after that many seconds: with OperationalError."""
+    if engine.dialect.name == "sqlite":
+        _limit_sqlite(engine, seconds)
+        return
+    remote = _limit_postgresql if engine.dialect.name == "postgresql" else _limit_mariadb
+
+    def connected(connection: Any, _record: Any) -> None:
+        remote(connection, seconds)
+
+    sa.event.listen(engine, "connect", connected)
+
+
+def exceeded(error: exc.DBAPIError) -> bool:
+    """Whether a statement failed because it took too long."""
+    cause = error.orig
+    codes = {
+        getattr(cause, "sqlite_errorname", None),
+        getattr(cause, "sqlstate", None),
+        *(cause.args[:1] if cause else ()),
+    }
+    return not _ENDED.isdisjoint(codes)
+
+
+def _limit_sqlite(engine: sa.Engine, seconds: float) -> None:
+    def connected(connection: Any, record: Any) -> None:
+        info = record.info
+
+        def over() -> bool:
+            ends: float = info.get(_ENDS, math.inf)
+            return time.monotonic() > ends
+
+        connection.set_progress_handler(over, _INSTRUCTIONS)
+
+    def begun(connection: sa.Connection, *_statement: Any) -> None:
+        connection.info[_ENDS] = time.monotonic() + seconds
+
+    sa.event.listen(engine, "connect", connected)
+    sa.event.listen(engine, "before_cursor_execute", begun)
+
+
+def _limit_postgresql(connection: Any, seconds: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET statement_timeout = {math.ceil(seconds * 1000)}")
+    # What a transaction sets is taken back when that is rolled back.
+    connection.commit()
+
+
+def _limit_mariadb(connection: Any, seconds: float) -> None:
+    if "mariadb" in connection.get_server_info().lower():
+        statement = f"SET SESSION max_statement_time = {seconds}"
+    else:
+        statement = f"SET SESSION max_execution_time = {math.ceil(seconds * 1000)}"
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

@@ -1,0 +1,32 @@
+"""A connection to read on, whose failures are errors of the common tree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from common.errors import Invalid, Unavailable
+from db import limits
+
+
+@contextlib.contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Give a connection of the engine.
+
+    Raises Unavailable while the database is, or when it took too long; Invalid for a value that
+    it doesn't take.
+    """
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except exc.DataError as error:
+        raise Invalid("A filter of the request is not understood.") from error
+    except exc.OperationalError as error:
+        if limits.exceeded(error):
+            raise Unavailable("The database took too long to answer; ask for less.") from error
+        raise Unavailable("The database is not available.") from error
+    except exc.TimeoutError as error:
+        raise Unavailable("The database is not available.") from error

@@ -9,7 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from common.errors import Invalid, Unavailable
+from common.log import logger
 from db import limits
+
+LOG = logger(__name__)
 
 
 @contextlib.contextmanager
@@ -25,6 +28,7 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     except exc.DataError as error:
         raise Invalid("A filter of the request is not understood.") from error
     except exc.OperationalError as error:
+        LOG.warning("The database failed: %s", error.orig)
         if limits.exceeded(error):
             raise Unavailable("The database took too long to answer; ask for less.") from error
         raise Unavailable("The database is not available.") from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from urllib.parse import parse_qsl
 
-from oslo_utils import strutils, timeutils
+from oslo_utils import strutils
 
+from common import clock
 from common.errors import Invalid
 
 
@@ -44,10 +45,9 @@ class Query(dict[str, list[str]]):
         if value is None:
             return None
         try:
-            moment = timeutils.parse_isotime(value)
+            return clock.parse(value)
         except ValueError as error:
             raise Invalid(f"Invalid filter field: {name}.") from error
-        return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
     def number(self, name: str) -> int | None:
         """A number that isn't negative. Raises Invalid."""

@@ -17,9 +17,8 @@ from typing import Any
 
 import fastjsonschema
 import jsonschema
-from oslo_utils import timeutils
 
-from common import ids, regex
+from common import clock, ids, regex
 from common.errors import Invalid
 
 Schema = Mapping[str, Any]
@@ -62,7 +61,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "spaced_name": lambda text: bool(text.strip()) and is_name(text.strip(" ")),
     "az_name": lambda text: ":" not in text and is_name(text),
     "description": is_description,
-    "date-time": _succeeds(timeutils.parse_isotime, ValueError),
+    "date-time": _succeeds(clock.parse, ValueError),
     "base64": _succeeds(base64.b64decode, binascii.Error, ValueError),
     "regex": lambda text: bool(text) and _succeeds(regex.check, Invalid)(text),
     "ipv4": _succeeds(ipaddress.IPv4Address, ValueError),

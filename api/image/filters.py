@@ -153,9 +153,10 @@ def _moment(text: str) -> datetime.datetime | None:
     # The plus of a zone arrives as a space where the client didn't quote it.
     try:
         moment = datetime.datetime.fromisoformat(text.replace(" ", "+"))
-    except ValueError:
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+        return aware.astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 def _range(query: Query, name: str, value: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common import clock
 from db.reads import keyset
 from db.schema import images
 
@@ -68,6 +69,18 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "in": lambda column, values: column.in_(values),
 }
 
+_TIMES = frozenset({"created_at", "updated_at"})
+
+#: what a time must be, which stands for all of the second that it names
+_TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
+    "eq": lambda column, at: column.between(at, clock.end_of(at)),
+    "neq": lambda column, at: ~column.between(at, clock.end_of(at)),
+    "gt": lambda column, at: column > clock.end_of(at),
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": lambda column, at: column <= clock.end_of(at),
+}
+
 #: a deleted image is remembered for the servers built from it, and shown nowhere
 _SHOWN = images.c.status != "deleted"
 
@@ -98,11 +111,16 @@ def listing(
     if not all(_PROPERTY.fullmatch(name) for name in wanted):
         return []
     statement = sa.select(*_COLUMNS).where(
-        *(OPERATORS[c.operator](_FIELDS[c.field], c.value) for c in conditions),
+        *(_holds(condition) for condition in conditions),
         *(images.c.properties[name].as_string() == value for name, value in wanted.items()),
     )
     rows = keyset.read(connection, statement, _order(order), page, images.c.id, visible=[_SHOWN])
     return [_image(row) for row in rows]
+
+
+def _holds(condition: Condition) -> sa.ColumnElement[bool]:
+    operators = _TIME_OPERATORS if condition.field in _TIMES else OPERATORS
+    return operators[condition.operator](_FIELDS[condition.field], condition.value)
 
 
 def _order(order: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:

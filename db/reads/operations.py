@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from common import clock
 from common.errors import Invalid
 from common.states import OPEN_STATES
 from db import schema
@@ -132,6 +133,8 @@ def list_operations(
 ) -> list[Operation]:
     """A page of what was done to a server, newest first; `marker` is a request ID.
 
+    `changed_before` includes the whole second that it names.
+
     Raises Invalid for an unknown marker.
     """
     if limit == 0:
@@ -140,7 +143,7 @@ def list_operations(
     if changed_since is not None:
         statement = statement.where(_T.updated_at >= changed_since)
     if changed_before is not None:
-        statement = statement.where(_T.updated_at <= changed_before)
+        statement = statement.where(_T.updated_at <= clock.end_of(changed_before))
     try:
         rows: Sequence[Any] = keyset.read(
             connection,

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common import clock
 from common.errors import Invalid
 from db import schema
 from db.reads import keyset
@@ -110,6 +111,7 @@ class Filters:
     not_tags_any: Sequence[str] = ()
     changed_since: datetime.datetime | None = None
     changed_before: datetime.datetime | None = None
+    """The whole second that it names is included."""
     deleted: bool | None = False
     """None: both the living and the deleted."""
 
@@ -233,7 +235,8 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
     if filters.changed_since is not None:
         yield changed >= sa.literal(filters.changed_since, _T.created_at.type)
     if filters.changed_before is not None:
-        yield changed <= sa.literal(filters.changed_before, _T.created_at.type)
+        until = clock.end_of(filters.changed_before)
+        yield changed <= sa.literal(until, _T.created_at.type)
     yield from _addresses(filters)
     yield from _tags(connection, filters)
 

@@ -156,6 +156,30 @@ def test_pages_and_times(api: ComputeApi) -> None:
     assert api.get(f"{ACTIONS}?nonsense=1", version="2.58").status_code == 400
 
 
+def test_the_second_before_which_a_change_was_is_included(api: ComputeApi) -> None:
+    """What is shown, with its microseconds or without, finds what shows it."""
+    shown = api.get(f"{ACTIONS}/{CREATE}", version="2.66").json["instanceAction"]["updated_at"]
+    assert shown.partition(".")[2] != "000000"
+    for moment in (shown, shown.partition(".")[0], f"{shown.partition('.')[0]}Z"):
+        found = api.get(f"{ACTIONS}?changes-before={moment}", version="2.66").json
+        assert [action["request_id"] for action in found["instanceActions"]] == [CREATE]
+        both = f"changes-before={moment}&changes-since={moment}"
+        found = api.get(f"{ACTIONS}?{both}", version="2.66").json
+        assert [action["request_id"] for action in found["instanceActions"]] == [CREATE]
+    earlier = api.get(f"{ACTIONS}?changes-before=2026-01-31T12:00:59Z", version="2.66").json
+    assert earlier["instanceActions"] == []
+
+
+@pytest.mark.parametrize("parameter", ["changes-since", "changes-before"])
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00%2B23:59"])
+def test_times_outside_of_the_calendar(api: ComputeApi, parameter: str, moment: str) -> None:
+    for path in (ACTIONS, "/servers", "/servers/detail"):
+        answer = api.get(f"{path}?{parameter}={moment}", version="2.96")
+        assert answer.status_code == 400
+        message = answer.json["badRequest"]["message"]
+        assert message.startswith(f"Invalid input for query parameters {parameter}.")
+
+
 def test_events(api: ComputeApi) -> None:
     path = f"{ACTIONS}/{CREATE}"
     assert "events" not in api.get(path, version="2.50").json["instanceAction"]

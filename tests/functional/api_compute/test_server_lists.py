@@ -193,6 +193,15 @@ def test_a_tag_is_no_pattern(make: MakeApi) -> None:
     assert numbers(api, f"tags-any={','.join('t' * 60 for _ in range(50))},c") == [2]
 
 
+def test_the_shown_second_is_before_itself(api: ComputeApi) -> None:
+    shown = api.get(f"/servers/{uuid_of(4)}").json["server"]["updated"]
+    only = f"changes-since={shown}&changes-before={shown}"
+    assert numbers(api, only) == [4]
+    assert numbers(api, f"changes-before={shown}") == [5, 4, 3, 2, 7, 1]
+    assert numbers(api, "changes-before=2026-01-31T20:59:59Z") == [5, 3, 2, 7, 1]
+    assert numbers(api, "changes-before=9999-12-31T23:59:59Z") == [5, 4, 3, 2, 7, 1]
+
+
 def test_internals_are_no_filters(api: ComputeApi) -> None:
     for name in ("_secret", "metadata"):
         answer = api.get(f"/servers?{name}=1", version="2.75", token=auth.ADMIN)

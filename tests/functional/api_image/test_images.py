@@ -140,6 +140,14 @@ def test_pages_make_up_the_whole(url: str, sort: str) -> None:
         ("created_at=gt:2026-01-31T15:30:00Z", ["twin"]),
         ("created_at=lte:2026-01-31T12:00:01%2B00:00", ["debian-12"]),
         ("created_at=2026-01-31T12:00:00.123456", ["debian-12"]),
+        ("created_at=2026-01-31T12:00:00Z", ["debian-12"]),
+        ("created_at=eq:2026-01-31T12:00:00Z", ["debian-12"]),
+        ("created_at=neq:2026-01-31T12:00:00Z&created_at=lt:2026-01-31T12:00:00Z", []),
+        ("created_at=lte:2026-01-31T12:00:00Z", ["debian-12"]),
+        ("created_at=gt:2026-01-31T16:00:00Z", []),
+        ("created_at=gte:2026-01-31T16:00:00Z", ["twin"]),
+        ("created_at=lt:2026-01-31T12:00:00Z", []),
+        ("created_at=lte:9999-12-31T23:59:59Z&name=raw", ["raw"]),
         ("created_at=lt:2026-01-31T13:00:00Z&updated_at=gte:2026-01-01T00:00:00", ["debian-12"]),
         ("sort_key=name&sort_dir=asc&limit=2", ["debian-12", "debian-13"]),
         ("sort_key=size&sort_key=name&sort_dir=asc&limit=1", ["debian-12"]),
@@ -171,6 +179,9 @@ def test_filters(url: str, query: str, expected: list[str]) -> None:
         "name_max=3",
         "created_at=gt:yesterday",
         "created_at=like:2026-01-31T12:00:00Z",
+        "created_at=9999-12-31T23:59:59-23:59",
+        "created_at=gt:9999-12-31T23:59:59-23:59",
+        "updated_at=lte:0001-01-01T00:00:00%2B23:59",
         "changes-since=2026-01-31T12:00:00Z",
     ],
 )
@@ -257,11 +268,27 @@ def test_a_page_takes_two_statements(database: sa.Engine) -> None:
         assert statements() == 3
 
 
-def test_a_broken_database_tells_the_request_id_only(tmp_path: Any) -> None:
+class Broken:
+    """An engine with a fault that nobody foresaw."""
+
+    def connect(self) -> Any:
+        """Fail."""
+        raise RuntimeError("sqlite fell over")
+
+
+def test_an_unforeseen_fault_tells_the_request_id_only() -> None:
+    broken: Any = Broken()
+    with served(make_app(a_conf(), broken, auth.header_auth)) as root:
+        answer = call(f"{root}/v2/images")
+    assert answer.status_code == 500
+    assert answer.headers["x-openstack-request-id"] in answer.json()["message"]
+    assert "sqlite" not in answer.text.lower()
+
+
+def test_a_broken_database_is_not_available(tmp_path: Any) -> None:
     broken = sa.create_engine(f"sqlite:///{tmp_path / 'empty.sqlite'}")
     with served(make_app(a_conf(), broken, auth.header_auth)) as root:
         answer = call(f"{root}/v2/images")
     broken.dispose()
-    assert answer.status_code == 500
-    assert answer.headers["x-openstack-request-id"] in answer.json()["message"]
-    assert "sqlite" not in answer.text.lower()
+    assert answer.status_code == 503
+    assert answer.json()["message"] == "The database is not available."

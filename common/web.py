@@ -25,6 +25,7 @@ ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Nova's default (oslo.middleware ``max_request_body_size``), bytes
 MAX_BODY = 114_688
 
+_SLASHES = re.compile("//+")
 _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -85,6 +86,22 @@ class ContextMiddleware:
         outer = getattr(req.context, "outer", None)
         if outer is not None:
             outer.update_store()
+
+
+class JoinSlashes:
+    """WSGI layer: several slashes in a row are one, as in the APIs that Paste maps."""
+
+    def __init__(self, app: Wsgi) -> None:
+        self._app = app
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        environ["PATH_INFO"] = joined(environ.get("PATH_INFO", ""))
+        return self._app(environ, start_response)
+
+
+def joined(path: str) -> str:
+    """The path with one slash for several in a row."""
+    return _SLASHES.sub("/", path)
 
 
 def context(req: falcon.Request) -> RequestContext:

@@ -73,13 +73,27 @@ OPTIONS = (
     ),
 )
 
+_IDENTITY = ["X-Auth-Token", "X-Openstack-Request-Id"]
+_VERSION = "OpenStack-API-Version"
+CORS_DEFAULTS = {
+    "allow_headers": [
+        *_IDENTITY,
+        *("X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id"),
+        _VERSION,
+    ],
+    "expose_headers": [*_IDENTITY, "X-Subject-Token", "X-Service-Token", _VERSION],
+    "allow_methods": ["GET", "PUT", "POST", "DELETE", "PATCH"],
+}
+
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options on `conf`, those of oslo.policy included."""
     conf.register_opts(DATABASE_OPTIONS, group=DATABASE_GROUP)
     conf.register_opts(OPTIONS, group=GROUP)
     policy_opts.set_defaults(conf)
-    # Browsers of other origins are answered only where [cors] allowed_origin names them.
+    # Browsers of other origins are answered only where [cors] allowed_origin names them. What
+    # they may send and see else is Placement's default; oslo.middleware's is nothing.
+    cors.set_defaults(**CORS_DEFAULTS)
     conf.register_opts(cors.CORS_OPTS, group="cors")
 
 

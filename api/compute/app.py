@@ -12,6 +12,7 @@ from oslo_config import cfg
 from api import config
 from api.compute import errors, policies, routes
 from api.compute.call import Cloud
+from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
 from api.policy import Enforcer
@@ -45,7 +46,7 @@ def make_app(
     protect: Protect | None = None,
     projects: Projects | None = None,
 ) -> Wsgi:
-    """The compute API: `/` and `/v2.1/…`, to be mounted under any prefix (SCRIPT_NAME).
+    """The compute API: `/`, `/v2.1/…` and `/v2/…`, to be mounted under any prefix (SCRIPT_NAME).
 
     `engine` should be read-only (`db.engine.reader`). `protect(app, anonymous=…)` puts a token
     check in front; None: `common.auth.protect` as `conf` says. `projects` tells which there are.
@@ -67,4 +68,4 @@ def make_app(
         guarded = auth.protect(app, conf, anonymous=anonymous, service_type=SERVICE_TYPE)
     else:
         guarded = protect(app, anonymous=anonymous)
-    return web.RequestId(guarded, REQUEST_ID_HEADER)
+    return web.RequestId(Paths(guarded), REQUEST_ID_HEADER)

@@ -20,7 +20,8 @@ INTRODUCTION = f"""\
 
 micronova answers Nova's API at `/compute/v2.1`, microversions {_OLDEST} to {_NEWEST}, for
 unmodified OpenStack clients. What is listed here is what there is; every other route of Nova
-answers 404, as a Nova without it would.
+answers 404, as a Nova without it would. Every route is there with the project as well
+(`/v2.1/{{project_id}}/servers`), and its links then name it too.
 
 Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. Every answer tells
 its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. What became of a request, or
@@ -57,6 +58,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 - **A stopped server that somebody starts** behind the cloud becomes ACTIVE, where Nova stops it
   again; other differences of power are treated as Nova does.
 - **Quotas are of projects.** `user_id` is refused when setting them and ignored when reading.
+- **`/v2`** is `/v2.1` at its oldest microversion. It checks bodies as strictly, where Nova drops
+  what it doesn't know.
 - **Regular expressions** in filters mean the same on every database: RE2's, without look-around
   and back references, of 255 characters and 1,000 repetitions at the most. One that still takes
   the database longer than `[database] reader_statement_seconds` is refused.

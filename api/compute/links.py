@@ -9,14 +9,23 @@ from urllib.parse import quote, urlencode
 import falcon
 
 VERSION = "v2.1"
+LEGACY_VERSION = "v2"
+#: in `environ`: the version that the path names where that isn't VERSION, and its project
+VERSION_ASKED = "micronova.version_asked"
+PROJECT = "micronova.project_of_path"
 
 
 class Links:
-    """Makes the links of one answer; `root` is the public URL of the API, without `/v2.1`."""
+    """Makes the links of one answer; `root` is the public URL of the API, without `/v2.1`.
 
-    def __init__(self, root: str) -> None:
-        self.root = root.rstrip("/")
-        self.api = f"{self.root}/{VERSION}"
+    As in Nova, a request whose path names a project is answered with links that name it.
+    """
+
+    def __init__(self, root: str, version: str = VERSION, project: str | None = None) -> None:
+        self.versions = root.rstrip("/")
+        of_project = f"/{project}" if project else ""
+        self.root = f"{self.versions}{of_project}"
+        self.api = f"{self.versions}/{version}{of_project}"
 
     def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
         """`self` and `bookmark` of a thing."""
@@ -51,8 +60,9 @@ class Links:
 
 def links_of(req: falcon.Request, prefix: str | None) -> Links:
     """The links for a request; `prefix` is `[api] compute_link_prefix`."""
+    asked = (req.env.get(VERSION_ASKED, VERSION), req.env.get(PROJECT))
     if prefix:
-        return Links(prefix)
+        return Links(prefix, *asked)
     before = (req.get_header("X-Forwarded-Prefix") or "").rstrip("/")
     mount = req.env.get("SCRIPT_NAME", "")
-    return Links(f"{req.forwarded_scheme}://{req.forwarded_host}{before}{mount}")
+    return Links(f"{req.forwarded_scheme}://{req.forwarded_host}{before}{mount}", *asked)

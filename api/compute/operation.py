@@ -12,7 +12,7 @@ import orjson
 
 from api.compute import errors, microversions
 from api.compute.call import Call, Cloud, Reply
-from api.compute.links import links_of
+from api.compute.links import PROJECT, links_of
 from api.compute.microversions import Versioned
 from api.compute.query import Query
 from api.compute.validation import Schema, Validator
@@ -132,6 +132,7 @@ class Door:
         if req.method in ("POST", "PUT"):
             call.body = _body(req)
         method = self._method(call)
+        _check_project(req, call)
         described = operation_of(method)
         status = described.status.at(call.version) or 200
         if req.method not in web.ONLY_LOOK:
@@ -185,6 +186,16 @@ class Door:
         if not operation_of(method).serves(call.version):
             raise NotFound(errors.SENTENCES[404])
         return method
+
+
+def _check_project(req: falcon.Request, call: Call) -> None:
+    """Raise Invalid, in Nova's words, where the path names another project than the token."""
+    named = req.env.get(PROJECT)
+    if named is not None and named != call.ctxt.project_id:
+        raise Invalid(
+            f"Malformed request URL: URL's project_id '{named}' doesn't match Context's "
+            f"project_id '{call.ctxt.project_id}'"
+        )
 
 
 def _guarded(

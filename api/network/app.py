@@ -10,11 +10,11 @@ import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api.network import discovery, errors, quotas, resources
+from api.network import discovery, errors, paths, quotas, resources
 from api.network.policies import RULES
 from api.policy import Enforcer
 from common import auth
-from common.web import ContextMiddleware, RequestId
+from common.web import ContextMiddleware, JoinSlashes, RequestId
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -45,7 +45,8 @@ def make_app(
     for path, resource in _routes(engine, Enforcer(conf, RULES)).items():
         app.add_route(path, resource)
     check = protect or functools.partial(auth.protect, conf=conf, service_type="network")
-    return RequestId(check(app, anonymous=discovery.anonymous))
+    checked = check(app, anonymous=discovery.anonymous)
+    return RequestId(JoinSlashes(paths.WithoutSuffix(checked)))
 
 
 def _routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:

@@ -18,8 +18,7 @@ class Mount:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Serve the request, or say which applications there are."""
-        _, _, rest = environ.get("PATH_INFO", "").partition("/")
-        name, slash, path = rest.partition("/")
+        name, slash, path = environ.get("PATH_INFO", "").lstrip("/").partition("/")
         app = self._apps.get(name)
         if app is None:
             return self._directory(bool(name), environ, start_response)

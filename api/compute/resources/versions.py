@@ -8,18 +8,33 @@ import falcon
 from oslo_config import cfg
 
 from api.compute import microversions
-from api.compute.links import links_of
+from api.compute.links import LEGACY_VERSION, VERSION, VERSION_ASKED, Links, links_of
 from common import web
 
 #: PATH_INFOs of the documents; an empty one is the mount point without its slash
-ANONYMOUS = ("", "/", "/v2.1", "/v2.1/")
+ANONYMOUS = ("", "/", f"/{VERSION}", f"/{VERSION}/")
 
-UPDATED = "2013-07-23T11:33:21Z"
-"""As Nova's document says of v2.1; clients compare nothing with it."""
+#: name in the path → what Nova's document says of it; clients compare no dates with anything
+DESCRIBED: dict[str, dict[str, str]] = {
+    LEGACY_VERSION: {
+        "id": "v2.0",
+        "status": "DEPRECATED",
+        "version": "",
+        "min_version": "",
+        "updated": "2025-07-04T12:00:00Z",
+    },
+    VERSION: {
+        "id": "v2.1",
+        "status": "CURRENT",
+        "version": microversions.text(microversions.MAX),
+        "min_version": microversions.text(microversions.MIN),
+        "updated": "2013-07-23T11:33:21Z",
+    },
+}
 
 
 class Versions:
-    """`/` lists the versions, `/v2.1/` describes the one there is."""
+    """`/` lists the versions, `/v2.1/` and `/v2/` describe one each."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -27,24 +42,24 @@ class Versions:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Falcon's responder."""
         links = links_of(req, self._conf.api.compute_link_prefix)
-        version: dict[str, Any] = {
-            "id": "v2.1",
-            "status": "CURRENT",
-            "version": microversions.text(microversions.MAX),
-            "min_version": microversions.text(microversions.MIN),
-            "updated": UPDATED,
-            "links": [{"rel": "self", "href": f"{links.api}/"}],
-        }
-        if not req.path.startswith("/v2.1"):
-            web.send_json(resp, {"versions": [version]})
-            return
-        version["links"].append(
-            {"rel": "describedby", "type": "text/html", "href": "http://docs.openstack.org/"}
-        )
-        version["media-types"] = [
-            {
-                "base": "application/json",
-                "type": "application/vnd.openstack.compute+json;version=2.1",
-            }
-        ]
-        web.send_json(resp, {"version": version})
+        if req.path.startswith(f"/{VERSION}"):
+            name = req.env.get(VERSION_ASKED, VERSION)
+            web.send_json(resp, {"version": _document(name, links)})
+        else:
+            web.send_json(resp, {"versions": [_entry(name, links) for name in DESCRIBED]})
+
+
+def _entry(name: str, links: Links) -> dict[str, Any]:
+    href = f"{links.versions}/{name}/"
+    return {**DESCRIBED[name], "links": [{"rel": "self", "href": href}]}
+
+
+def _document(name: str, links: Links) -> dict[str, Any]:
+    entry = _entry(name, links)
+    about = {"rel": "describedby", "type": "text/html", "href": "http://docs.openstack.org/"}
+    kind = f"application/vnd.openstack.compute+json;version={name.removeprefix('v')}"
+    return {
+        **entry,
+        "links": [*entry["links"], about],
+        "media-types": [{"base": "application/json", "type": kind}],
+    }

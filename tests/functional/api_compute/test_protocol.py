@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+import string
 from typing import Any
 
 import falcon.testing
 import pytest
 
+from api.compute.routes import ROUTES
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
 from tests.fixtures.listings import mounted
@@ -18,10 +21,13 @@ NEW, OLD = "OpenStack-API-Version", "X-OpenStack-Nova-API-Version"
 @pytest.mark.parametrize("path", ["", "/"])
 def test_versions(api: ComputeApi, path: str) -> None:
     answer = api.raw("GET", path or "/")
-    (version,) = answer.json["versions"]
+    legacy, version = answer.json["versions"]
     assert version["id"] == "v2.1"
     assert version["min_version"] == "2.1"
     assert version["links"][0]["href"].endswith("/v2.1/")
+    assert (legacy["id"], legacy["status"]) == ("v2.0", "DEPRECATED")
+    assert (legacy["version"], legacy["min_version"]) == ("", "")
+    assert legacy["links"] == [{"rel": "self", "href": "http://falconframework.org/v2/"}]
 
 
 @pytest.mark.parametrize("path", ["/v2.1", "/v2.1/"])
@@ -45,7 +51,7 @@ def test_the_version(api: ComputeApi, path: str) -> None:
 )
 def test_negotiation(api: ComputeApi, headers: dict[str, str], spoken: str | None) -> None:
     answer = api.get("/flavors", version=None, headers=headers)
-    newest = api.raw("GET", "/").json["versions"][0]["version"]
+    newest = api.raw("GET", "/").json["versions"][1]["version"]
     assert answer.headers[NEW] == f"compute {spoken or newest}"
     assert answer.headers[OLD] == (spoken or newest)
     assert answer.headers["Vary"] == f"{NEW}, {OLD}"
@@ -87,6 +93,104 @@ def test_bodies(api: ComputeApi) -> None:
     form = post(raw=b"a=b", headers={"Content-Type": "application/x-www-form-urlencoded"})
     assert form.json == {"badMediaType": {"code": 415, "message": "Unsupported Content-Type"}}
     assert api.get("/flavors/a%00b").status_code == 404
+
+
+PROJECT = "0123456789abcdef0123456789abcdef"
+OF_PROJECT = auth.token("demo", PROJECT)
+
+
+@pytest.fixture
+def hex_api(make: MakeApi) -> ComputeApi:
+    """A server of a project whose ID looks as Keystone's do."""
+    return make(a_full_server(1, PROJECT), a_full_server(2, PROJECT), a_full_server(3, "other"))
+
+
+def ask(api: ComputeApi, path: str, token: str | None = OF_PROJECT, **headers: str) -> Any:
+    identity = {} if token is None else {"X-Auth-Token": token}
+    path, _, query = path.partition("?")
+    return api.raw("GET", path, headers={**identity, **headers}, query_string=query)
+
+
+@pytest.mark.parametrize("path", ["/v2.1//limits", "//v2.1/limits", "/v2.1///servers//detail"])
+def test_slashes_are_joined(hex_api: ComputeApi, path: str) -> None:
+    answer = ask(hex_api, path)
+    assert answer.status_code == 200
+    assert answer.json.keys() <= {"limits", "servers"}
+    assert ask(hex_api, "//v2.1//", token=None).json["version"]["id"] == "v2.1"
+    assert ask(hex_api, path, token=None).status_code == 401
+
+
+def test_every_route_is_there_with_the_project_too(hex_api: ComputeApi) -> None:
+    refused = 0
+    for row in ROUTES:
+        values = collections.defaultdict(lambda: uuid_of(1))
+        path = string.Formatter().vformat(row.path, (), values)
+        for method in (*row.methods, "PATCH"):
+            body = dict.fromkeys(list(row.actions)[:1])
+            plain, named = (
+                hex_api.request(method, f"{project}{path}", body, version="2.96", token=auth.ADMIN)
+                for project in ("", f"/{PROJECT}")
+            )
+            if "could not be found." in plain.text and "resource" in plain.text:
+                assert (named.status_code, named.text) == (404, plain.text), path
+            elif method == "PATCH":
+                assert (plain.status_code, named.status_code) == (405, 405)
+            else:
+                assert named.status_code == 400, (method, path, named.text)
+                assert "Malformed request URL" in named.text
+                refused += 1
+    assert refused >= len(ROUTES)
+    assert ask(hex_api, f"/v2.1/{PROJECT}/nope").status_code == 404
+    assert ask(hex_api, f"/v2.1/servers/{PROJECT}/servers").status_code == 404
+
+
+def test_the_project_of_the_path_is_the_tokens(hex_api: ComputeApi) -> None:
+    servers = ask(hex_api, f"/v2.1/{PROJECT}/servers").json["servers"]
+    assert {server["id"] for server in servers} == {uuid_of(1), uuid_of(2)}
+    other = "ffffffffffffffffffffffffffffffff"
+    for path in ("servers", f"servers/{uuid_of(1)}", "limits", "flavors/nope"):
+        answer = ask(hex_api, f"/v2.1/{other}/{path}")
+        assert answer.status_code == 400
+        assert answer.json["badRequest"]["message"] == (
+            f"Malformed request URL: URL's project_id '{other}' doesn't match Context's "
+            f"project_id '{PROJECT}'"
+        )
+    assert ask(hex_api, f"/v2.1/{PROJECT}/servers", token=None).status_code == 401
+    # What could be no project's ID is none, as in Nova.
+    assert ask(hex_api, "/v2.1/demo/servers", auth.MEMBER).status_code == 404
+
+
+def test_links_name_the_project_where_the_request_does(hex_api: ComputeApi) -> None:
+    root = "http://falconframework.org"
+    for project in ("", f"/{PROJECT}"):
+        answer = ask(hex_api, f"/v2.1{project}/servers?limit=1").json
+        identifier = answer["servers"][0]["id"]
+        own, bookmark = (link["href"] for link in answer["servers"][0]["links"])
+        assert own == f"{root}/v2.1{project}/servers/{identifier}"
+        assert bookmark == f"{root}{project}/servers/{identifier}"
+        following = answer["servers_links"][0]["href"]
+        assert following == f"{root}/v2.1{project}/servers?limit=1&marker={identifier}"
+        assert ask(hex_api, following.removeprefix(root)).status_code == 200
+
+
+def test_the_version_with_a_project(hex_api: ComputeApi) -> None:
+    assert ask(hex_api, f"/v2.1/{PROJECT}/").json["version"]["id"] == "v2.1"
+
+
+def test_the_legacy_version_is_the_oldest_microversion(hex_api: ComputeApi) -> None:
+    document = ask(hex_api, "/v2/", token=None).json["version"]
+    assert (document["id"], document["links"][0]["href"]) == (
+        "v2.0",
+        "http://falconframework.org/v2/",
+    )
+    for path in ("/v2/servers", f"/v2/{PROJECT}/servers"):
+        answer = ask(hex_api, path, **{NEW: "compute 2.26"})
+        assert len(answer.json["servers"]) == 2
+        assert not {NEW.lower(), OLD.lower(), "vary"} & {name.lower() for name in answer.headers}
+        href = answer.json["servers"][0]["links"][0]["href"]
+        assert href.startswith(f"http://falconframework.org{path}/")
+    shown = ask(hex_api, f"/v2/servers/{uuid_of(1)}", **{NEW: "compute 2.26"}).json["server"]
+    assert "tags" not in shown
 
 
 def test_request_ids(api: ComputeApi) -> None:

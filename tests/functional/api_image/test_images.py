@@ -191,6 +191,10 @@ def test_wrong_queries_are_refused(url: str, query: str) -> None:
     assert answer.json()["title"] == "Bad Request"
 
 
+def test_slashes_are_joined(url: str) -> None:
+    assert call(f"{url}//v2//images?limit=1").json() == call(f"{url}/v2/images?limit=1").json()
+
+
 def test_what_is_not_there_is_not_found(url: str) -> None:
     gone = ids.named("image", "gone")
     for path in (f"images/{gone}", "images/nothing", "metadefs/namespaces", "schemas/task"):

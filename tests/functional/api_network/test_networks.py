@@ -51,6 +51,16 @@ def test_versions_need_no_token(url: str) -> None:
         assert answer.json() == expected
 
 
+def test_the_other_ways_to_write_a_path(url: str) -> None:
+    whole = call(f"{url}/v2.0/networks").json()
+    for path in ("v2.0/networks.json", "/v2.0//networks", "v2.0/networks.json?"):
+        assert call(f"{url}/{path}").json() == whole
+    assert call(f"{url}/v2.0/networks/{VMBR0}.json").json()["network"]["id"] == VMBR0
+    assert call(f"{url}/v2.0/networks.xml").status_code == 404
+    assert requests.get(f"{url}/v2.0/networks.json", timeout=10).status_code == 401
+    assert call(f"{url}/v2.0/ports.json", method="POST").status_code == 403
+
+
 def test_everything_else_needs_a_token(url: str) -> None:
     for path in ("/v2.0/", "/v2.0/networks", "/v2.0/extensions"):
         answer = requests.get(f"{url}{path}", timeout=10)

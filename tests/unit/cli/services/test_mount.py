@@ -34,6 +34,7 @@ def ask(path: str) -> tuple[str, str]:
         ("/compute/", "compute /compute /"),
         ("/compute/v2.1/servers", "compute /compute /v2.1/servers"),
         ("/image/v2/images/a/b", "image /image /v2/images/a/b"),
+        ("//image//v2", "image /image //v2"),
     ],
 )
 def test_the_first_segment_names_the_application(path: str, answer: str) -> None:

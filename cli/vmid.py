@@ -16,7 +16,8 @@ _HEADERS = ("Cluster", "VMID", "State", "Age", "Of", "Reason")
 class ListVmids(Lister):
     """List VMIDs that are not free, quarantined ones first, with the reason and since when.
 
-    A quarantined one isn't given out: something of somebody else's, or left over, is or may be
+    A taken one has a VM that this cloud did not make, and is free again when that is gone. A
+    quarantined one isn't given out: something of somebody else's, or left over, is or may be
     there. It is tried again after [conductor] vmid_quarantine_seconds.
     """
 
@@ -24,8 +25,8 @@ class ListVmids(Lister):
         argument(
             "--state",
             metavar="<state>",
-            choices=("reserved", "quarantined"),
-            help="Only those: reserved or quarantined",
+            choices=("reserved", "quarantined", "taken"),
+            help="Only those: reserved, quarantined or taken",
         ),
         argument("--cluster", metavar="<cluster>", help="Only those of a cluster"),
     )

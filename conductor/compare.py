@@ -17,6 +17,8 @@ from conductor.store.sightings import HostOf, Known
 
 #: a search that found what it can't mend is not begun again sooner
 SEARCH_AGAIN_SECONDS = 3600.0
+#: ``VmFacts.kind`` of what a server may have
+VM = "VM"
 
 
 class Saw(enum.StrEnum):
@@ -43,7 +45,8 @@ def differences(
     told: Sightings, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
     """Those servers that the message may speak of, and of which it tells something new."""
-    seen = {vm.vmid: vm for vm in told.vms}
+    seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
+    others = {vm.vmid for vm in told.vms if vm.kind != VM}
     carried = {one.host for one in hosts.values() if one.worker == told.worker}
     settled = told.seen_at - datetime.timedelta(seconds=settle_seconds)
     for known in servers:
@@ -51,18 +54,21 @@ def differences(
             continue
         vm = seen.get(known.vmid)
         if vm is None:
-            found = _absent(told, known, carried)
+            found = _absent(told, known, carried, others)
         else:
             found = _present(told, known, vm, carried, hosts)
         if found is not None:
             yield found
 
 
-def _absent(told: Sightings, known: Known, carried: set[str]) -> Difference | None:
+def _absent(
+    told: Sightings, known: Known, carried: set[str], others: set[int]
+) -> Difference | None:
     """Gone is what the whole cluster, the node that had it included, twice hasn't got."""
     covered = told.low is not None and told.high is not None
     within = covered and told.low <= known.vmid <= told.high  # type: ignore[operator]
-    if not told.whole or not (within or known.vmid in told.gone):
+    gone = within or known.vmid in told.gone or known.vmid in others
+    if not told.whole or not gone:
         return None
     if known.host not in carried or known.node not in told.nodes or known.saw == Saw.VANISHED:
         return None

@@ -18,13 +18,14 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, Requested
 from common.server_groups import GroupFacts
-from conductor import command, unplaced
+from conductor import command, renumber, unplaced
 from conductor.accept import scope
 from conductor.cloud import Cloud
 from conductor.store import catalog, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.vmids import BandExhausted
 from conductor.unwind import Unwinding
 from conductor.walk import step_on
 
@@ -61,14 +62,20 @@ class Placing:
         alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
+        exhausted: str | None = None
         for _ in range(_LOSSES):
             started = clock.utcnow()
             decision = self._select(operation, server, alternates, unusable)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
-                self._nowhere(operation, server, decision, started)
+                self._nowhere(operation, server, decision, started, exhausted)
                 return None
-            placed_or_why_not = self._commit(operation, server, decision, started)
+            try:
+                placed_or_why_not = self._commit(operation, server, decision, started)
+            except BandExhausted as error:
+                # So it is on every host of that cluster.
+                placed_or_why_not = exhausted = error.message
+                unusable += self._neighbours(decision.host)
             if not isinstance(placed_or_why_not, str):
                 return placed_or_why_not
             LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
@@ -139,6 +146,12 @@ class Placing:
             ignored = (*requested.ignore_hosts, *unusable)
             requested = dataclasses.replace(requested, ignore_hosts=ignored)
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
+
+    def _neighbours(self, host: str) -> tuple[str, ...]:
+        """All hosts of a host's cluster."""
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, host)
+            return registry.hosts_in(connection, facts.cluster)
 
     def _patience(self) -> float:
         """For how many seconds a claim may be made for us.
@@ -216,7 +229,9 @@ class Placing:
         server: Server,
         decision: Decision,
         started: datetime.datetime,
+        exhausted: str | None = None,
     ) -> None:
+        """ERROR. ``exhausted``: which VMIDs are used up where there would have been room."""
         event = ledger.conductor_event(operation, _step(started, decision))
 
         def work(connection: sa.Connection) -> str:
@@ -236,6 +251,13 @@ class Placing:
         failure = Failure(
             Category.NO_VALID_HOST, reason, "conductor_schedule", owner_message=owner_reason
         )
+        if exhausted is not None:
+            failure = Failure(
+                Category.CONFIGURATION,
+                f"{exhausted} {reason}",
+                "conductor_schedule",
+                remedy=renumber.WIDER,
+            )
         self._unwinding.fail(operation, server, failure, gone=True)
 
 

@@ -15,7 +15,7 @@ from conductor.cloud import Cloud
 from conductor.compare import Difference
 from conductor.runner import Runner
 from conductor.store import operations as ledger
-from conductor.store import servers
+from conductor.store import servers, vmids
 from conductor.store import sightings as store
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
@@ -57,6 +57,23 @@ class Followed:
         searches = [one for one in found if one.power_state is None][:SEARCHES]
         for difference in searches:
             self._search(difference)
+        self._notice(told)
+
+    # --- VMIDs that others have
+
+    def _notice(self, told: Sightings) -> None:
+        """Keep in mind which VMIDs of the band others have, so that no build is given them."""
+        seen = {vm.vmid: vm for vm in told.vms if vm.node}
+        # Of what was missed once nothing is known yet: it is not free.
+        there = [vm.vmid for vm in told.vms]
+        covered = None
+        if told.low is not None and told.high is not None and told.whole:
+            covered = (told.low, told.high)
+        with self._cloud.store.read() as connection:
+            new, free = vmids.unexplained(connection, told.cluster, there, told.gone, covered)
+        strangers = {vmid: seen[vmid] for vmid in new if vmid in seen}
+        if strangers or free:
+            self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
 
     # --- power
 

@@ -31,6 +31,7 @@ from conductor.store import networks, registry, server_groups
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
+from conductor.store.vmids import BandExhausted
 
 LOG = logger(__name__)
 
@@ -57,7 +58,7 @@ class Unwinding:
             verdict == Verdict.WAIT and operation.plan.waits < self._cloud.conf.conductor.max_waits
         ):
             self._again_here(operation, failure)
-        elif not self._may_go_on(operation, verdict):
+        elif not failure.refused and not self._may_go_on(operation, verdict):
             self.fail(operation, server, failure, gone=True)
         elif verdict == Verdict.QUARANTINE:
             self._renumbered(operation, server, failure)
@@ -72,7 +73,7 @@ class Unwinding:
             with self._cloud.store.read() as connection:
                 if not registry.hosts_outside(connection, str(operation.plan.cluster)):
                     return False
-        tried = operation.attempt - operation.plan.waits
+        tried = operation.attempt - operation.plan.waits - operation.plan.refusals
         return tried < int(self._cloud.conf.conductor.max_attempts)
 
     def _again_here(self, operation: Operation, failure: Failure) -> None:
@@ -89,9 +90,20 @@ class Unwinding:
 
     def _renumbered(self, operation: Operation, server: Server, failure: Failure) -> None:
         """It is the VMID's fault, not the host's: another one, on the same host."""
-        self._cloud.store.run(lambda c: renumber.another(c, operation, server, failure))
+        try:
+            self._cloud.store.run(lambda c: renumber.another(c, operation, server, failure))
+        except BandExhausted as error:
+            self._no_vmid(operation, server, renumber.exhausted(failure, error))
+            return
         self._cloud.wake()
         LOG.info("VMID %s is set aside: %s", operation.plan.vmid, failure.message)
+
+    def _no_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
+        """The cluster has no VMID left: another one may."""
+        if self._may_go_on(operation, Verdict.OTHER_CLUSTER):
+            self._elsewhere(operation, server, failure, Verdict.OTHER_CLUSTER)
+        else:
+            self.fail(operation, server, failure, gone=True)
 
     def _elsewhere(
         self, operation: Operation, server: Server, failure: Failure, verdict: Verdict
@@ -108,7 +120,7 @@ class Unwinding:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             server_groups.give_back(connection, server)
-            renumber.give_back(connection, plan, failure)
+            renumber.give_back(connection, plan, failure, operation.id)
             lifecycle.move(
                 connection,
                 server,
@@ -125,6 +137,7 @@ class Unwinding:
                 alternates=plan.alternates,
                 failed_hosts=tuple(dict.fromkeys((*plan.failed_hosts, *failed))),
                 waits=plan.waits,
+                refusals=plan.refusals,
                 nics=plan.nics,
             )
             ledger.save(connection, following.id, plan=fresh)
@@ -150,7 +163,7 @@ class Unwinding:
             values: dict[str, Any] = {}
             if nothing_made:
                 server_groups.give_back(connection, server)
-                renumber.give_back(connection, operation.plan, failure)
+                renumber.give_back(connection, operation.plan, failure, operation.id)
                 networks.delete_ports(connection, server.uuid)
                 values = {"addresses": [], "vmid": None}
                 plan = dataclasses.replace(operation.plan, vmid=None)

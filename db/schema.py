@@ -194,11 +194,12 @@ vmids = sa.Table(
     metadata,
     sa.Column("cluster", _NAME, primary_key=True),
     sa.Column("vmid", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("state", sa.String(16), nullable=False),  # reserved, quarantined
+    sa.Column("state", sa.String(16), nullable=False),  # reserved, quarantined, taken
     sa.Column("server_uuid", _UUID, index=True),  # None: a template's
     sa.Column("operation_id", BigId),
     sa.Column("reason", sa.Text),
     sa.Column("since", UtcDateTime, nullable=False),
+    sa.Column("read_at", UtcDateTime),  # when the audit read its VM's description last
 )
 
 # Who ever had which VMID: kept when it is given back, for what is found later must be proven.
@@ -211,6 +212,8 @@ vmid_journal = sa.Table(
     sa.Column("server_uuid", _UUID, index=True),  # None: a template's
     sa.Column("operation_id", BigId),
     sa.Column("reserved_at", UtcDateTime, nullable=False),
+    # others had it already: it was never the server's
+    sa.Column("refused", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
     sa.Index("ix_vmid_journal_cluster_vmid", "cluster", "vmid"),
 )
 

@@ -125,6 +125,8 @@ class VmFacts:
     node: str
     power_state: int
     server_uuid: str | None = None
+    kind: str = "VM"
+    """``VM``; of what merely has a VMID of the band: ``template`` or ``container``."""
 
 
 @dataclass(frozen=True)

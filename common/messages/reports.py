@@ -75,6 +75,8 @@ class Failure:
     owner_message: str | None = None
     """What the server's owner reads instead of the category's sentence: it names no host, no
     number of a host's and nothing of the cloud's inside."""
+    refused: bool = False
+    """Of a build: the VMID was in the hands of others before anything was made there."""
 
 
 @dataclass(frozen=True)

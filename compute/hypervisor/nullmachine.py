@@ -47,6 +47,11 @@ class NullMachine:
         return vm is not None and vm.server_uuid != self._work.command.server_uuid
 
     @property
+    def refused(self) -> bool:
+        """Whether the id is another server's: nothing was made of it then."""
+        return self.foreign
+
+    @property
     def stuck(self) -> tuple[str, ...]:
         """Nothing here is stuck."""
         return ()

@@ -100,6 +100,10 @@ class Machine(Protocol):
         """Whether the VM id was seen in the hands of somebody else."""
 
     @property
+    def refused(self) -> bool:
+        """Whether others had the VM id before this operation made anything there."""
+
+    @property
     def stuck(self) -> tuple[str, ...]:
         """What was seen at the VM id that only the operator can remove, whoever began it."""
 
@@ -153,7 +157,7 @@ class Observation:
     cluster: ClusterFacts
     hosts: tuple[HostFacts, ...]
     vms: tuple[VmFacts, ...] = ()
-    """Every VM that is no template, whoever owns it."""
+    """Every VM that is no template, whoever owns it, and whatever else has a VMID of the band."""
     nodes: tuple[str, ...] = ()
     """Nodes that are online."""
     whole: bool = False

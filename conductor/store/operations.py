@@ -35,6 +35,7 @@ class Plan:
     alternates: tuple[Mapping[str, Any], ...] = ()
     failed_hosts: tuple[str, ...] = ()
     waits: int = 0
+    refusals: int = 0  # VMIDs that others had already
     image: Mapping[str, Any] | None = None
     template: Mapping[str, Any] | None = None
     nics: tuple[Mapping[str, Any], ...] = ()

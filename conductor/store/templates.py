@@ -46,12 +46,16 @@ class Known:
 def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Template | None:
     """The image's template for a host, its VMID reserved now if there was none.
 
-    None while one is being removed: it comes back under another VMID.
+    None while one is being removed (it comes back under another VMID), and where no VMID is free:
+    there are ways without one.
     """
     found = _find(connection, facts, image_id)
     if found is None:
         # The band's row lock, held by reserve, lets one transaction at a time come here.
-        vmid = reservations.reserve(connection, facts.cluster, None, None)
+        try:
+            vmid = reservations.reserve(connection, facts.cluster, None, None)
+        except reservations.BandExhausted:
+            return None
         found = _find(connection, facts, image_id)
         if found is None:
             connection.execute(

@@ -1,21 +1,29 @@
 """VMIDs: reserved from our own band before anything else happens, under a unique key.
 
 The search goes round the band, so an id is given out again as late as possible. Doubtful ids are
-quarantined with the reason.
+quarantined with the reason; those that others were seen to have are ``taken`` for as long as they
+are seen there.
 """
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
 from common import clock
 from common.errors import Conflict, Unavailable
+from common.messages.facts import VmFacts
 from db.schema import vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
+TAKEN = "taken"
+
+
+class BandExhausted(Unavailable):
+    """No VMID of a cluster's band is free."""
 
 
 def bands(connection: sa.Connection) -> dict[str, tuple[int, int]]:
@@ -42,7 +50,7 @@ def set_band(connection: sa.Connection, cluster: str, low: int, high: int) -> No
 def reserve(
     connection: sa.Connection, cluster: str, server_uuid: str | None, operation_id: int | None
 ) -> int:
-    """Reserve the next free VMID of the cluster's band. Raises Unavailable when it is used up."""
+    """Reserve the next free VMID of the cluster's band. Raises BandExhausted."""
     band = connection.execute(
         sa.select(vmid_bands).where(vmid_bands.c.cluster == cluster).with_for_update()
     ).first()
@@ -52,13 +60,32 @@ def reserve(
     if vmid is None:
         vmid = _free_from(connection, cluster, band.low, band.high)
     if vmid is None:
-        raise Unavailable(f"The band of VMIDs of cluster {cluster} is used up.")
+        raise BandExhausted(_exhausted(connection, cluster, band.low, band.high))
     _reserved(connection, cluster, vmid, server_uuid, operation_id)
     following = vmid + 1 if vmid < band.high else band.low
     connection.execute(
         vmid_bands.update().where(vmid_bands.c.cluster == cluster).values(next=following)
     )
     return vmid
+
+
+def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> str:
+    """Who has the VMIDs of a band, in a sentence."""
+    query = sa.select(vmids.c.state, sa.func.count()).where(
+        vmids.c.cluster == cluster, vmids.c.vmid.between(low, high)
+    )
+    counts = {
+        str(state): count for state, count in connection.execute(query.group_by(vmids.c.state))
+    }
+    words = (
+        (RESERVED, "reserved for servers and templates"),
+        (QUARANTINED, "quarantined"),
+        (TAKEN, "taken by VMs that are not this cloud's"),
+    )
+    told = ", ".join(f"{counts[state]} {text}" for state, text in words if counts.get(state))
+    return (
+        f"The band of VMIDs of cluster {cluster}, {low} to {high}, is used up: {told or 'empty'}."
+    )
 
 
 def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -> int | None:
@@ -152,12 +179,29 @@ def hold(
 
 
 def was_of(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
-    """Whether the journal ever gave the VMID to the server."""
+    """Whether the journal ever gave the VMID to the server, and nobody else had it."""
     columns = vmid_journal.c
     query = sa.select(columns.id).where(
-        columns.cluster == cluster, columns.vmid == vmid, columns.server_uuid == server_uuid
+        columns.cluster == cluster,
+        columns.vmid == vmid,
+        columns.server_uuid == server_uuid,
+        ~columns.refused,
     )
     return connection.execute(query).first() is not None
+
+
+def refuse(connection: sa.Connection, cluster: str, vmid: int, operation_id: int) -> None:
+    """Write down that others had the VMID before the operation could make anything there."""
+    columns = vmid_journal.c
+    connection.execute(
+        vmid_journal.update()
+        .where(
+            columns.cluster == cluster,
+            columns.vmid == vmid,
+            columns.operation_id == operation_id,
+        )
+        .values(refused=True)
+    )
 
 
 def holds(connection: sa.Connection, operation_id: int) -> bool:
@@ -184,3 +228,72 @@ def end_quarantines(connection: sa.Connection, seconds: float) -> None:
     """Ids quarantined for longer may be tried again (the agent looks before it creates)."""
     before = clock.utcnow() - datetime.timedelta(seconds=seconds)
     connection.execute(vmids.delete().where(vmids.c.state == QUARANTINED, vmids.c.since < before))
+
+
+# --- what is seen in the clusters
+
+
+def unexplained(
+    connection: sa.Connection,
+    cluster: str,
+    seen: Collection[int],
+    gone: Collection[int],
+    covered: tuple[int, int] | None,
+) -> tuple[list[int], list[int]]:
+    """(VMIDs of the band that were seen and nobody reserved, taken ones that are free again).
+
+    ``covered``: all that there is in this range was seen; None: just some.
+    """
+    wanted = vmids.c.vmid.in_([*seen, *gone])
+    if covered is not None:
+        wanted = vmids.c.vmid.between(*covered)
+    query = sa.select(vmids.c.vmid, vmids.c.state).where(vmids.c.cluster == cluster, wanted)
+    known = {row.vmid: row.state for row in connection.execute(query)}
+    there = frozenset(seen)
+    free = [
+        vmid
+        for vmid, state in known.items()
+        if state == TAKEN and vmid not in there and (covered is not None or vmid in gone)
+    ]
+    new = there - known.keys()
+    if not new:
+        return [], free
+    low, high = bands(connection).get(cluster, (0, -1))
+    return sorted(vmid for vmid in new if low <= vmid <= high), free
+
+
+def take_notice(
+    connection: sa.Connection, cluster: str, seen: Mapping[int, VmFacts], free: Collection[int]
+) -> None:
+    """Others have these VMIDs, as long as they are seen there; those are free again."""
+    if seen:
+        # The lock under which VMIDs are reserved: what was reserved meanwhile is ours.
+        band = sa.select(vmid_bands.c.cluster).where(vmid_bands.c.cluster == cluster)
+        connection.execute(band.with_for_update())
+        known = set(
+            connection.scalars(
+                sa.select(vmids.c.vmid).where(
+                    vmids.c.cluster == cluster, vmids.c.vmid.in_(sorted(seen))
+                )
+            )
+        )
+        now = clock.utcnow()
+        rows = [
+            {
+                "cluster": cluster,
+                "vmid": vmid,
+                "state": TAKEN,
+                "reason": f"A {seen[vmid].kind} that this cloud did not make was seen on "
+                f"{seen[vmid].node}.",
+                "since": now,
+            }
+            for vmid in sorted(seen.keys() - known)
+        ]
+        if rows:
+            connection.execute(vmids.insert(), rows)
+    if free:
+        connection.execute(
+            vmids.delete().where(
+                vmids.c.cluster == cluster, vmids.c.vmid.in_(sorted(free)), vmids.c.state == TAKEN
+            )
+        )

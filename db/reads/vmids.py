@@ -19,7 +19,7 @@ class Vmid:
     cluster: str
     vmid: int
     state: str
-    """``reserved`` or ``quarantined``."""
+    """``reserved``, ``quarantined``, or ``taken``: seen in the hands of others."""
     server_uuid: str | None
     image_id: str | None
     """Of whose template it is."""

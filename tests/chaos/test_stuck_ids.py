@@ -47,36 +47,49 @@ def test_a_strangers_shell_costs_its_vmid_and_nothing_else(cloud: World) -> None
     row = cloud.built("server", host="pve1")
     assert (row.vm_state, row.vmid, row.host) == ("active", first + 2, "pve1")
     faults = cloud.faults(row.uuid)
-    assert [fault.category for fault in faults] == ["lock", "lock"]
+    # One that the agent told of in time was not even tried.
+    assert {fault.category for fault in faults} <= {"lock"}
     assert all("No task of this token is known" in fault.message for fault in faults)
     kept = quarantined(cloud)
-    assert set(kept) == {first, first + 1}
+    assert set(kept) <= {first, first + 1}
     for number, vmid in enumerate(sorted(kept)):
         assert kept[vmid].reason == faults[number].message
         assert kept[vmid].since is not None
     cluster = cloud.simulator.cluster()
-    for vmid in kept:
+    for vmid in (first, first + 1):
         assert dict(cluster.vms[vmid].config) == {"lock": "create"}, "never touched"
         with cluster.turn():
             cluster.remove_vm(cluster.vms[vmid])
 
 
-def test_attempts_are_bounded(cloud: World) -> None:
+def test_strangers_shells_are_no_attempts(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
     first = next_vmid(cloud)
     stuck = range(first, first + 10)
     for vmid in stuck:
         shell(cloud, vmid, "pve1")
+    seen = schema.vmids.c.state == "taken"
+    cloud.until(lambda: len(cloud.rows(sa.select(schema.vmids.c.vmid).where(seen))) == len(stuck))
     row = cloud.built("server", host="pve1")
-    assert (row.vm_state, row.vmid) == ("error", None)
-    most = int(cloud.conf.conductor.max_attempts)
-    assert len(cloud.faults(row.uuid)) == most
-    assert set(quarantined(cloud)) == set(stuck[:most])
-    cloud.until(lambda: not cloud.open_operations())
+    assert (row.vm_state, row.vmid) == ("active", first + 10)
+    assert cloud.faults(row.uuid) == []
     cluster = cloud.simulator.cluster()
     with cluster.turn():
         for vmid in stuck:
             cluster.remove_vm(cluster.vms[vmid])
+
+
+def test_attempts_that_leave_a_shell_are_bounded(cloud: World) -> None:
+    assert cloud.built("warm-up", host="pve1").vm_state == "active"
+    first = next_vmid(cloud)
+    for vmid in range(first, first + 10):
+        cloud.simulator.fault(leak="L4", vmid=vmid)
+    row = cloud.built("server", host="pve1")
+    assert (row.vm_state, row.vmid) == ("error", None)
+    most = int(cloud.conf.conductor.max_attempts)
+    assert len(cloud.faults(row.uuid)) == most
+    assert set(quarantined(cloud)) == set(range(first, first + most))
+    cloud.until(lambda: not cloud.open_operations())
 
 
 def test_a_volume_on_another_nodes_storage_costs_its_vmid(cloud: World) -> None:

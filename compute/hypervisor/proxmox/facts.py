@@ -64,7 +64,9 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
     )
     online = tuple(sorted(node.name for node in snapshot.nodes.values() if node.online))
     whole = snapshot.quorate and not snapshot.missing and len(online) == len(snapshot.nodes)
-    return Observation(_cluster(settings, snapshot), hosts, _vms(snapshot), online, whole)
+    return Observation(
+        _cluster(settings, snapshot), hosts, _vms(settings, snapshot), online, whole
+    )
 
 
 def _host(
@@ -219,10 +221,16 @@ def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
     )
 
 
-def _vms(snapshot: Snapshot) -> tuple[VmFacts, ...]:
-    """Every VM; whose each is, its id tells the one who keeps the records."""
-    return tuple(
-        VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE))
-        for vm in snapshot.vms.values()
-        if vm.kind == "qemu" and not vm.template
-    )
+def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
+    """Every VM; whose each is, its id tells the one who keeps the records.
+
+    Templates and containers only where they have an id that could else be given out.
+    """
+    found = []
+    for vm in snapshot.vms.values():
+        if vm.kind == "qemu" and not vm.template:
+            found.append(VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE)))
+        elif settings.vmid_low <= vm.vmid <= settings.vmid_high:
+            kind = "template" if vm.kind == "qemu" else "container"
+            found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind=kind))
+    return tuple(found)

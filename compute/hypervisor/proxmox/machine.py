@@ -39,6 +39,7 @@ class ProxmoxMachine:
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
         self._absent = False
         self._foreign = False
+        self._refused = False
         self._stuck: tuple[str, ...] = ()
         #: the id was seen free of config by this very operation, and of volumes on these storages
         self._clear: volumes.Seen | None = None
@@ -55,6 +56,11 @@ class ProxmoxMachine:
     def foreign(self) -> bool:
         """Whether the VMID was seen in the hands of somebody else."""
         return self._foreign
+
+    @property
+    def refused(self) -> bool:
+        """Whether others had the VMID before this operation made anything there."""
+        return self._refused
 
     @property
     def stuck(self) -> tuple[str, ...]:
@@ -212,9 +218,18 @@ class ProxmoxMachine:
             strays = volumes.strays(self._vm, seen)
             if strays is not None:
                 self._foreign = True
+                # What an earlier run of ours left is no proof that others had it first.
+                self._refused = not self._may_be_ours(seen.volumes)
                 raise strays
             self._absent, self._clear = True, seen
         return config
+
+    def _may_be_ours(self, found: list[volumes.Volume]) -> bool:
+        """Whether an earlier run of this operation may have made one of these."""
+        try:
+            return bool(volumes.made_by_us(self._vm, found))
+        except ApiError:
+            return True
 
     def _see(self, *, recent: bool = False) -> Config | None:
         """The configuration, if it is ours and no lock is held."""
@@ -222,7 +237,7 @@ class ProxmoxMachine:
             config = self._vm.locate(recent=recent)
             return None if config is None else self._vm.ours(config)
         except ForeignError:
-            self._foreign, self._stuck = True, ()
+            self._foreign, self._refused, self._stuck = True, True, ()
             raise
         except StuckError as error:
             shells.name_disks(self._vm, error)

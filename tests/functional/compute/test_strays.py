@@ -58,6 +58,8 @@ def test_one_on_another_node_is_refused_and_not_touched(
     volid = put(simulator, "pve2", cloudinit(build))
     outcome = worker.run(build)
     assert outcome.gone
+    assert outcome.failure is not None
+    assert outcome.failure.refused
     failure = outcome.failure
     assert failure is not None
     assert (failure.step, failure.category) == ("compute_check_host", Category.STORAGE_CONFLICT)

@@ -43,6 +43,7 @@ def test_a_shell_that_only_root_can_remove_is_set_aside(
     )
     assert outcome.gone
     assert not failure.clean
+    assert not failure.refused, "this build made it"
     # Its config drive is gone, and nothing was tried that Proxmox VE refuses anyway.
     assert [one for one in cluster.volumes(vmid) if "iso/" in one] == []
     assert cluster.calls("DELETE", f"/qemu/{vmid}") == []
@@ -52,6 +53,7 @@ def test_a_shell_that_only_root_can_remove_is_set_aside(
     assert again.gone
     assert again.failure is not None
     assert (again.failure.verdict, again.failure.left) == (Verdict.QUARANTINE, failure.left)
+    assert not again.failure.refused
     # A delete doesn't pass it over: it ends when it is seen gone.
     assert not worker.run(a_destroy(build)).gone
 

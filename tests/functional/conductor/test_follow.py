@@ -14,6 +14,7 @@ from common.messages.facts import Inspection, Sightings, VmFacts
 from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.compare import Saw
+from conductor.store import vmids
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -268,3 +269,31 @@ def test_a_node_without_agent_is_told(world: World) -> None:
     assert "no agent has ever told" in world.rows(schema.faults)[0].message
     tell(world, sighting(server, "pve9"), nodes=(*NODES, "pve9"))
     assert len(world.rows(schema.operations)) == 2
+
+
+def test_vmids_that_others_have_are_given_to_no_build(world: World) -> None:
+    with world.conductor.store.read() as connection:
+        low, _ = vmids.bands(connection)["sim1"]
+    strangers = (
+        VmFacts(low, "pve1", 1),
+        VmFacts(low + 1, "pve2", 0, kind="template"),
+        VmFacts(low + 2, "pve1", 0, kind="container"),
+    )
+    tell(world, *strangers, low=0, high=2**31 - 1)
+    world.create()
+    assert world.compute.wait_for(1).placed.vmid == low + 3
+    rows = {row.vmid: row for row in world.rows(schema.vmids)}
+    assert rows[low + 2].reason == "A container that this cloud did not make was seen on pve1."
+    tell(world, gone=(low, low + 1))
+    assert {row.vmid for row in world.rows(schema.vmids) if row.state == "taken"} == {low + 2}
+
+
+def test_a_container_at_our_vmid_is_told_as_a_vm_that_is_gone(world: World) -> None:
+    server = active(world)
+    world.compute.vms[server.vmid] = Inspection(
+        server.vmid, exists=True, node="pve1", kind="container"
+    )
+    there = VmFacts(server.vmid, "pve1", 0, kind="container")
+    tell(world, there)
+    world.until(server.uuid, "error")
+    assert "in the hands of somebody else" in world.rows(schema.faults)[0].message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,14 @@ import sqlalchemy as sa
 
 from common import clock
 from common.failures import BACKOFF_SECONDS, JITTER, Verdict
-from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts
+from common.messages.facts import ClusterFacts, Heartbeat, HostFacts, ImageFacts, VmFacts
 from common.messages.reports import Category, Failure
-from conductor.store import registry
+from conductor.store import registry, vmids
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
+#: [conductor] max_attempts
+MAX_ATTEMPTS = 3
 LOCKED = Failure(Category.LOCK, "can't lock file - got timeout", host="pve1")
 
 
@@ -172,24 +173,100 @@ def test_a_vmid_in_doubt_is_quarantined_with_the_reason_and_another_is_taken(
     world.until(uuid, "active")
 
 
-def test_a_build_that_waited_for_a_vmid_says_so_in_the_end(world: World) -> None:
+def test_a_band_that_is_used_up_ends_the_build_with_who_has_the_vmids(world: World) -> None:
+    def narrow(connection: sa.Connection) -> None:
+        vmids.set_band(connection, "sim1", 100_000, 100_001)
+        vmids.take_notice(connection, "sim1", {100_000: VmFacts(100_000, "pve1", 1)}, ())
+        vmids.reserve(connection, "sim1", None, None)
+        vmids.quarantine(connection, "sim1", 100_001, "a volume")
+
+    world.conductor.store.run(narrow)
+    (uuid,) = world.create()
+    world.until(uuid, "error")
+    world.until_operation("failed")
+    (fault,) = world.rows(schema.faults)
+    assert fault.category == "configuration"
+    assert fault.message.startswith(
+        "The band of VMIDs of cluster sim1, 100000 to 100001, is used up: 1 quarantined, "
+        "1 taken by VMs that are not this cloud's."
+    )
+    assert "vmid_high" in fault.remedy
+    assert world.compute.sent == []
+    assert world.placement.claims == {}
+
+
+def test_a_band_that_is_used_up_sends_the_build_to_another_cluster(world: World) -> None:
+    host_in_another_cluster(world, "far1")
+    world.scheduler.hosts = ["pve1", "pve2", "far1"]
     world.conductor.store.run(
-        lambda c: c.execute(schema.vmid_bands.update().values(low=100_000, high=99_999))
+        lambda c: c.execute(
+            schema.vmid_bands.update()
+            .where(schema.vmid_bands.c.cluster == "sim1")
+            .values(low=100_000, high=99_999)
+        )
     )
     (uuid,) = world.create()
-    deadline, tick = clock.after(10), threading.Event()
-    while operation(world).message is None:
-        assert clock.utcnow() < deadline
-        tick.wait(0.01)
-    assert "VMIDs of cluster sim1 is used up" in operation(world).message
-    world.conductor.store.run(
-        lambda c: c.execute(schema.operations.update().values(deadline=clock.after(-1)))
-    )
-    world.make_due()
+    command = world.compute.wait_for(1)
+    assert (command.placed.host, command.placed.cluster) == ("far1", "sim2")
+    world.answer(command, ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
+REFUSED = Failure(
+    Category.STORAGE_CONFLICT, "VM 100000 is not ours", left=("VM 100000",), refused=True
+)
+
+
+def test_a_vmid_that_others_had_is_no_attempt_and_was_never_the_servers(world: World) -> None:
+    (uuid,) = world.create()
+    most = MAX_ATTEMPTS + 2
+    refused = []
+    for count in range(1, most + 1):
+        command = world.compute.wait_for(count)
+        refused.append(command.placed.vmid)
+        world.answer(command, ok=False, failure=REFUSED, gone=True)
+    last = world.compute.wait_for(most + 1)
+    assert len({*refused, last.placed.vmid}) == most + 1
+    assert {command.placed.host for _, command in world.compute.sent} == {"pve1"}
+    world.answer(last, ok=True, power_state=1)
+    world.until(uuid, "active")
+    assert world.scheduler.failures == []
+    journal = {row.vmid: row.refused for row in world.rows(schema.vmid_journal)}
+    assert {vmid: journal[vmid] for vmid in refused} == dict.fromkeys(refused, True)
+    assert not journal[last.placed.vmid]
+    with world.conductor.store.read() as connection:
+        assert not vmids.was_of(connection, "sim1", refused[0], uuid)
+        assert vmids.was_of(connection, "sim1", last.placed.vmid, uuid)
+
+
+def test_refusals_end_with_the_band(world: World) -> None:
+    world.conductor.store.run(lambda c: vmids.set_band(c, "sim1", 100_000, 100_002))
+    (uuid,) = world.create()
+    # One of the three is the template's.
+    for count in range(1, 3):
+        world.answer(world.compute.wait_for(count), ok=False, failure=REFUSED, gone=True)
     world.until(uuid, "error")
-    (fault,) = world.rows(schema.faults)
-    assert fault.category == "task_timeout"
-    assert "used up" in fault.message
+    world.until_operation("failed")
+    fault = world.rows(schema.faults)[-1]
+    assert fault.category == "configuration"
+    assert "2 quarantined" in fault.message
+    assert "The last one that was tried: VM 100000 is not ours" in fault.message
+    states = {row.vmid: row.state for row in world.rows(schema.vmids)}
+    assert states == {100_000: "quarantined", 100_001: "reserved", 100_002: "quarantined"}
+    mine = [row for row in world.rows(schema.vmid_journal) if row.server_uuid]
+    assert all(row.refused for row in mine)
+
+
+def test_what_a_build_left_half_made_itself_counts_as_an_attempt(world: World) -> None:
+    (uuid,) = world.create()
+    most = MAX_ATTEMPTS
+    left = dataclasses.replace(
+        LOCKED, verdict=Verdict.QUARANTINE.value, left=("VM 100000: locked (create)",)
+    )
+    for count in range(1, most + 1):
+        world.answer(world.compute.wait_for(count), ok=False, failure=left, gone=True)
+    world.until(uuid, "error")
+    assert not any(row.refused for row in world.rows(schema.vmid_journal))
 
 
 @pytest.mark.parametrize("verdict", [None, Verdict.QUARANTINE])

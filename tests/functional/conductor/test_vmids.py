@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from common import clock
 from common.errors import Unavailable
-from common.messages.facts import HostFacts, StorageFacts
+from common.messages.facts import HostFacts, StorageFacts, VmFacts
 from conductor.store import templates, vmids
 from conductor.store.transactions import Store
 from db import engine, schema
@@ -65,6 +66,77 @@ def test_what_is_free_again_is_given_as_late_as_possible_and_what_is_in_doubt_no
         reserve(store)
     store.run(lambda c: vmids.end_quarantines(c, -1))
     assert reserve(store) == second
+
+
+def state(store: Store) -> dict[int, str]:
+    with store.read() as connection:
+        query = sa.select(schema.vmids.c.vmid, schema.vmids.c.state)
+        rows = connection.execute(query.where(schema.vmids.c.cluster == "c1")).all()
+    return {row.vmid: row.state for row in rows}
+
+
+def notice(
+    store: Store,
+    seen: list[int],
+    gone: tuple[int, ...] = (),
+    covered: tuple[int, int] | None = None,
+) -> None:
+    """What one message tells of cluster c1."""
+    with store.read() as connection:
+        new, free = vmids.unexplained(connection, "c1", seen, gone, covered)
+    strangers = {vmid: VmFacts(vmid, "pve1", 1) for vmid in new}
+    store.run(lambda c: vmids.take_notice(c, "c1", strangers, free))
+
+
+def test_what_others_were_seen_to_have_is_passed_over_as_long_as_it_is_there(
+    stores: list[Store],
+) -> None:
+    store, low = stores[0], BAND[0]
+    ours = reserve(store)
+    notice(store, [ours, low + 1, low + 2, low + 3, BAND[-1] + 7])
+    assert state(store) == {
+        ours: "reserved",
+        low + 1: "taken",
+        low + 2: "taken",
+        low + 3: "taken",
+    }
+    assert reserve(store) == low + 4
+    assert reserve(store, "c2") == low
+    # One is seen gone; of the others nothing is told.
+    notice(store, [], (low + 1,))
+    assert low + 1 not in state(store)
+    # All that there is between two VMIDs is told: one is there no more.
+    notice(store, [ours, low + 3], covered=(low, low + 3))
+    assert state(store).keys() == {ours, low + 3, low + 4}
+    # What is ours, or in doubt, stays so whatever is seen.
+    store.run(lambda c: vmids.quarantine(c, "c1", ours, "a volume"))
+    notice(store, [], (ours, low + 4))
+    assert state(store)[ours] == "quarantined"
+    assert state(store)[low + 4] == "reserved"
+    # A server that is adopted takes it.
+    store.run(lambda c: vmids.claim(c, "c1", low + 3, "server", 2))
+    assert state(store)[low + 3] == "reserved"
+
+
+def test_what_is_reserved_while_it_is_seen_is_ours(stores: list[Store]) -> None:
+    strangers = {vmid: VmFacts(vmid, "pve1", 1) for vmid in BAND}
+
+    def work(number: int) -> int | None:
+        store = stores[number % 2]
+        if number % 4 == 3:
+            store.run(lambda c: vmids.take_notice(c, "c1", strangers, ()))
+            return None
+        try:
+            return reserve(store)
+        except vmids.BandExhausted:
+            return None
+
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        given = [vmid for vmid in pool.map(work, range(16)) if vmid is not None]
+    assert len(set(given)) == len(given)
+    found = state(stores[0])
+    assert {vmid for vmid, one in found.items() if one == "reserved"} == set(given)
+    assert set(found) == set(BAND)
 
 
 @pytest.mark.parametrize(("shared", "count"), [(True, 1), (False, 2)])

@@ -48,7 +48,7 @@ class RunAudit(Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each open finding."""
-        audit = self._last() if parsed_args.last else self._fresh(parsed_args.timeout)
+        audit = self._last() if parsed_args.last else fresh(self.cloud, parsed_args.timeout)
         report = audit["report"]
         found = findings(self.cloud.compute)
         self._code = LEFT if found else 0
@@ -59,18 +59,6 @@ class RunAudit(Lister):
         self.say(summary(report, len(found)))
         rows = [_row(one, parsed_args.long) for one in found]
         return _HEADERS + (_LONG if parsed_args.long else ()), rows
-
-    def _fresh(self, seconds: float) -> Mapping[str, Any]:
-        compute = self.cloud.compute
-        audit_id = answer(compute.post("/audits"))["audit"]["id"]
-        for _ in range(max(1, int(seconds / _LOOK_SECONDS))):
-            audit: Mapping[str, Any] = answer(compute.get(f"/audits/{audit_id}"))["audit"]
-            if audit["state"] == "done":
-                return audit
-            if audit["state"] == "failed":
-                raise CommandFailed(f"Audit {audit_id} failed: {audit['report'].get('error')}")
-            self.cloud.pause(_LOOK_SECONDS)
-        raise CommandFailed(f"Audit {audit_id} is not done after {seconds:g} s")
 
     def _last(self) -> Mapping[str, Any]:
         ended = answer(self.cloud.compute.get("/audits"))["audits"]
@@ -87,6 +75,20 @@ def answer(response: Any) -> Any:
 
     raise_from_response(response)
     return response.json()
+
+
+def fresh(cloud: Any, seconds: float) -> Mapping[str, Any]:
+    """An audit that ran now. Raises CommandFailed when it fails or takes longer."""
+    compute = cloud.compute
+    audit_id = answer(compute.post("/audits"))["audit"]["id"]
+    for _ in range(max(1, int(seconds / _LOOK_SECONDS))):
+        audit: Mapping[str, Any] = answer(compute.get(f"/audits/{audit_id}"))["audit"]
+        if audit["state"] == "done":
+            return audit
+        if audit["state"] == "failed":
+            raise CommandFailed(f"Audit {audit_id} failed: {audit['report'].get('error')}")
+        cloud.pause(_LOOK_SECONDS)
+    raise CommandFailed(f"Audit {audit_id} is not done after {seconds:g} s")
 
 
 def findings(compute: Any) -> list[dict[str, Any]]:

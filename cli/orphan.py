@@ -6,13 +6,15 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from cli.audit import answer, findings, since
+from cli.audit import answer, findings, fresh, since
 from cli.columns import Pairs
 from cli.command import Command, Lister, argument, flag
 from cli.errors import CommandFailed
 
 #: findings about things on a hypervisor; the other kinds are about records
 _THINGS = ("vm_of", "vm_not", "vm_without", "vm_half", "volume_", "config_drive_", "template_")
+#: audits that are waited for until a removal is seen, and how long each may take
+_AUDITS, _AUDIT_SECONDS, _PAUSE_SECONDS = 20, 900.0, 1.0
 _HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Cause", "Evidence")
 
 
@@ -29,6 +31,8 @@ class ListOrphans(Lister):
 
 class ReapOrphans(Command):
     """Remove orphans that are provably this cloud's and stopped; without --yes only say which.
+
+    Each is seen gone by an audit, or it is said why it isn't.
 
     --force removes VMs that run as well. Nothing makes it touch what isn't proven: neither a name,
     nor a tag, nor a VMID is a proof.
@@ -58,14 +62,38 @@ class ReapOrphans(Command):
             self._dry_run(reaped)
             return
 
+        begun: dict[str, str] = {}
+
         def reap(number: str) -> None:
             door = f"/audit/findings/{number}/action"
             done = answer(
                 self.cloud.compute.post(door, json={"heal": {"force": parsed_args.force}})
             )
-            self.app.stdout.write(f"{number}: {done['heal']['answer']}\n")
+            begun[number] = done["heal"]["answer"]
 
-        self.each([str(one["id"]) for one in reaped], "reap orphan", reap)
+        def see_gone(number: str) -> None:
+            self._see_gone(number, begun[number])
+
+        try:
+            self.each([str(one["id"]) for one in reaped], "reap orphan", reap)
+        finally:
+            if begun:
+                self.each(list(begun), "see orphan gone", see_gone)
+
+    def _see_gone(self, number: str, began: str) -> None:
+        """Say that it is gone once an audit has seen that. Raises CommandFailed: why it isn't."""
+        said = began
+        for _ in range(_AUDITS):
+            fresh(self.cloud, _AUDIT_SECONDS)
+            now = answer(self.cloud.compute.get(f"/audit/findings/{number}"))["finding"]
+            if now["healed_at"]:
+                self.app.stdout.write(f"{number}: removed {now['subject']}\n")
+                return
+            said = now["answer"] or said
+            if said != began:
+                break
+            self.cloud.pause(_PAUSE_SECONDS)
+        raise CommandFailed(f"{now['subject']} is still there: {said}")
 
     def _kept(self, finding: Mapping[str, Any], force: bool) -> str | None:
         """Why it is left alone, said as well; None: it goes."""

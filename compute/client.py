@@ -70,12 +70,17 @@ class ComputeClient:
         self._send(ctxt, "retire_template", worker, command)
 
     def inventory(
-        self, ctxt: RequestContext, worker: str, cluster: str, known: Collection[int]
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        known: Collection[int],
+        read: Collection[int] = (),
     ) -> ClusterInventory:
         """Wait for all that is in the cluster and may be ours, as the worker sees it now.
 
-        ``known`` are VMIDs that the record accounts for: they need no closer look. Raises
-        Unavailable when the worker, or the cluster, doesn't answer.
+        ``known`` are VMIDs that the record accounts for: they need no closer look, but for those
+        of ``read``. Raises Unavailable when the worker, or the cluster, doesn't answer.
         """
         answer = self._workers.call(
             ctxt,
@@ -84,6 +89,7 @@ class ComputeClient:
             timeout_seconds=INVENTORY_SECONDS,
             cluster=cluster,
             known=sorted(known),
+            read=sorted(read),
         )
         return wire.load(ClusterInventory, answer)
 

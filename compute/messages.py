@@ -35,6 +35,8 @@ class SeenVm:
     """The cloud that its description names."""
     proven: bool = False
     """All its marks agree: the ownership fence would let us pass."""
+    smbios_uuid: str | None = None
+    """Its SMBIOS UUID in lower case, where its configuration names one."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class SeenVolume:
     created_at: datetime.datetime | None = None
     server_uuid: str | None = None
     """Of a config drive: the server that its name names."""
+    ours: bool = False
+    """Of a disk whose VMID no VM has: a task of our token on record made it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class ClusterInventory:
     volumes: tuple[SeenVolume, ...] = ()
     unseen: tuple[str, ...] = ()
     """What could not be looked at, a sentence each: absence there means nothing."""
+    short: bool = False
+    """The token does not see all VMs or storages: what isn't listed may be there all the same."""
     unseen_nodes: tuple[str, ...] = ()
     """Nodes of which something could not be looked at."""
     affinity: tuple[SeenAffinity, ...] = ()

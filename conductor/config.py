@@ -81,6 +81,15 @@ OPTIONS = [
         help="Seconds between two audits, which compare servers, VMs, volumes, allocations, "
         "addresses and VMIDs. One conductor at a time runs one.",
     ),
+    cfg.IntOpt(
+        "audit_reads",
+        default=100,
+        min=0,
+        max=10_000,
+        help="VMs of the record, of each cluster, whose descriptions an audit reads to see "
+        "whether their marks are as they were written: one call each, those first that were "
+        "looked at longest ago. No list of Proxmox VE tells descriptions. 0: never.",
+    ),
     cfg.BoolOpt(
         "audit_heals",
         default=True,

@@ -42,7 +42,9 @@ class Reap:
             text = "The record says that the VM is the server's."
             self._fail(operation, Failure(Category.CONFIGURATION, text, host=where.host))
             return
-        self._cloud.destroy(operation, where, operation.deadline)
+        self._cloud.destroy(
+            operation, where, operation.deadline, drive_only=operation.plan.drive_only
+        )
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Seen gone, or not."""

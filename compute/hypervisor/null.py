@@ -66,7 +66,7 @@ class NullHypervisor:
             whole=True,
         )
 
-    def inventory(self, known: Collection[int]) -> ClusterInventory:
+    def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
         """Every VM; there are no volumes."""
         with self.lock:
             vms = list(self.vms.items())

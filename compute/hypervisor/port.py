@@ -171,6 +171,10 @@ class Custody(Protocol):
         """Have the VM marked as the server's. Raises HypervisorError where it is not the VM that
         was looked at before, is somebody's, a template, or locked."""
 
+    def mark_again(self) -> Detail:
+        """Have a server's VM carry the mark that somebody edited. Raises HypervisorError where
+        its SMBIOS UUID isn't the server's, others made it, or it is a template or locked."""
+
     def unmark(self) -> Detail:
         """Have the VM carry no mark of the server; a VM that isn't there carries none."""
 
@@ -191,8 +195,9 @@ class Hypervisor(Protocol):
     def observe(self) -> Observation:
         """Look at everything in bulk. Raises HypervisorError when nothing answers."""
 
-    def inventory(self, known: Collection[int]) -> ClusterInventory:
-        """All that is there and may be ours, in bulk; VMs of ``known`` ids need no closer look.
+    def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
+        """All that is there and may be ours, in bulk; VMs of ``known`` ids need no closer look,
+        but for those of ``read``.
 
         Raises HypervisorError when the cluster doesn't answer.
         """

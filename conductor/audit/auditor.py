@@ -20,13 +20,15 @@ from common.errors import MicronovaError
 from common.failures import backoff_seconds
 from common.log import logger
 from common.states import OPEN_STATES
+from compute.messages import ClusterInventory
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.kinds import KINDS, Verb
+from conductor.audit.kinds import BY_MARKS, KINDS, Verb
 from conductor.cloud import Cloud
 from conductor.store import findings as store
+from conductor.store import vmids
 from conductor.store.findings import Kept, Told
 from db.schema import operations
 
@@ -164,15 +166,25 @@ class Auditor:
         if tried:
             self._await(tried)
             self._cloud.store.run(store.answers)
-            facts = self._gatherer.look()
+            facts = self._gatherer.look(facts.read)
             now &= {one.key for one in differences(facts)} | _not_looked_at(facts, kept)
         gone = [
             one.id for one in kept if (one.kind, one.subject) not in now and _looked_at(facts, one)
         ]
         self._cloud.store.run(lambda c: store.healed(c, gone))
+        self._next_turn(facts)
         with self._cloud.store.read() as connection:
             left = store.open_ones(connection)
         return _report(facts, left, healed=len(gone))
+
+    def _next_turn(self, facts: Facts) -> None:
+        """Whose description was read waits until all others had their turn."""
+        for cluster, asked in facts.read.items():
+            inventory = facts.inventories.get(cluster)
+            if inventory is not None and asked:
+                self._cloud.store.run(
+                    lambda c, name=cluster, of=asked: vmids.were_read(c, name, of)  # type: ignore[misc]
+                )
 
     def _look_twice(self) -> tuple[Facts, list[Finding]]:
         facts = self._gatherer.look()
@@ -181,7 +193,7 @@ class Auditor:
             return facts, []
         self._stopped.wait(self._options.audit_settle_seconds)
         first = {one.key for one in found}
-        facts = self._gatherer.look()
+        facts = self._gatherer.look(facts.read)
         return facts, [one for one in differences(facts) if one.key in first]
 
     def _heal(self, kept: Iterable[Kept], *, asked: bool) -> list[int | None]:
@@ -236,6 +248,7 @@ def _may_try(finding: Kept) -> bool:
 def _told(finding: Finding) -> Told:
     kind = KINDS[finding.kind]
     verb = kind.verb if finding.proven and kind.verb is not Verb.REPORT else None
+    remedy = kind.remedy if finding.proven or kind.doubt is None else kind.doubt
     words = {
         "vmid": finding.vmid,
         "node": finding.node,
@@ -243,13 +256,15 @@ def _told(finding: Finding) -> Told:
         "server": finding.server_uuid,
         "subject": finding.subject,
         "volid": finding.evidence.get("volid"),
+        "storage": finding.evidence.get("storage"),
+        "marks": finding.evidence.get("marks"),
     }
     return Told(
         kind=finding.kind,
         subject=finding.subject,
         severity=kind.severity,
         cause=finding.cause,
-        remedy=kind.remedy.format(**words) if kind.remedy else None,
+        remedy=remedy.format(**words) if remedy else None,
         heal=verb,
         server_uuid=finding.server_uuid,
         cluster=finding.cluster,
@@ -270,7 +285,16 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
     if finding.cluster is None:
         return True
     inventory = facts.inventories.get(finding.cluster)
-    return inventory is not None and finding.node not in inventory.unseen_nodes
+    seen = inventory is not None and finding.node not in inventory.unseen_nodes
+    return seen and inventory is not None and _would_show(inventory, finding)
+
+
+def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:
+    vm = next((one for one in inventory.vms if one.vmid == finding.vmid), None)
+    if finding.kind in BY_MARKS and vm is not None:
+        return vm.read
+    # What isn't listed may be hidden.
+    return vm is not None or not inventory.short
 
 
 def _not_looked_at(facts: Facts, kept: Iterable[Kept]) -> set[tuple[str, str]]:
@@ -283,6 +307,7 @@ def _report(facts: Facts, left: Collection[Kept], *, healed: int) -> dict[str, A
     looked: Mapping[str, int] = {
         "servers": len(live),
         "vms": sum(len(one.vms) for one in inventories),
+        "descriptions": sum(vm.read for one in inventories for vm in one.vms),
         "volumes": sum(len(one.volumes) for one in inventories),
         "allocations": len(facts.allocations or ()),
         "ports": len(facts.ports),

@@ -76,6 +76,8 @@ class Reservation:
     server_uuid: str | None
     reason: str | None
     since: datetime.datetime
+    read_at: datetime.datetime | None = None
+    """When the description of its VM was read last."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,12 @@ class Facts:
     released: frozenset[str] = frozenset()
     """Servers whose VM was let go: it stays, with its config drive, and is nobody's of ours."""
     journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
-    """Which servers ever had a VMID, for those that something was found at."""
+    """Which servers ever had a VMID, for those that something was found at. A VMID that others
+    had already was never a server's."""
+    refused: Mapping[Place, frozenset[str]] = field(default_factory=dict)
+    """Servers whose builds were refused a VMID, as others had it: of those places."""
+    read: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """VMIDs of the record whose VMs' descriptions were asked for this time, by cluster."""
     template_places: frozenset[Place] = frozenset()
     """Places that were a template's, of those that something was found at."""
     bands: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import datetime
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,8 +31,9 @@ from conductor.audit.facts import (
     ServerFacts,
     TemplateFacts,
 )
+from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
-from conductor.store import server_groups, vmids
+from conductor.store import findings, server_groups, vmids
 from db import schema
 
 LOG = logger(__name__)
@@ -53,12 +56,21 @@ class Gatherer:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._reads: int = cloud.conf.conductor.audit_reads
 
-    def look(self) -> Facts:
-        """One look. What doesn't answer is named in ``unseen``; only our own database must."""
+    def look(self, read: Mapping[str, frozenset[int]] | None = None) -> Facts:
+        """One look. What doesn't answer is named in ``unseen``; only our own database must.
+
+        ``read``: VMIDs of the record whose VMs' descriptions are to be read; None: those whose
+        turn it is.
+        """
         unseen: list[str] = []
         with self._cloud.store.read() as connection:
             before = dataclasses.replace(_record(connection), cloud=self._cloud.id)
+            if read is None:
+                doubted = findings.doubted(connection, BY_MARKS)
+                read = due(before.reservations.values(), doubted, self._reads)
+            before = dataclasses.replace(before, read=read)
             workers = self._workers(connection, unseen)
         allocations = self._allocations(before.hosts.values(), unseen)
         inventories = self._inventories(workers, before, unseen)
@@ -92,7 +104,11 @@ class Gatherer:
 
         def ask(cluster: str) -> ClusterInventory:
             return self._cloud.compute.inventory(
-                context.internal(), workers[cluster], cluster, known[cluster]
+                context.internal(),
+                workers[cluster],
+                cluster,
+                known[cluster],
+                facts.read.get(cluster, frozenset()),
             )
 
         found: dict[str, ClusterInventory] = {}
@@ -138,6 +154,27 @@ def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
                 # An agent of an older release, or one that broke: the rest is looked at.
                 LOG.exception("Asking about %s broke.", item)
                 yield item, Unavailable(f"{type(error).__name__}; see the log.")
+
+
+def due(
+    reservations: Iterable[Reservation], doubted: Collection[Place], most: int
+) -> dict[str, frozenset[int]]:
+    """Whose descriptions are read this time, by cluster: at most so many of each. Pure.
+
+    First those of which the last audit was in doubt, then who was looked at longest ago.
+    """
+    by_cluster: dict[str, list[Reservation]] = {}
+    for one in reservations:
+        if one.state == vmids.RESERVED:
+            by_cluster.setdefault(one.cluster, []).append(one)
+
+    def turn(one: Reservation) -> tuple[bool, datetime.datetime, int]:
+        return (one.cluster, one.vmid) not in doubted, one.read_at or one.since, one.vmid
+
+    return {
+        cluster: frozenset(one.vmid for one in heapq.nsmallest(most, listed, key=turn))
+        for cluster, listed in by_cluster.items()
+    }
 
 
 # --- the record
@@ -193,9 +230,10 @@ def _servers(rows: Iterable[Any]) -> dict[str, ServerFacts]:
 
 def _after(connection: sa.Connection, facts: Facts) -> Facts:
     """The facts with what was found held against the record as it is now."""
-    had = _journal(connection, _strange(facts))
+    had, refused = _journal(connection, _strange(facts))
     journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
     named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
+    named |= {uuid for uuids in refused.values() for uuid in uuids}
     unknown = sorted(named - facts.servers.keys())
     columns = schema.servers.c
     others: dict[str, ServerFacts] = {}
@@ -211,6 +249,7 @@ def _after(connection: sa.Connection, facts: Facts) -> Facts:
         busy=facts.busy | busy | came,
         bands=vmids.bands(connection),
         journal=journal,
+        refused=refused,
         template_places=frozenset(place for place, who in had.items() if None in who),
         deleted_on_request=_deleted_on_request(connection, others),
         released=_released(connection, others),
@@ -234,7 +273,17 @@ def _strange(facts: Facts) -> set[Place]:
         for one in inventory.volumes
         if one.server_uuid
     }
-    return (found - _recorded(facts)) | drives
+    return (found - _recorded(facts)) | drives | _doubtful(facts)
+
+
+def _doubtful(facts: Facts) -> set[Place]:
+    """Where a VM was read whose marks don't agree."""
+    return {
+        (cluster, vm.vmid)
+        for cluster, inventory in facts.inventories.items()
+        for vm in inventory.vms
+        if vm.read and not vm.proven
+    }
 
 
 def _named(facts: Facts) -> set[str]:
@@ -249,18 +298,24 @@ def _named(facts: Facts) -> set[str]:
     return {uuid for uuid in named if uuid is not None}
 
 
-def _journal(connection: sa.Connection, places: set[Place]) -> dict[Place, set[str | None]]:
-    """Who ever had these VMIDs; None: a template."""
+def _journal(
+    connection: sa.Connection, places: set[Place]
+) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
+    """Who ever had these VMIDs (None: a template), and who was refused them."""
     table = schema.vmid_journal.c
     found: dict[Place, set[str | None]] = {}
+    refused: dict[Place, set[str]] = {}
     for cluster in sorted({cluster for cluster, _ in places}):
         for part in _parts(sorted(vmid for name, vmid in places if name == cluster)):
-            query = sa.select(table.vmid, table.server_uuid).where(
+            query = sa.select(table.vmid, table.server_uuid, table.refused).where(
                 table.cluster == cluster, table.vmid.in_(part)
             )
             for row in connection.execute(query):
-                found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
-    return found
+                if not row.refused:
+                    found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
+                elif row.server_uuid:
+                    refused.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
+    return found, {place: frozenset(who) for place, who in refused.items()}
 
 
 def _deleted_on_request(

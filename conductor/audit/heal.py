@@ -84,7 +84,12 @@ class Healer:
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
         if proof.has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
             raise RefusedError("The record says that the VM is the server's.")
-        if not proof.journalled(connection, cluster, vmid, server.uuid):
+        had = proof.journalled(connection, cluster, vmid, server.uuid)
+        # Others had the VMID before the server: there only what its name says is the server's.
+        named = finding.kind == "config_drive_without_server" and proof.journalled(
+            connection, cluster, vmid, server.uuid, refused=True
+        )
+        if not had and not named:
             raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
         host, node = proof.host(connection, cluster, finding.node)
         # What was seen is what goes: if somebody starts or moves it meanwhile, it stays.
@@ -98,10 +103,17 @@ class Healer:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
-            plan=Plan(host=host, cluster=cluster, node=node, vmid=vmid, stopped_on=stopped_on),
+            plan=Plan(
+                host=host,
+                cluster=cluster,
+                node=node,
+                vmid=vmid,
+                stopped_on=stopped_on,
+                drive_only=not had,
+            ),
         )
         operation = ledger.insert(connection, context.internal(), [new])[0]
-        if not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
+        if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
             raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
         return operation
 

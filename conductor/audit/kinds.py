@@ -45,13 +45,17 @@ class Kind:
     proof: str
     """What must agree before it is healed."""
     remedy: str | None = None
-    """For the operator; may name {vmid}, {node}, {cluster}, {server} and {subject}."""
+    """For the operator; may name {vmid}, {node}, {cluster}, {server}, {subject} and {volid}."""
+    doubt: str | None = None
+    """The remedy where it is not proven; None: the same."""
 
 
 _JOURNAL_AND_MARK = (
     "the journal gave this VMID to the server, all marks name it, and the record says that it "
     "has no VM there"
 )
+
+_NOT_PROVEN = "Not proven this cloud's to remove, so it never touches it: see the evidence."
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
@@ -63,6 +67,7 @@ KINDS: Mapping[str, Kind] = {
             Verb.DESTROY,
             f"{_JOURNAL_AND_MARK}: it was deleted",
             "micronova orphan reap",
+            _NOT_PROVEN,
         ),
         Kind(
             "vm_not_recorded",
@@ -70,13 +75,17 @@ KINDS: Mapping[str, Kind] = {
             Verb.DESTROY,
             f"{_JOURNAL_AND_MARK}: it has none, or another one",
             "micronova orphan reap",
+            _NOT_PROVEN,
         ),
         Kind(
             "vm_without_server",
             Severity.LEAK,
             Verb.REPORT,
             "none: its marks name a server that this cloud never had",
-            "If no other cloud owns it, as root on {node}: qm destroy {vmid} --purge",
+            "If another cloud owns it, give every cloud on the cluster a band of VMIDs of its own "
+            "(vmid_low, vmid_high). If this cloud lost its record of it, take the lines "
+            "'micronova: …' off its description, then: micronova server adopt --cluster {cluster} "
+            "--vmid {vmid} --project …",
         ),
         Kind(
             "vm_half_made",
@@ -115,7 +124,37 @@ KINDS: Mapping[str, Kind] = {
             "If nothing is cloned from it, as root on {node}: qm destroy {vmid} --purge",
         ),
         Kind("server_without_vm", Severity.DAMAGE, Verb.REPORT, "the cluster lists no such VM"),
-        Kind("vm_replaced", Severity.DAMAGE, Verb.REPORT, "its marks name another owner"),
+        Kind(
+            "mark_lost",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "its SMBIOS UUID is the server's, and the journal gave the server this VMID",
+            "micronova server mark {server}",
+        ),
+        Kind(
+            "smbios_edited",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "its description names the server, its SMBIOS UUID does not",
+            "If it is the server's VM, as root on {node}: qm set {vmid} --smbios1 uuid={server}",
+        ),
+        Kind(
+            "vm_replaced",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "neither its SMBIOS UUID nor its description names the server",
+            "If it is the server's VM all the same, as root on {node}: qm set {vmid} --smbios1 "
+            "uuid={server}, then: micronova server mark {server}. If it is not: micronova server "
+            "forget {server}",
+        ),
+        Kind(
+            "template_unmarked",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "the record names the template, its description does not",
+            "No server is cloned from it any more. If it is the template, write this into its "
+            "description again: {marks}",
+        ),
         Kind("vm_elsewhere", Severity.DAMAGE, Verb.REPORT, "the cluster lists it on another node"),
         # Volumes
         Kind(
@@ -124,14 +163,25 @@ KINDS: Mapping[str, Kind] = {
             Verb.DESTROY,
             "the journal gave this VMID to one server that has no VM there, and the agent knows "
             "the task that made the volume for ours",
-            "If nobody misses it, as root on {node}: pvesm free {volid}",
+            "micronova orphan reap",
+            "A VM of this cloud had the VMID, but no task on record says that it made this disk. "
+            "If it is that VM's, and nobody misses it, as root on {node}: pvesm free {volid}",
+        ),
+        Kind(
+            "volume_foreign",
+            Severity.NOTICE,
+            Verb.REPORT,
+            "none: no server of this cloud ever had the VMID, or bears the name",
+            "It is not this cloud's, and never touched: its VMID is passed over. Another cluster "
+            "or cloud that shares storage {storage} may own it.",
         ),
         Kind(
             "config_drive_without_server",
             Severity.LEAK,
             Verb.DESTROY,
             "its name names the server, and the journal gave that server this VMID",
-            "If no other cloud owns it, as root on {node}: pvesm free {volid}",
+            "micronova orphan reap",
+            _NOT_PROVEN,
         ),
         # Allocations
         Kind(
@@ -223,3 +273,10 @@ KINDS: Mapping[str, Kind] = {
         ),
     )
 }
+
+#: what only a VM's own configuration shows: one that was not read says nothing of these
+BY_MARKS = frozenset(
+    {"mark_lost", "smbios_edited", "vm_replaced", "template_unmarked"}
+    | {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
+    | {"vm_foreign", "band_shared", "template_without_record"}
+)

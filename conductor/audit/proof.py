@@ -32,9 +32,11 @@ def has_vm(server: Server) -> bool:
     return server.deleted_at is None and server.vmid is not None
 
 
-def journalled(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
-    """Whether the journal ever gave the VMID to the server."""
-    return vmids.was_of(connection, cluster, vmid, server_uuid)
+def journalled(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
+) -> bool:
+    """Whether the journal ever gave the VMID to the server; ``refused``: even if others had it."""
+    return vmids.was_of(connection, cluster, vmid, server_uuid, refused=refused)
 
 
 def host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:

@@ -38,7 +38,7 @@ def _servers(facts: Facts) -> Iterator[Finding]:
             continue
         vm = seen[server.cluster].get(int(server.vmid or 0))
         if vm is None:
-            if server.vm_state in PRESENT:
+            if server.vm_state in PRESENT and not facts.inventories[server.cluster].short:
                 text = f"Cluster {server.cluster} has no VM {server.vmid}."
                 yield _of(server, "server_without_vm", text)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
@@ -60,13 +61,14 @@ def _vm(
         return _unread(cluster, vm)
     if vm.lock in _HALF_MADE and not vm.server_uuid and not vm.image_id:
         return _half_made(facts, cluster, vm)
+    if owner is not None:
+        return _owned(facts, cluster, vm, owner)
     if vm.image_id is not None:
         return _template(facts, cluster, vm, recorded=template)
-    if owner is not None:
-        return _owned(cluster, vm, owner)
-    if vm.server_uuid is None or not vm.proven:
-        return _foreign(facts, cluster, vm)
-    return _unrecorded(facts, cluster, vm)
+    if template is not None:
+        return _unmarked(facts, cluster, vm, template)
+    strange = vm.server_uuid is None or not vm.proven
+    return (_foreign if strange else _unrecorded)(facts, cluster, vm)
 
 
 def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
@@ -84,11 +86,34 @@ def _unread(cluster: str, vm: SeenVm) -> Finding | None:
     return _finding("vm_foreign", cluster, vm, f"A container has the VMID: {vm.name}.")
 
 
-def _owned(cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
+def _owned(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
+    """A VM at a server's VMID; what of its marks still names the server says what can be done."""
     if vm.proven and vm.server_uuid == owner.uuid:
         return None
+    journalled = owner.uuid in facts.journal.get((cluster, vm.vmid), ())
+    if journalled and vm.smbios_uuid == owner.uuid.lower() and not vm.template:
+        text = f"Its SMBIOS UUID is the server's, but {_names(vm)}: its mark was edited."
+        return _finding("mark_lost", cluster, vm, text, server=owner.uuid)
+    if vm.server_uuid == owner.uuid:
+        text = f"Its description names the server, its SMBIOS UUID is {vm.smbios_uuid or 'none'}."
+        return _finding("smbios_edited", cluster, vm, text, server=owner.uuid)
     text = f"The VM at the server's VMID is not the server's: {_says(vm)}."
     return _finding("vm_replaced", cluster, vm, text, server=owner.uuid)
+
+
+def _names(vm: SeenVm) -> str:
+    """What its description names."""
+    if vm.server_uuid:
+        return f"its description names server {vm.server_uuid}"
+    return "its description names no server"
+
+
+def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
+    """A VM at the VMID of a template of ours that says of itself that it is none."""
+    text = f"By the record it is the template of image {image_id}, but {_says(vm)}."
+    found = _finding("template_unmarked", cluster, vm, text)
+    marks = f"micronova: template={image_id} / micronova: cloud={facts.cloud} (a line each)"
+    return replace(found, evidence={**found.evidence, "marks": marks})
 
 
 def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
@@ -96,10 +121,12 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     uuid = str(vm.server_uuid)
     server = facts.servers.get(uuid)
     if server is None:
-        text = (
-            f"Its marks name server {uuid}, which this cloud never had: another cloud has ids of "
-            "our band, or this one lost its record."
-        )
+        had = bool(facts.journal.get((cluster, vm.vmid)))
+        text = f"Its marks name server {uuid}, which this cloud never had: "
+        if not had:
+            text += "it is another cloud's, which has ids of our band."
+            return _finding("vm_foreign", cluster, vm, text)
+        text += "another cloud has ids of our band, or this one lost its record."
         return _finding("vm_without_server", cluster, vm, text, proven=False)
     journalled = uuid in facts.journal.get((cluster, vm.vmid), ())
     if server.deleted_at is not None:
@@ -174,6 +201,7 @@ def _finding(
         "maker": vm.maker,
         "description_names": vm.server_uuid or vm.image_id,
         "cloud": vm.cloud,
+        "smbios_uuid": vm.smbios_uuid,
         "marks_agree": vm.proven,
     }
     subject = f"{cluster}/{vm.vmid}"

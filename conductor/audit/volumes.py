@@ -11,7 +11,10 @@ from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 def volumes(facts: Facts) -> Iterator[Finding]:
     """Those that no VM has."""
     recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
+    known = recorded.keys() | {(one.cluster, one.vmid) for one in facts.templates}
     for cluster, inventory in facts.inventories.items():
+        if inventory.short:
+            continue  # whose VM isn't listed may be there all the same
         present = {vm.vmid for vm in inventory.vms}
         for volume in inventory.volumes:
             place = (cluster, volume.vmid)
@@ -21,7 +24,7 @@ def volumes(facts: Facts) -> Iterator[Finding]:
                 let_go = volume.server_uuid in facts.released and volume.vmid in present
                 if recorded.get(place) != volume.server_uuid and not let_go:
                     yield _config_drive(facts, cluster, volume, volume.server_uuid)
-            elif volume.vmid not in present:
+            elif volume.vmid not in present and place not in known:
                 yield _disk(facts, inventory, volume)
 
 
@@ -37,22 +40,30 @@ def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> 
     server = facts.servers.get(uuid)
     if server is None:
         text = f"A config drive of server {uuid}, which this cloud never had."
-        return _finding("config_drive_without_server", cluster, volume, text, False, None)
+        return _finding("volume_foreign", cluster, volume, text, False, None)
     what = "is deleted" if server.deleted_at is not None else "has no VM of this id"
     text = f"A config drive of server {uuid}, which {what}."
     place = (cluster, volume.vmid)
-    proven = _may_go(facts, server, place) and uuid in facts.journal.get(place, ())
+    # Its name names the server: a build that was refused the VMID may have put it there.
+    had = facts.journal.get(place, frozenset()) | facts.refused.get(place, frozenset())
+    proven = _may_go(facts, server, place) and uuid in had
     return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
 
 
 def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Finding:
     cluster = inventory.cluster
-    had = sorted(facts.journal.get((cluster, volume.vmid), ()))
+    place = (cluster, volume.vmid)
+    had = sorted(facts.journal.get(place, ()))
+    if not had and place not in facts.template_places:
+        text = f"No VM has the id {volume.vmid}, and no server of this cloud ever had it."
+        if facts.refused.get(place):
+            text += " A build passed it over, as others had it."
+        return _finding("volume_foreign", cluster, volume, text, False, None)
     owner = had[0] if len(had) == 1 else None
     server = facts.servers.get(owner or "")
-    there = facts.reservations.get((cluster, volume.vmid))
+    there = facts.reservations.get(place)
     taken = there is not None and there.server_uuid not in (None, owner)
-    proven = server is not None and _may_go(facts, server, (cluster, volume.vmid)) and not taken
+    proven = server is not None and volume.ours and not taken and _may_go(facts, server, place)
     who = f"server {owner} had the VMID" if owner else f"{len(had)} servers had the VMID"
     text = f"No VM has the id {volume.vmid}; {who}."
     return _finding("volume_without_vm", cluster, volume, text, proven, owner)
@@ -70,6 +81,8 @@ def _finding(
 ) -> Finding:
     evidence = {
         "volid": volume.volid,
+        "storage": volume.storage,
+        "made_by_us": volume.ours,
         "size_bytes": volume.size_bytes,
         "created_at": volume.created_at.isoformat() if volume.created_at else None,
         "shared": volume.shared,

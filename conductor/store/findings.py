@@ -167,6 +167,15 @@ def open_ones(connection: sa.Connection) -> list[Kept]:
     return [Kept(*row) for row in connection.execute(query)]
 
 
+def doubted(connection: sa.Connection, kinds: Collection[str]) -> frozenset[tuple[str, int]]:
+    """Cluster and VMID of what open findings of these kinds are about."""
+    columns = findings.c
+    query = sa.select(columns.cluster, columns.vmid).where(
+        columns.healed_at.is_(None), columns.kind.in_(sorted(kinds)), columns.vmid.is_not(None)
+    )
+    return frozenset((row.cluster, row.vmid) for row in connection.execute(query))
+
+
 def get(connection: sa.Connection, finding_id: int) -> Kept:
     """An open finding. Raises NotFound."""
     query = sa.select(*_KEPT).where(findings.c.id == finding_id, findings.c.healed_at.is_(None))

@@ -40,6 +40,7 @@ class Plan:
     template: Mapping[str, Any] | None = None
     nics: tuple[Mapping[str, Any], ...] = ()
     stopped_on: str | None = None  # see common.messages.commands.Destroy
+    drive_only: bool = False  # likewise
     saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
 
 

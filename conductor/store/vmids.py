@@ -178,14 +178,16 @@ def hold(
     return True
 
 
-def was_of(connection: sa.Connection, cluster: str, vmid: int, server_uuid: str) -> bool:
-    """Whether the journal ever gave the VMID to the server, and nobody else had it."""
+def was_of(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
+) -> bool:
+    """Whether the journal ever gave the VMID to the server; ``refused``: even if others had it."""
     columns = vmid_journal.c
     query = sa.select(columns.id).where(
         columns.cluster == cluster,
         columns.vmid == vmid,
         columns.server_uuid == server_uuid,
-        ~columns.refused,
+        sa.true() if refused else ~columns.refused,
     )
     return connection.execute(query).first() is not None
 
@@ -202,6 +204,12 @@ def refuse(connection: sa.Connection, cluster: str, vmid: int, operation_id: int
         )
         .values(refused=True)
     )
+
+
+def were_read(connection: sa.Connection, cluster: str, read: Collection[int]) -> None:
+    """The descriptions of these VMs were read now: it is others' turn."""
+    mine = (vmids.c.cluster == cluster) & vmids.c.vmid.in_(sorted(read))
+    connection.execute(vmids.update().where(mine).values(read_at=clock.utcnow()))
 
 
 def holds(connection: sa.Connection, operation_id: int) -> bool:

@@ -1,27 +1,36 @@
 """The census of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
 
-Two calls for the cluster, one for each storage (of each node, unless it is shared). Of VMs only
-those are read that the record doesn't explain, that are locked, or that lack our tag.
+Three calls for the cluster, one for each storage (of each node, unless it is shared). No list of
+Proxmox VE tells descriptions, so of VMs only those are read that the record doesn't explain, that
+are locked, that lack our tag (a bounded number of them), and those that are asked for by number.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import datetime
+import itertools
+import random
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from compute.hypervisor.proxmox import ownership
+from compute.hypervisor.proxmox import ownership, privileges
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.clusterwide import has_rules
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.hardware import TAG
 from compute.hypervisor.proxmox.upid import Upid
+from compute.hypervisor.proxmox.volumes import Volume, made_on
 from compute.messages import ClusterInventory, SeenAffinity, SeenVm, SeenVolume
 
 #: reads that run at the same time
 READERS = 6
+#: VMs that lack our tag and are read for that alone, each time; the others wait for their turn
+UNTAGGED = 100
+#: VMIDs without a VM whose disks' makers are looked for, each time
+STRAYS = 50
 
 _CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})\.iso$")
 _TAGS = re.compile(r"[;, ]+")
@@ -31,10 +40,11 @@ _MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 class Census:
     """One count of one cluster."""
 
-    def __init__(self, shared: Shared, known: Collection[int]) -> None:
-        """``known``: VMIDs that the record accounts for."""
+    def __init__(self, shared: Shared, known: Collection[int], read: Collection[int] = ()) -> None:
+        """``known``: VMIDs that the record accounts for; ``read``: those to look at closer."""
         self._shared, self._client = shared, shared.client
         self._known = frozenset(known)
+        self._read = frozenset(read)
         #: sentence → the node that it is about
         self._unseen: dict[str, str] = {}
         self._active: dict[str, list[Upid]] = {}
@@ -45,20 +55,23 @@ class Census:
         online = self._online(resources, self._client.get("cluster/status"))
         with concurrent.futures.ThreadPoolExecutor(READERS, "census") as readers:
             listed = [one for one in resources if "vmid" in one and self._may_be_ours(one)]
+            self._read |= frozenset(itertools.islice(self._untagged(listed), UNTAGGED))
             vms = readers.map(lambda one: self._vm(one, online), listed)
             volumes = readers.map(
                 lambda place: self._volumes(*place), self._places(resources, online)
             )
             seen = [one for one in vms if one is not None]
             found = [volume for part in volumes for volume in part]
+            found = self._with_makers(found, {int(one["vmid"]) for one in listed}, online, readers)
         for privilege in self._shared.snapshot.missing:
             self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
-        affinity = self._affinity()
+        affinity, short = self._affinity(), self._is_short()
         return ClusterInventory(
             self._shared.settings.name,
             tuple(seen),
             tuple(found),
             tuple(self._unseen),
+            short,
             tuple(sorted({node for node in self._unseen.values() if node})),
             *affinity,
         )
@@ -75,7 +88,27 @@ class Census:
                 self._unseen[f"The affinity rules can't be read: {error.message}"] = ""
             return (), writes, False
 
+    def _is_short(self) -> bool:
+        """Whether VMs or storages may be there that the token isn't shown."""
+        if any("Audit" in one for one in self._shared.snapshot.missing):
+            return True
+        try:
+            granted = self._client.get("access/permissions")
+        except ApiError as error:
+            self._unseen[f"The token's rights can't be read: {error.message}"] = ""
+            return True
+        hidden = sorted(privileges.hidden(granted))
+        for path in hidden:
+            self._unseen[f"The token does not see what is under {path}: lists are short."] = ""
+        return bool(hidden)
+
     # --- what to look at
+
+    def _untagged(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+        """VMs of the record that lost our tag, and with it perhaps their mark."""
+        for one in listed:
+            if int(one["vmid"]) in self._known and TAG not in _tags(one):
+                yield int(one["vmid"])
 
     def _in_band(self, vmid: int) -> bool:
         settings = self._shared.settings
@@ -129,7 +162,7 @@ class Census:
             "memory_mib": memory >> 20 or None,
             "lock": lock,
         }
-        explained = vmid in self._known and lock is None and TAG in _tags(one)
+        explained = vmid in self._known and lock is None and vmid not in self._read
         if explained or facts["kind"] != "qemu" or node not in online:
             return SeenVm(**facts)
         try:
@@ -224,6 +257,40 @@ class Census:
             server,
         )
 
+    def _with_makers(
+        self,
+        found: list[SeenVolume],
+        present: Collection[int],
+        online: Collection[str],
+        readers: concurrent.futures.Executor,
+    ) -> list[SeenVolume]:
+        """The volumes, those that no VM has with whether a task of ours made them.
+
+        The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
+        of calls, however much lies about.
+        """
+        stray = [one for one in found if one.server_uuid is None and one.vmid not in present]
+        vmids = sorted({one.vmid for one in stray})
+        chosen = set(random.sample(vmids, min(STRAYS, len(vmids))))
+        asked = [one for one in stray if one.vmid in chosen]
+        proven = dict(
+            zip(asked, readers.map(lambda one: self._maker_of(one, online), asked), strict=True)
+        )
+        return [proven.get(one, one) for one in found]
+
+    def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
+        """The volume as seen by its maker's node, where its removal is proven once more."""
+        created = int(volume.created_at.timestamp()) if volume.created_at else None
+        nodes = sorted(online, key=lambda node: (node != volume.node, node))
+        for node in nodes if volume.shared else [volume.node]:
+            one = Volume(volume.volid, volume.storage, node, created)
+            try:
+                if made_on(self._shared, node, volume.vmid, [one]):
+                    return replace(volume, node=node, ours=True)
+            except ApiError as error:
+                self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
+        return volume
+
 
 def marks(config: Mapping[str, Any]) -> dict[str, Any]:
     """Whose a configuration says it is, and whether all its marks agree."""
@@ -241,6 +308,7 @@ def marks(config: Mapping[str, Any]) -> dict[str, Any]:
         "image_id": image,
         "cloud": cloud,
         "proven": bool(server or image) and ours,
+        "smbios_uuid": ownership.smbios_uuid(config),
     }
 
 

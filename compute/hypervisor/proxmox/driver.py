@@ -60,9 +60,9 @@ class ProxmoxHypervisor:
             self._surveyor.expire_images(node, storage)
             self.shared.snapshot = self._surveyor.survey()
 
-    def inventory(self, known: Collection[int]) -> ClusterInventory:
-        """Two bulk calls, one for each storage, one for each VM that the record leaves open."""
-        return Census(self.shared, known).take()
+    def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
+        """Three bulk calls, one for each storage, one for each VM that is to be read."""
+        return Census(self.shared, known, read).take()
 
     def group_writer(self, build: Build) -> Callable[[], Detail] | None:
         """See ``port.Hypervisor``."""

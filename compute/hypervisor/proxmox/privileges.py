@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from compute.hypervisor.proxmox.settings import Token
@@ -30,6 +30,11 @@ _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTe
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
 _ZONE = ("SDN.Use",)
 _AUDIT = ("Sys.Audit",)
+#: any of these on what is under a path lets it be listed
+_SHOWS = {
+    "/vms": frozenset({"VM.Audit"}),
+    "/storage": frozenset({"Datastore.Audit", "Datastore.AllocateSpace"}),
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,15 @@ def lacking(granted: Mapping[str, Mapping[str, int]], needed: Iterable[Need]) ->
         if rest:
             missing.append(Need(need.path, rest, need.why))
     return missing
+
+
+def hidden(granted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Paths under which VMs or storages may be that the token isn't shown in lists."""
+    for root, shows in _SHOWS.items():
+        named = (path for path in granted if path.startswith(f"{root}/"))
+        for path in (root, *named):
+            if not shows & _effective(granted, path):
+                yield path
 
 
 def _effective(granted: Mapping[str, Mapping[str, int]], path: str) -> set[str]:

@@ -10,6 +10,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import admit, disks
 from compute.hypervisor.proxmox.admission import Key
+from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.elsewhere import Place
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.vm import Vm
@@ -180,17 +181,22 @@ def _may_hold_disks(vm: Vm, storage: str) -> bool:
 
 def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
     """Those that came to be while a task of our token that makes disks worked on this VMID."""
+    return made_on(vm.shared, vm.node, vm.vmid, volumes)
+
+
+def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> list[Volume]:
+    """Those that came to be while such a task worked on the VMID on this node."""
     listed = list(volumes)
     if not listed:
         return []
-    me, tasks = vm.shared.settings.token.id, vm.shared.tasks
+    me, tasks = shared.settings.token.id, shared.tasks
     ours: list[Volume] = []
     for kind in ("qmcreate", "qmconfig"):
         if len(ours) < len(listed):
-            spans = tasks.spans(vm.node, vm.vmid, kind, me)
+            spans = tasks.spans(node, vmid, kind, me)
             ours += [one for one in listed if one not in ours and _within(one, spans)]
     if len(ours) < len(listed):
-        spans = tasks.clone_spans(vm.node, vm.vmid, me)
+        spans = tasks.clone_spans(node, vmid, me)
         ours += [one for one in listed if one not in ours and _within(one, spans)]
     return ours
 

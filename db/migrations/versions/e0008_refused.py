@@ -17,8 +17,10 @@ down_revision: str | None = "0007_owners"
 
 def upgrade() -> None:
     """Add the columns. What was refused before is not known."""
-    refused = sa.Column("refused", sa.Boolean(), nullable=False, server_default=sa.false())
-    op.add_column("vmid_journal", refused)
+    op.add_column(
+        "vmid_journal",
+        sa.Column("refused", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
     op.add_column("vmids", sa.Column("read_at", UtcDateTime))
 
 

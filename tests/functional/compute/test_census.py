@@ -17,8 +17,8 @@ from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 
-def census(worker: Worker, *known: int) -> ClusterInventory:
-    return worker.client.inventory(internal(), worker.service.worker, "c1", known)
+def census(worker: Worker, *known: int, read: tuple[int, ...] = ()) -> ClusterInventory:
+    return worker.client.inventory(internal(), worker.service.worker, "c1", known, read)
 
 
 def vms(inventory: ClusterInventory) -> dict[int, SeenVm]:
@@ -153,3 +153,40 @@ def test_what_cannot_be_seen_is_told(
 def test_a_cluster_that_is_not_carried(worker: Worker) -> None:
     with pytest.raises(Unavailable, match="carries no agent of cluster c9"):
         worker.client.inventory(internal(), worker.service.worker, "c9", [])
+
+
+def test_a_vm_of_the_record_is_read_when_it_is_its_turn(worker: Worker, cluster: Cluster) -> None:
+    build = a_build()
+    vmid = build.placed.vmid
+    assert worker.run(build).ok
+    seen = vms(census(worker, vmid, template_vmid(), read=(vmid,)))[vmid]
+    assert (seen.read, seen.proven, seen.smbios_uuid) == (True, True, build.server_uuid)
+    assert not vms(census(worker, vmid, template_vmid()))[vmid].read
+    assert worker.run(a_destroy(build)).gone
+
+
+def test_a_disk_without_a_vm_says_whether_a_task_of_ours_made_it(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build(template=None)
+    vmid = build.placed.vmid
+    assert worker.run(build).ok
+    config = cluster.vm(vmid)["config"]
+    name = str(config["scsi0"]).partition(",")[0]
+    (state,) = simulator.state().values()
+    made = next(one for one in state["volumes"] if one["volid"] == name)
+    assert worker.run(a_destroy(build)).gone
+    ours = {"volid": name, "node": "pve1", "ctime": made["ctime"]}
+    theirs = {
+        "volid": f"local:{vmid}/vm-{vmid}-disk-7.raw",
+        "node": "pve1",
+        "ctime": 1_700_000_000,
+    }
+    for one in (ours, theirs):
+        simulator.control("POST", "volume", one)
+    told = {one.volid: one.ours for one in census(worker).volumes if one.vmid == vmid}
+    assert told == {ours["volid"]: True, theirs["volid"]: False}
+    for one in (ours, theirs):
+        worker.hypervisors[0].shared.client.delete(  # type: ignore[attr-defined]
+            f"nodes/pve1/storage/local/content/{one['volid']}"
+        )

@@ -123,6 +123,8 @@ class Compute:
         """Workers that were asked to tell all."""
         self.seen: dict[str, ClusterInventory] = {}
         """What a census shows of each cluster."""
+        self.read: list[frozenset[int]] = []
+        """Whose descriptions each census was asked to read."""
         self.answering: Callable[[Command], None] | None = None
         """Told of every command, right when it is sent."""
         self._news = threading.Condition()
@@ -187,9 +189,15 @@ class Compute:
         return self.vms.get(vmid, Inspection(vmid))
 
     def inventory(
-        self, ctxt: RequestContext, worker: str, cluster: str, known: Collection[int]
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        known: Collection[int],
+        read: Collection[int] = (),
     ) -> ClusterInventory:
         """What the test says is there."""
+        self.read.append(frozenset(read))
         if self.deaf:
             raise Unavailable("The service behind inventory did not answer.")
         return self.seen.get(cluster, ClusterInventory(cluster))

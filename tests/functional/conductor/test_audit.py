@@ -429,8 +429,8 @@ def test_a_vm_that_was_seen_stopped_is_removed_as_long_as_it_is(
 
 def test_force_does_not_pass_the_fence(world: World, cluster: Cluster) -> None:
     cluster.add(100_005, "e5d8c6a0-0000-4000-8000-000000000000")
-    assert audit(world)["open"] == {"vm_without_server": 1}
-    found = findings(world)["vm_without_server"]
+    assert audit(world)["open"] == {"vm_foreign": 1}
+    found = findings(world)["vm_foreign"]
     with pytest.raises(Conflict, match="never touched"):
         world.conductor.audits.heal_finding(world.ctxt, found.id, True)
     assert cluster.destroyed == []
@@ -559,3 +559,63 @@ def test_two_clusters_are_two_places(world: World, cluster: Cluster) -> None:
     found = findings(world)["vm_not_recorded"]
     assert (found.subject, found.heal) == (f"sim2/{vmid}", None)
     assert cluster.destroyed == []
+
+
+# --- descriptions, read in turns
+
+
+def test_descriptions_are_read_in_turns_and_no_more_than_a_bounded_number(
+    world: World, cluster: Cluster
+) -> None:
+    uuids = [active(world, cluster) for _ in range(3)]
+    vmids = {int(world.row(uuid).vmid) for uuid in uuids}
+    reserved = vmids | {row.vmid for row in world.rows(schema.templates)}
+    world.conductor.auditor._gatherer._reads = 2
+    rounds = []
+    for _ in range(len(reserved)):
+        world.compute.read.clear()
+        assert audit(world)["clean"]
+        assert {len(one) for one in world.compute.read} == {2}
+        rounds.append(world.compute.read[0])
+    assert frozenset().union(*rounds) == reserved
+    assert rounds[0] != rounds[1]
+
+
+def test_a_doubt_stays_until_the_description_is_read_again(world: World, cluster: Cluster) -> None:
+    uuid = active(world, cluster)
+    vmid = int(world.row(uuid).vmid)
+    marked = cluster.vms[-1]
+    cluster.vms = [dataclasses.replace(marked, server_uuid=None, proven=False, smbios_uuid=uuid)]
+    cluster.show()
+    assert audit(world)["open"] == {"mark_lost": 1}
+    found = findings(world)["mark_lost"]
+    assert (found.remedy, found.heal) == (f"micronova server mark {uuid}", None)
+    # Nobody read it: that says nothing.
+    cluster.vms = [dataclasses.replace(marked, read=False, server_uuid=None, proven=False)]
+    cluster.show()
+    assert audit(world)["open"] == {"mark_lost": 1}
+    # Whoever is in doubt comes first.
+    world.conductor.auditor._gatherer._reads = 1
+    world.compute.read.clear()
+    cluster.vms = [marked]
+    cluster.show()
+    assert audit(world)["clean"]
+    assert world.compute.read[0] == {vmid}
+
+
+def test_what_a_token_is_not_shown_is_not_taken_for_healed(world: World, cluster: Cluster) -> None:
+    uuid = active(world, cluster)
+    marked = cluster.vms[-1]
+    cluster.vms = [dataclasses.replace(marked, server_uuid=None, proven=False)]
+    cluster.volumes = [SeenVolume("local:100009/vm-100009-disk-0.raw", "local", "pve1", 100_009)]
+    cluster.show()
+    assert audit(world)["open"] == {"vm_replaced": 1, "volume_foreign": 1}
+    cluster.vms = []
+    cluster.show(short=True, unseen=("The token does not see what is under /vms.",))
+    report = audit(world)
+    assert report["open"] == {"vm_replaced": 1, "volume_foreign": 1}
+    assert not report["complete"]
+    cluster.vms, cluster.volumes = [marked], []
+    cluster.show()
+    assert audit(world)["clean"]
+    assert world.row(uuid).vm_state == "active"

@@ -54,10 +54,16 @@ class Api:
         self._findings, self._states, self._audits = list(findings), list(states), list(audits)
         self._report = report or a_report(clean=not findings)
         self.posted: list[tuple[str, Any]] = []
+        self.healed_at: str | None = "2026-01-01T00:01:00Z"
+        self.later: dict[str, Any] = {}
 
     def get(self, path: str) -> Any:
         if path == "/audit/findings":
             return answered({"findings": self._findings})
+        if path.startswith("/audit/findings/"):
+            number = int(path.rpartition("/")[2])
+            (found,) = (one for one in self._findings if one["id"] == number)
+            return answered({"finding": {"healed_at": self.healed_at, **found, **self.later}})
         if path == "/audits":
             return answered({"audits": self._audits})
         state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
@@ -154,16 +160,25 @@ def test_reap(force: bool, reaped: list[int]) -> None:
     api = Api(a_finding(), FOREIGN, RUNNING)
     ran = api.run("orphan", "reap", "--yes", *(["--force"] if force else []))
     assert ran.code == 0
-    assert api.posted == [
-        (f"/audit/findings/{one}/action", {"heal": {"force": force}}) for one in reaped
-    ]
-    assert "1: Operation 3 removes it." in ran.out
+    asked = [(f"/audit/findings/{one}/action", {"heal": {"force": force}}) for one in reaped]
+    assert api.posted == asked + [("/audits", None)] * len(reaped)
+    assert "1: removed sim1/1" in ran.out
+
+
+def test_reap_says_what_it_did_not_remove() -> None:
+    api = Api(a_finding())
+    api.healed_at = None
+    api.later = {"answer": "It is not ours: its description names no server."}
+    ran = api.run("orphan", "reap", "--yes")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "sim1/1 is still there: It is not ours" in ran.err
 
 
 def test_reap_those_that_are_named() -> None:
     api = Api(a_finding(1), a_finding(4))
     assert api.run("orphan", "reap", "--yes", "4").code == 0
-    assert [path for path, _ in api.posted] == ["/audit/findings/4/action"]
+    assert [path for path, _ in api.posted] == ["/audit/findings/4/action", "/audits"]
     ran = api.run("orphan", "reap", "--yes", "5")
     assert ran.code == 1
     assert "No open orphan: 5" in ran.err

@@ -84,6 +84,7 @@ class FakeMachine:
         self.error = error or HypervisorError(Category.CREATION_FAILED, "it broke", upid="U")
         self.absent = True
         self.foreign = False
+        self.refused = False
         self.stuck: tuple[str, ...] = ()
         self.state = PowerState.RUNNING
         self.removal = Removal(True, ("VM 100001",))

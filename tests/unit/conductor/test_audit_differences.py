@@ -21,7 +21,8 @@ from conductor.audit.facts import (
     ServerFacts,
     TemplateFacts,
 )
-from conductor.audit.kinds import KINDS
+from conductor.audit.gather import due
+from conductor.audit.kinds import BY_MARKS, KINDS, Verb
 from conductor.audit.records import OVERDUE
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -141,8 +142,8 @@ def test_another_cloud_in_our_band_is_told_as_an_overlap() -> None:
     told = found(facts(a_vm(), template, bands=BANDS, cloud="north"))["band_shared"]
     assert "cloud south" in told.cause
     assert "100000 to 199999" in told.cause
-    theirs = found(facts(a_vm(), a_vm(100_003, STRANGER), bands=BANDS))["vm_without_server"]
-    assert "another cloud" in theirs.cause
+    theirs = found(facts(a_vm(), a_vm(100_003, STRANGER), bands=BANDS))["vm_foreign"]
+    assert "another cloud's" in theirs.cause
 
 
 @pytest.mark.parametrize(
@@ -189,8 +190,12 @@ def test_a_vm_of_a_server_that_failed() -> None:
 
 
 def test_a_vm_of_another_cloud_is_told() -> None:
-    one = found(facts(a_vm(), a_vm(100_002, STRANGER)))["vm_without_server"]
+    assert "vm_foreign" in found(facts(a_vm(), a_vm(100_002, STRANGER)))
+    # Where a server of ours was, the record may have been lost instead.
+    had = facts(a_vm(), a_vm(100_002, STRANGER), journal=journal(100_002, GONE))
+    one = found(had)["vm_without_server"]
     assert not one.proven
+    assert "qm destroy" not in (KINDS[one.kind].remedy or "")
 
 
 @pytest.mark.parametrize(
@@ -216,6 +221,59 @@ def test_a_vm_that_could_not_be_read_is_no_difference() -> None:
 def test_another_one_in_the_place_of_a_servers_vm(server: str | None) -> None:
     one = found(facts(a_vm(server=server)))["vm_replaced"]
     assert one.server_uuid == WEB
+
+
+@pytest.mark.parametrize(
+    ("vm", "kind"),
+    [
+        (a_vm(server=None, smbios_uuid=WEB), "mark_lost"),
+        (a_vm(server=OTHER, proven=False, smbios_uuid=WEB), "mark_lost"),
+        (a_vm(server=None, image_id="image", smbios_uuid=WEB), "mark_lost"),
+        (a_vm(proven=False, smbios_uuid="edited"), "smbios_edited"),
+        (a_vm(proven=False), "smbios_edited"),
+        (a_vm(server=None, smbios_uuid="edited"), "vm_replaced"),
+        (a_vm(server=OTHER, smbios_uuid=OTHER), "vm_replaced"),
+        (a_vm(server=None, smbios_uuid=WEB, template=True), "vm_replaced"),
+    ],
+)
+def test_a_mark_that_was_edited(vm: SeenVm, kind: str) -> None:
+    given = facts(vm, journal=journal(100_001, WEB))
+    assert set(found(given)) == {kind}
+    assert KINDS[kind].verb == "report"
+    # Without the journal nothing but the fence's own marks is any proof.
+    without = dataclasses.replace(given, journal={}, refused=journal(100_001, WEB))
+    assert "mark_lost" not in found(without)
+    assert differences(dataclasses.replace(given, busy=frozenset({WEB}))) == []
+
+
+def test_a_template_whose_mark_was_edited() -> None:
+    template = a_vm(100_009, None, template=True, name="renamed")
+    given = facts(
+        a_vm(),
+        template,
+        cloud="us",
+        templates=(TemplateFacts("c1", 100_009, "image"),),
+        reservations={PLACE: reserved(), ("c1", 100_009): reserved(100_009, None)},
+    )
+    one = found(given)["template_unmarked"]
+    assert "micronova: template=image / micronova: cloud=us" in one.evidence["marks"]
+
+
+def test_whose_description_is_read_next() -> None:
+    def at(minutes: int) -> datetime.datetime:
+        return NOW + datetime.timedelta(minutes=minutes)
+
+    rows = [
+        reserved(1, since=at(0)),
+        reserved(2, since=at(0), read_at=at(9)),
+        reserved(3, since=at(1)),
+        reserved(4, since=at(0), read_at=at(2)),
+        reserved(5, state="taken", since=at(0)),
+    ]
+    assert due(rows, frozenset(), 2) == {"c1": frozenset({1, 3})}
+    assert due(rows, frozenset({("c1", 2)}), 2) == {"c1": frozenset({2, 1})}
+    assert due(rows, frozenset(), 9) == {"c1": frozenset({1, 2, 3, 4})}
+    assert due(rows, frozenset(), 0) == {"c1": frozenset()}
 
 
 def test_a_shell_that_was_left() -> None:
@@ -280,7 +338,7 @@ def test_a_template_that_no_record_names() -> None:
 
 
 def test_a_volume_without_a_vm() -> None:
-    stray = (a_volume(100_002),)
+    stray = (a_volume(100_002, ours=True),)
     had = found(
         facts(
             a_vm(),
@@ -293,24 +351,89 @@ def test_a_volume_without_a_vm() -> None:
     assert had.proven
     assert had.server_uuid == GONE
     assert had.subject == "c1/pve1/local:100002/vm-100002-disk-0.qcow2"
-    nobodys = found(facts(a_vm(), volumes=stray))["volume_without_vm"]
+    nobodys = found(facts(a_vm(), volumes=stray))["volume_foreign"]
     assert not nobodys.proven
     several = facts(a_vm(), volumes=stray, journal=journal(100_002, GONE, OTHER))
     assert not found(several)["volume_without_vm"].proven
     assert differences(facts(a_vm(), volumes=(a_volume(100_001),))) == []
 
 
+def test_a_volume_that_no_task_of_ours_made_is_told_only() -> None:
+    given = facts(
+        a_vm(),
+        volumes=(a_volume(100_002),),
+        servers=with_servers(a_deleted()),
+        journal=journal(100_002, GONE),
+        deleted_on_request=frozenset({GONE}),
+    )
+    assert not found(given)["volume_without_vm"].proven
+
+
+def test_a_vmid_that_was_refused_was_never_ours() -> None:
+    given = facts(
+        a_vm(),
+        volumes=(a_volume(100_002, ours=True), a_drive(100_003, GONE)),
+        servers=with_servers(a_deleted()),
+        refused={("c1", 100_002): frozenset({GONE}), ("c1", 100_003): frozenset({GONE})},
+        deleted_on_request=frozenset({GONE}),
+    )
+    by_kind = found(given)
+    disk = by_kind["volume_foreign"]
+    assert not disk.proven
+    assert "passed it over" in disk.cause
+    assert "pvesm" not in (KINDS["volume_foreign"].remedy or "")
+    # What bears the server's name is the server's all the same.
+    assert by_kind["config_drive_without_server"].proven
+
+
+def test_a_template_that_was_ours_left_a_disk() -> None:
+    given = facts(
+        a_vm(),
+        volumes=(a_volume(100_009),),
+        template_places=frozenset({("c1", 100_009)}),
+    )
+    assert not found(given)["volume_without_vm"].proven
+
+
+def test_what_the_token_is_not_shown_is_no_difference() -> None:
+    """The VMs of a template and of a server are hidden, their disks are not."""
+    servers = with_servers(a_server(OTHER, vmid=100_002, addresses=()))
+    seen = ClusterInventory(
+        "c1",
+        (),
+        (a_volume(100_001), a_volume(100_002), a_volume(100_009), a_drive(100_004, GONE)),
+        short=True,
+    )
+    given = facts(
+        inventories={"c1": seen},
+        servers=servers,
+        templates=(TemplateFacts("c1", 100_009, "image"),),
+        reservations={
+            PLACE: reserved(),
+            ("c1", 100_002): reserved(100_002, OTHER),
+            ("c1", 100_009): reserved(100_009, None),
+        },
+        allocations={WEB: {"rp1": RESOURCES}, OTHER: {"rp1": RESOURCES}},
+    )
+    assert differences(given) == []
+    # With all rights a disk is its VMID's owner's, whom another finding is about.
+    whole = dataclasses.replace(given, inventories={"c1": dataclasses.replace(seen, short=False)})
+    kinds = {one.kind for one in differences(whole)}
+    assert kinds == {"server_without_vm", "volume_foreign"}
+
+
 def test_a_volume_whose_vmid_another_server_has_by_now_is_told() -> None:
     other = a_server(OTHER, vmid=100_002, addresses=())
     given = facts(
         a_vm(),
-        volumes=(a_volume(100_002),),
+        volumes=(a_volume(100_002, ours=True),),
         servers=with_servers(a_deleted(), other),
         journal=journal(100_002, GONE),
         reservations={PLACE: reserved(), ("c1", 100_002): reserved(100_002, OTHER)},
         allocations={WEB: {"rp1": RESOURCES}, OTHER: {"rp1": RESOURCES}},
     )
-    assert not found(given)["volume_without_vm"].proven
+    # It is the other one's, of whose VM another finding tells.
+    assert set(found(given)) == {"server_without_vm"}
 
 
 def test_a_volume_of_a_server_that_is_worked_on_is_left_alone() -> None:
@@ -319,7 +442,7 @@ def test_a_volume_of_a_server_that_is_worked_on_is_left_alone() -> None:
 
 
 def test_a_shared_volume_is_one_thing() -> None:
-    one = found(facts(a_vm(), volumes=(a_volume(100_002, shared=True),)))["volume_without_vm"]
+    one = found(facts(a_vm(), volumes=(a_volume(100_002, shared=True),)))["volume_foreign"]
     assert one.subject == "c1/local:100002/vm-100002-disk-0.qcow2"
 
 
@@ -339,7 +462,7 @@ def test_config_drives() -> None:
     moved = facts(a_vm(), volumes=(a_drive(100_002, WEB),), journal=journal(100_002, WEB))
     assert found(moved)[kind].proven
     assert differences(dataclasses.replace(moved, busy=frozenset({WEB}))) == []
-    assert not found(facts(a_vm(), volumes=(a_drive(100_002, STRANGER),)))[kind].proven
+    assert "volume_foreign" in found(facts(a_vm(), volumes=(a_drive(100_002, STRANGER),)))
 
 
 # --- servers
@@ -522,10 +645,21 @@ def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
 
 def test_every_remedy_can_be_filled_in() -> None:
     words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
+    words |= dict.fromkeys(("storage", "marks"), "x")
     for kind in KINDS.values():
-        if kind.remedy:
-            assert kind.remedy.format(**words)
+        for remedy in (kind.remedy, kind.doubt):
+            assert remedy is None or remedy.format(**words)
         assert kind.proof
+    assert set(KINDS) >= BY_MARKS
+
+
+def test_no_remedy_promises_what_is_not_proven() -> None:
+    for kind in KINDS.values():
+        if kind.verb is Verb.DESTROY:
+            assert kind.remedy == "micronova orphan reap"
+            assert kind.doubt is not None
+        else:
+            assert "orphan reap" not in (kind.remedy or "")
 
 
 def test_a_vm_that_was_released_stays_with_its_config_drive() -> None:

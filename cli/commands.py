@@ -78,6 +78,7 @@ COMMANDS: Mapping[str, str] = {
     "server hold": "cli.server.custody:HoldServers",
     "server list": "cli.server.list:ListServers",
     "server reboot": "cli.server.power:RebootServer",
+    "server mark": "cli.server.custody:MarkServer",
     "server release": "cli.server.custody:ReleaseServer",
     "server release-hold": "cli.server.custody:ReleaseHold",
     "server set": "cli.server.change:SetServer",

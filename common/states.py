@@ -181,6 +181,7 @@ class Happening(enum.StrEnum):
     HOLD = "hold"
     RELEASE_HOLD = "release-hold"
     FORGET = "forget"  #: the record went, whatever became of the VM
+    MARK = "mark"  #: the owner mark of a VM that was edited was written again
     REAP = "reap"  #: what the audit found left of a server was removed
 
 

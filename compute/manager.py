@@ -94,11 +94,13 @@ class Manager:
         """Take a RetireTemplate."""
         self._take(ctxt, wire.load(RetireTemplate, command))
 
-    def inventory(self, ctxt: RequestContext, cluster: str, known: list[int]) -> ClusterInventory:
+    def inventory(
+        self, ctxt: RequestContext, cluster: str, known: list[int], read: Sequence[int] = ()
+    ) -> ClusterInventory:
         """See ``ComputeClient.inventory``."""
         hypervisor = self._carried(cluster)
         try:
-            return hypervisor.inventory(known)
+            return hypervisor.inventory(known, read)
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} can't be looked at: {error.message}") from error
 

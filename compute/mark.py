@@ -12,7 +12,9 @@ from compute.steps import Step, carry_out
 
 def mark(job: Job, custody: Custody, command: Mark) -> Outcome:
     """Run the one step; ``gone`` tells that the VM was seen without the server's mark."""
-    if command.on:
+    if command.again:
+        step = Step("compute_mark_vm", custody.mark_again)
+    elif command.on:
         step = Step("compute_mark_vm", lambda: custody.mark(command.smbios_uuid))
     else:
         step = Step("compute_unmark_vm", custody.unmark)

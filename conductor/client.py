@@ -84,6 +84,13 @@ class ConductorClient:
         """
         self._rpc.call(ctxt, "forget", server_uuid=server_uuid, reason=reason, force=force)
 
+    def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """Have the mark of the server's VM written again, where all but the mark proves it its.
+
+        Raises ServerNotFound, and Conflict where the record names no VM that the journal gave it.
+        """
+        self._rpc.call(ctxt, "mark_server", server_uuid=server_uuid)
+
     def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
         """Let nothing be tried again for the server, or go on with it. Raises ServerNotFound."""
         self._rpc.call(ctxt, "hold_server", server_uuid=server_uuid, held=held)

@@ -9,7 +9,7 @@ from common import wire
 from common.context import RequestContext
 from common.log import logger
 from common.messages.facts import Sightings
-from conductor import hold
+from conductor import hold, remark
 from conductor.adoption import Acceptance
 from conductor.cloud import Cloud
 from conductor.forget import Forgetting
@@ -64,6 +64,11 @@ class CustodyDoors:
         """See ``ConductorClient.hold_server``."""
         ctxt.server_uuid = server_uuid
         hold.hold(self._cloud, ctxt, server_uuid, held=held)
+
+    def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """See ``ConductorClient.mark_server``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(remark.begin(self._cloud, ctxt, server_uuid))
 
     def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
         """VMs as a worker saw them."""

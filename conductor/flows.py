@@ -12,6 +12,7 @@ from conductor.forget import Forget
 from conductor.power import COMMANDS, PowerFlow
 from conductor.reap import Reap
 from conductor.release import Release
+from conductor.remark import Remark
 from conductor.runner import Flow
 
 
@@ -26,4 +27,5 @@ def flows(cloud: Cloud) -> dict[str, Flow]:
         Happening.REAP: Reap(cloud),
         Happening.FOLLOW: Follow(cloud),
         Happening.FORGET: Forget(cloud),
+        Happening.MARK: Remark(cloud),
     }

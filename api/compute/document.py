@@ -113,8 +113,8 @@ Resources and actions of micronova's own; operate.md tells what they do.
   with 404: no such cluster or VM; 409: a template, a container, locked, marked by a micronova, its
   VMID or MAC address another server's, a flavor that is smaller than the VM; 400: no such project
   or flavor; 403: over the project's quota.
-- Actions of a server, answered 202 without a body: `{"release": null}`, `{"hold": null}`,
-  `{"release-hold": null}`, `{"forget": {"reason": …, "force": …}}`.
+- Actions of a server, answered 202 without a body: `{"release": null}`, `{"mark": null}`,
+  `{"hold": null}`, `{"release-hold": null}`, `{"forget": {"reason": …, "force": …}}`.
 
 ## What if
 

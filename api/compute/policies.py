@@ -175,6 +175,7 @@ CAPACITY = "micronova:capacity:show"
 REBALANCE = "micronova:rebalance:plan"
 ADOPT = "micronova:adoptions:create"
 RELEASE = "micronova:servers:release"
+MARK = "micronova:servers:mark"
 HOLD = "micronova:servers:hold"
 RELEASE_HOLD = "micronova:servers:release-hold"
 FORGET = "micronova:servers:forget"
@@ -200,6 +201,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
     rule(ADOPT, ADMIN, "Adopt an existing VM.", ("POST", "/adoptions")),
     rule(RELEASE, ADMIN, "Let a server go; its VM stays.", ("POST", f"{_SERVER}/action")),
+    rule(MARK, ADMIN, "Write an edited owner mark again.", ("POST", f"{_SERVER}/action")),
     rule(HOLD, PROJECT_MEMBER, "Try nothing again.", ("POST", f"{_SERVER}/action")),
     rule(RELEASE_HOLD, PROJECT_MEMBER, "Go on.", ("POST", f"{_SERVER}/action")),
     rule(FORGET, ADMIN, "Forget a server whose VM isn't ours.", ("POST", f"{_SERVER}/action")),

@@ -71,6 +71,7 @@ ROUTES = (
             "os-stop": "stop",
             "reboot": "reboot",
             "release": "release",
+            "mark": "mark",
             "hold": "hold",
             "release-hold": "release_hold",
             "forget": "forget",

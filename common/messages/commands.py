@@ -180,3 +180,6 @@ class Mark(Command):
     on: bool = True
     smbios_uuid: str | None = None
     """The SMBIOS UUID that the VM had when it was looked at; None: it has none."""
+    again: bool = False
+    """The mark was there and was edited: it is written again, where the SMBIOS UUID is the
+    server's and no task on record says that others made the VM."""

@@ -136,6 +136,10 @@ class NullMachine:
         vm.server_uuid = self._work.command.server_uuid
         return {}
 
+    def mark_again(self) -> Detail:
+        """There is nobody who could edit a mark."""
+        return {}
+
     def unmark(self) -> Detail:
         """Let it belong to nobody."""
         vm = self._vm

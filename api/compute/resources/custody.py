@@ -1,4 +1,4 @@
-"""Whose VMs are: `POST /adoptions`, and the actions release, hold and forget of servers.
+"""Whose VMs are: `POST /adoptions`, and the actions release, mark, hold and forget of servers.
 
 All of it is micronova's own.
 """
@@ -50,6 +50,11 @@ class CustodyActions:
     def release(self, call: Call) -> None:
         """Let the record go; the VM stays, without our mark."""
         call.conductor.act(call.ctxt, call.server.uuid, "release")
+
+    @operation(policies.MARK, body=schemas.MARK, status=202, on=the_server)
+    def mark(self, call: Call) -> None:
+        """Write the owner mark of its VM again, where somebody edited it."""
+        call.conductor.mark_server(call.ctxt, call.server.uuid)
 
     @operation(policies.HOLD, body=schemas.HOLD, status=202, on=the_server)
     def hold(self, call: Call) -> None:

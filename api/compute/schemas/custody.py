@@ -32,6 +32,7 @@ ADOPT = {
 
 _NOTHING: Schema = {"type": ["null", "object"], "additionalProperties": False}
 RELEASE = {"2.1": body("release", _NOTHING)}
+MARK = {"2.1": body("mark", _NOTHING)}
 HOLD = {"2.1": body("hold", _NOTHING)}
 RELEASE_HOLD = {"2.1": body("release-hold", _NOTHING)}
 FORGET = {

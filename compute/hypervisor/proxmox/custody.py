@@ -38,6 +38,19 @@ class ProxmoxCustody:
         )
         return {"node": self._vm.node, "set": ["description"]}
 
+    def mark_again(self) -> Detail:
+        """See ``port.Custody``."""
+        config = self._vm.locate()
+        if config is not None and self._is_ours(config):
+            return {"node": self._vm.node, "found": "the server's mark"}
+        before = ownership.marks_of(self._require_proven(config))
+        self._vm.converge(
+            self.marked,
+            lambda: self._write_again(self._require_proven(self._vm.look())),
+            look_first=False,
+        )
+        return {"node": self._vm.node, "set": ["description", "tags"], "before": list(before)}
+
     def unmark(self) -> Detail:
         """See ``port.Custody``."""
         config = self._vm.locate()
@@ -74,11 +87,47 @@ class ProxmoxCustody:
             raise ForeignError(
                 Category.STORAGE_CONFLICT, f"{self._vm} carries a mark of micronova already."
             )
+        self._require_plain(config)
+        return config
+
+    def _require_proven(self, config: Config | None) -> Config:
+        """The configuration, if all but the mark says that the VM is the server's."""
+        uuid = self._mark.smbios_uuid or ""
+        if config is None:
+            raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
+        has = ownership.smbios_uuid(config)
+        if has != uuid.lower():
+            raise ForeignError(
+                Category.STORAGE_CONFLICT,
+                f"{self._vm} is not proven the server's: its SMBIOS UUID is {has or 'not set'}.",
+            )
+        self._require_plain(config)
+        made = self._vm.shared.tasks.of_vm(self._vm.node, self._vm.vmid, "qmcreate")
+        if made and made[0].who != self._vm.shared.settings.token.id:
+            raise ForeignError(
+                Category.STORAGE_CONFLICT,
+                f"{self._vm} is not proven the server's: it was made by {made[0].who}.",
+                upid=made[0].text,
+            )
+        return config
+
+    def _require_plain(self, config: Config) -> None:
         if str(config.get("template", "0")) == "1":
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is a template.")
         if "lock" in config:
             raise HypervisorError(Category.LOCK, f"{self._vm} is locked ({config['lock']}).")
-        return config
+
+    def _write_again(self, config: Config) -> Any:
+        tags = [tag for tag in str(config.get("tags", "")).split(";") if tag]
+        return self._change(
+            config,
+            {
+                "description": ownership.with_mark(
+                    {**config, "description": ownership.without_owner(config)}, self._mark
+                ),
+                "tags": ";".join(dict.fromkeys([*tags, hardware.TAG])),
+            },
+        )
 
     def _write(self, config: Config) -> Any:
         return self._change(config, {"description": ownership.with_mark(config, self._mark)})

@@ -112,6 +112,11 @@ def named(config: Mapping[str, Any]) -> str | None:
     return next(found, None)
 
 
+def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The description's lines that are a micronova's."""
+    return tuple(line for line in lines(config) if line.startswith(_OURS))
+
+
 def is_claimed(config: Mapping[str, Any]) -> bool:
     """Whether the description names a server or an image, of whatever micronova."""
     return any(line.startswith((SERVER, TEMPLATE)) for line in lines(config))
@@ -124,6 +129,13 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
     more = [mark.line] if same else [mark.line, f"{ADOPTED}{has or _NO_SMBIOS}"]
     before = str(config.get("description", "")).rstrip()
     return "\n".join([*([before] if before else []), *more])
+
+
+def without_owner(config: Mapping[str, Any]) -> str:
+    """The description without any line that says whose the VM is; what else it tells stays."""
+    says = (SERVER, TEMPLATE, CLOUD, BUILDING, ADOPTED)
+    kept = str(config.get("description", "")).splitlines()
+    return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 
 
 def without_mark(config: Mapping[str, Any]) -> str:

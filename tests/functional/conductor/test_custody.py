@@ -311,3 +311,59 @@ def test_a_cluster_that_is_gone_takes_force_and_a_reason(world: World) -> None:
     world.until_operation("done", "done")
     assert world.placement.claims == {}
     assert "burnt down" in vmid_row(world, 500).reason
+
+
+# --- a mark that was edited
+
+
+def test_a_mark_is_written_again_by_an_operator(world: World) -> None:
+    row = adopted(world)
+    world.conductor.custody.mark_server(ADMIN, row.uuid)
+    command = world.compute.wait_for(2)
+    assert isinstance(command, Mark)
+    assert (command.again, command.placed.vmid) == (True, 500)
+    world.answer(command, ok=True, power_state=1)
+    world.until_operation("done", "done")
+    assert world.row(row.uuid).vm_state == "active"
+    assert world.row(row.uuid).operation_id == row.operation_id, "it takes no server"
+
+
+def test_a_mark_that_was_not_proven_is_not_tried_again(world: World) -> None:
+    row = adopted(world)
+    world.conductor.custody.mark_server(ADMIN, row.uuid)
+    foreign = Failure(Category.STORAGE_CONFLICT, "VM 500 is not proven the server's")
+    world.answer(world.compute.wait_for(2), ok=False, failure=foreign)
+    world.until_operation("done", "failed")
+    (fault,) = world.rows(schema.faults)
+    assert "not proven" in fault.message
+    assert world.row(row.uuid).vm_state == "active"
+
+
+def test_what_waits_for_a_mark_goes_on_once_it_is_there(world: World) -> None:
+    row = adopted(world)
+    world.act(row.uuid, "delete")
+    foreign = Failure(Category.STORAGE_CONFLICT, "VM 500 is not ours")
+    world.answer(world.compute.wait_for(2), ok=False, failure=foreign)
+    world.until_faults(1)
+    delete = world.rows(schema.operations)[-1].id
+    world.conductor.custody.mark_server(ADMIN, row.uuid)
+    mark = world.compute.wait_for(3)
+    assert isinstance(mark, Mark)
+    world.answer(mark, ok=True, power_state=1)
+    again = world.compute.wait_for(4)
+    assert isinstance(again, Destroy)
+    assert again.operation_id == delete
+    world.answer(again, ok=True, gone=True)
+    world.until(row.uuid, "deleted")
+
+
+def test_no_mark_for_what_the_journal_does_not_know(world: World) -> None:
+    row = adopted(world)
+    world.conductor.store.run(
+        lambda c: c.execute(schema.vmid_journal.update().values(refused=True))
+    )
+    with pytest.raises(Conflict, match="journal never gave"):
+        world.conductor.custody.mark_server(ADMIN, row.uuid)
+    world.conductor.store.run(
+        lambda c: c.execute(schema.vmid_journal.update().values(refused=False))
+    )

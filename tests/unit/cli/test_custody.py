@@ -29,7 +29,8 @@ class Answer:
     """An HTTP answer as the SDK gives it."""
 
     def __init__(self, status: int = 202, body: Any = None) -> None:
-        self.status_code = status
+        self.status_code, self.ok = status, status < 400
+        self.headers = {"x-openstack-request-id": "req-1"}
         self._body = body
 
     def json(self) -> Any:
@@ -127,3 +128,20 @@ def test_release_waits_until_it_is_gone() -> None:
     stays = run(a_cloud(), "server", "release", "db", "--wait")
     assert stays.code == 1
     assert "release failed" in stays.err
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "text"),
+    [
+        ("done", 0, "The VM of db carries its mark."),
+        ("failed", 1, "The mark was not written: its SMBIOS UUID is not set."),
+        ("running", 1, "It is not done yet: micronova explain req-1"),
+    ],
+)
+def test_mark_says_what_became_of_it(state: str, code: int, text: str) -> None:
+    operation = {"state": state, "message": "its SMBIOS UUID is not set."}
+    story = Answer(200, {"explanation": {"operations": [operation]}})
+    connection = a_cloud(get=story)
+    ran = run(connection, "server", "mark", "db")
+    assert (ran.code, posted(connection)) == (code, [(f"/servers/{UUID}/action", {"mark": None})])
+    assert text in ran.err

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from collections.abc import Sequence
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.sources import ROOT, nodes
+
 PARTS = ("api", "cli", "common", "compute", "identity", "placement", "scheduler", "micronova")
 
 
@@ -14,25 +15,22 @@ def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:
     found = []
     for part in PARTS:
         for path in (ROOT / part).rglob("*.py"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            there = nodes(path)
             imports_engine = any(
                 isinstance(node, ast.ImportFrom)
                 and (
                     node.module == "db.engine"
                     or (node.module == "db" and any(a.name == "engine" for a in node.names))
                 )
-                for node in ast.walk(tree)
+                for node in there
             )
-            if imports_engine and "writer" in names(tree):
+            if imports_engine and "writer" in names(there):
                 found.append(str(path.relative_to(ROOT)))
     assert found == []
 
 
-def names(tree: ast.AST) -> set[str]:
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+def names(there: Sequence[ast.AST]) -> set[str]:
+    attributes = {node.attr for node in there if isinstance(node, ast.Attribute)}
     return attributes | {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.name for node in there if isinstance(node, ast.ImportFrom) for alias in node.names
     }

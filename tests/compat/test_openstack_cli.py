@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tests.compat.conftest import Site
+from tests.functional import programs
 
 OPENSTACK = Path(sys.executable).with_name("openstack")
 TIMEOUT_SECONDS = 180
@@ -26,6 +27,10 @@ class Client:
         self._environment = site.cloud.environment(user)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return programs.run("openstack", words, self._environment, TIMEOUT_SECONDS)
+
+    def program(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the program itself, in an interpreter of its own."""
         return subprocess.run(
             [str(OPENSTACK), *words],
             env=self._environment,
@@ -72,6 +77,15 @@ def test_token(client: Client) -> None:
     token = client.ask("token", "issue")
     assert token["id"]
     assert token["project_id"]
+
+
+def test_the_program_as_it_is_installed(client: Client) -> None:
+    listed = client.program("flavor", "list", "-f", "json")
+    assert listed.returncode == 0, listed.stderr
+    assert json.loads(listed.stdout) == client.ask("flavor", "list")
+    refused = client.program("server", "show", "nobody")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "No Server found for nobody" in refused.stderr
 
 
 def test_what_there_is(client: Client, site: Site) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from placement.db import migrate
 from tests.fixtures.auth import SERVICE
-from tests.functional import backends
+from tests.functional import backends, programs
 
 pytest.importorskip("osc_placement")
 pytestmark = pytest.mark.timeout(300)
@@ -78,8 +78,7 @@ class Cli:
     """The `openstack` program."""
 
     def __init__(self, endpoint: str, version: str) -> None:
-        program = Path(sys.executable).with_name("openstack")
-        self._command = [str(program), "--os-placement-api-version", version]
+        self._options = ("--os-placement-api-version", version)
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("OS_")},
             "OS_AUTH_TYPE": "admin_token",
@@ -89,14 +88,7 @@ class Cli:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command, whatever comes of it."""
-        return subprocess.run(
-            [*self._command, *words],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return programs.run("openstack", [*self._options, *words], self._environment)
 
     def json(self, *words: str) -> Any:
         """Run a command and return what it prints."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from api.image.app import make_app as make_image_app
 from common import ids
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, a_database, an_image, mounted, served
+from tests.functional import programs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -107,15 +106,11 @@ def command(url: str, image_database: sa.Engine, tmp_path: Path) -> Iterator[Com
         config.write_text(json.dumps({"clouds": clouds}))
 
         def run(*words: str, cloud: str = "member", fails: bool = False) -> Any:
-            program = [sys.executable, "-m", "openstackclient.shell", "--os-cloud", cloud]
             form = () if fails else ("-f", "json")
-            done = subprocess.run(
-                [*program, *words, *form],
-                env={**os.environ, "OS_CLIENT_CONFIG_FILE": str(config)},
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
+            done = programs.run(
+                "openstack",
+                ["--os-cloud", cloud, *words, *form],
+                {**os.environ, "OS_CLIENT_CONFIG_FILE": str(config)},
             )
             assert bool(done.returncode) == fails, done.stderr
             return done.stderr if fails else json.loads(done.stdout)

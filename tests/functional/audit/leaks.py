@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import requests
 
-from tests.functional.cloud import ROOT, EmbeddedCloud, eventually
+from tests.functional import programs
+from tests.functional.cloud import EmbeddedCloud, eventually
 
 CLUSTER = "sim1"
 
@@ -105,15 +104,7 @@ def database(cloud: EmbeddedCloud) -> Iterator[sqlite3.Connection]:
 
 def micronova(cloud: EmbeddedCloud, *argv: str) -> tuple[int, str, str]:
     """Run a command as administrator; exit code, standard output, standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "micronova", *argv],
-        cwd=ROOT,
-        env=cloud.environment("micronova-admin"),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    done = programs.run("micronova", argv, cloud.environment("micronova-admin"))
     return done.returncode, done.stdout, done.stderr
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.functional.cloud import ROOT, EmbeddedCloud, embedded_cloud
+from tests.functional import programs
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 
 TINY = ("--flavor", "m1.small", "--image", "debian-12", "--network", "vmbr0")
 
@@ -26,15 +25,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
 
 def run(cloud: EmbeddedCloud, *argv: str, who: str = "micronova-demo") -> tuple[int, str, str]:
     """Run a command to its end; return exit code, standard output, standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "micronova", *argv],
-        cwd=ROOT,
-        env=cloud.environment(who),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = programs.run("micronova", argv, cloud.environment(who))
     return done.returncode, done.stdout, done.stderr
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.functional import programs
 from tests.functional.cli import openstack_stub as stub
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,23 +93,23 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
         }
 
 
-def ran(argv: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end."""
-    return subprocess.run(
-        argv, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 def micronova(environment: dict[str, str], *argv: str) -> subprocess.CompletedProcess[str]:
     """Run the command as the installed program is run."""
-    return ran([sys.executable, "-m", "micronova", *argv], environment)
+    return subprocess.run(
+        [sys.executable, "-m", "micronova", *argv],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def both(environment: dict[str, str], *words: str) -> tuple[str, str]:
     """Run a command of both; return what each printed."""
-    assert OPENSTACK is not None
-    ours = micronova(environment, *words)
-    theirs = ran([OPENSTACK, *words], environment)
+    ours = programs.run("micronova", words, environment)
+    theirs = programs.run("openstack", words, environment)
     assert ours.returncode == theirs.returncode == 0, ours.stderr + theirs.stderr
     return ours.stdout, theirs.stdout
 

@@ -131,6 +131,7 @@ class World(Cloud):
                 "ca_file": str(simulator / "ca.pem"),
                 "vm_storage": "local",
                 "iso_storage": "local",
+                "blind_seconds": "5",
             },
         }
         for section, values in options.items():

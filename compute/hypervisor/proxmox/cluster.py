@@ -31,7 +31,7 @@ class Shared:
     def __init__(self, settings: Cluster, client: Client | None = None) -> None:
         self.settings = settings
         self.client = client or Client(settings)
-        self.tasks = Tasks(self.client)
+        self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)
         self.affinity = Affinity(self.client)
         self.elsewhere = Elsewhere(self.client)
         self.admission = Admission(

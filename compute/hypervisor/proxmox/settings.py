@@ -119,6 +119,14 @@ CLUSTER_OPTIONS = [
     cfg.IntOpt(
         "connect_seconds", default=5, min=1, max=60, help="Seconds that a connection may take."
     ),
+    cfg.IntOpt(
+        "blind_seconds",
+        default=90,
+        min=1,
+        max=3600,
+        help="Seconds that a node's tasks may be unreadable before the outcome of a task that is "
+        "waited for counts as unknown, and is probed.",
+    ),
 ]
 
 _TOKEN = re.compile(r"(?P<user>[^\s!@]+@[^\s!@]+)!(?P<name>[A-Za-z][\w.-]+)=(?P<secret>\S+)")
@@ -160,6 +168,7 @@ class Cluster:
     write_affinity_rules: bool
     timeout_seconds: int
     connect_seconds: int
+    blind_seconds: int
 
 
 def register(conf: cfg.ConfigOpts) -> None:

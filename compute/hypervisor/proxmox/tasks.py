@@ -71,8 +71,9 @@ class _Wait:
 class _Watcher:
     """Watches the tasks of one node while there are any."""
 
-    def __init__(self, client: Client, node: str) -> None:
+    def __init__(self, client: Client, node: str, blind_seconds: float) -> None:
         self._client, self._node = client, node
+        self._blind_seconds = blind_seconds
         self._changed = threading.Condition()
         self._waits: list[_Wait] = []
         self._running = False
@@ -121,7 +122,7 @@ class _Watcher:
             self._blind(waits, type(error).__name__)
 
     def _blind(self, waits: Sequence[_Wait], why: str) -> None:
-        if time.monotonic() - self._seen_at > BLIND_SECONDS:
+        if time.monotonic() - self._seen_at > self._blind_seconds:
             for wait in waits:
                 self._fail(wait, f"The task can't be seen: {why}")
 
@@ -158,9 +159,14 @@ def is_running(listed: dict[str, Any]) -> bool:
 class Tasks:
     """All watchers of one cluster."""
 
-    def __init__(self, client: Client, deadlines: Mapping[str, float] = DEADLINES) -> None:
+    def __init__(
+        self,
+        client: Client,
+        deadlines: Mapping[str, float] = DEADLINES,
+        blind_seconds: float = BLIND_SECONDS,
+    ) -> None:
         self._client = client
-        self._deadlines = deadlines
+        self._deadlines, self._blind_seconds = deadlines, blind_seconds
         self._lock = threading.Lock()
         self._watchers: dict[str, _Watcher] = {}
 
@@ -276,7 +282,9 @@ class Tasks:
 
     def _watcher(self, node: str) -> _Watcher:
         with self._lock:
-            return self._watchers.setdefault(node, _Watcher(self._client, node))
+            return self._watchers.setdefault(
+                node, _Watcher(self._client, node, self._blind_seconds)
+            )
 
 
 def _parsed(upids: Iterable[str]) -> list[Upid]:

@@ -129,11 +129,11 @@ class Stage(Cloud):
             self._nursery.end(pid)
             self.later(lambda name=name: self._revive(name))  # type: ignore[misc]
 
-    def stop(self, name: str) -> None:
-        """SIGTERM: end a process in order, and leave it ended."""
+    def stop(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """End a process, with SIGTERM in order, and leave it ended."""
         with self._lock:
             pid = self._pids.pop(name)
-        self._nursery.end(pid, signal.SIGTERM)
+        self._nursery.end(pid, number)
 
     def start(self, name: str) -> None:
         """Start a process that has ended; nothing is done about its leases."""

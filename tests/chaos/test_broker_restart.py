@@ -7,21 +7,18 @@ queue that was meant to go with one, and nothing that was not written down.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.stage import Plan, Stage, stage
+from tests.chaos.stage import Stage
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.distributed,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("stage"),
+]
 
 SERVERS = 6
-
-
-@pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("broker"), Plan()) as running:
-        yield running
 
 
 def warm(cloud: Stage) -> str:
@@ -37,7 +34,9 @@ def rested(cloud: Stage) -> bool:
     return not busy and not cloud.open_operations()
 
 
-@pytest.mark.parametrize("path", ["/clone$", "/status/start$"])
+@pytest.mark.parametrize(
+    "path", ["/clone$", pytest.param("/status/start$", marks=pytest.mark.long)]
+)
 def test_builds_go_on_after_the_broker_was_restarted(cloud: Stage, path: str) -> None:
     name = warm(cloud)
     order = cloud.simulator.fault(action="hold", method="POST", path=path)
@@ -53,6 +52,7 @@ def test_builds_go_on_after_the_broker_was_restarted(cloud: Stage, path: str) ->
     assert cloud.clear_away() == ""
 
 
+@pytest.mark.long
 def test_what_is_asked_while_the_broker_is_away_is_heard_or_refused(cloud: Stage) -> None:
     name = warm(cloud)
     cloud.restart_broker(seconds=3)
@@ -64,6 +64,7 @@ def test_what_is_asked_while_the_broker_is_away_is_heard_or_refused(cloud: Stage
     assert cloud.clear_away() == ""
 
 
+@pytest.mark.long
 def test_destroys_go_on_after_the_broker_was_restarted(cloud: Stage) -> None:
     cloud.create(warm(cloud), count=SERVERS)
     cloud.until(lambda: len(cloud.alive()) == SERVERS + 1 and rested(cloud))

@@ -6,7 +6,6 @@ attempt ends otherwise; the next one is under way when the first one's words com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,19 +19,13 @@ from common.states import PowerState, VmState
 from db import schema
 from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order
-from tests.chaos.stage import Plan, Stage, stage
+from tests.chaos.stage import Stage
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("stage")]
 
 CONFIGURE = director.Step(PROXMOX, "POST /nodes/*/qemu/*/config")
 FULL = ("unable to create image: No space left on device", 1)
 BUSY = ("can't lock file '/var/lock/qemu-server/lock-1.conf' - got timeout", 4)
-
-
-@pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("late"), Plan(conductors=1)) as running:
-        yield running
 
 
 def operation(cloud: Stage, uuid: str) -> Any:
@@ -88,7 +81,7 @@ def test_the_word_of_an_older_attempt_decides_nothing(
         FULL: f"Host {first.plan['host']} reports on server {uuid}, which is not its own",
         BUSY: f"A report on attempt 1 of operation {first.id} is late",
     }[failure]
-    cloud.until(lambda: heard in cloud.log("conductor-1"))
+    cloud.until(lambda: any(heard in cloud.log(name) for name in cloud.of_role("conductor")))
     assert operation(cloud, uuid).attempt == 2
     row = cloud.server(uuid)
     assert (row.vm_state, row.task_state, row.vmid) == (

@@ -6,7 +6,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import Invalid
@@ -204,7 +204,6 @@ def _is_way(
     return not together & group.forbidden and all(together & want for want in group.required)
 
 
-@settings(max_examples=60)
 @given(trees(), requests())
 def test_trees_are_searched_completely(providers: list[Provider], group: Group) -> None:
     snapshot = a_snapshot(*providers)
@@ -226,7 +225,6 @@ def test_trees_are_searched_completely(providers: list[Provider], group: Group) 
         assert found == ways(providers, group)
 
 
-@settings(max_examples=60)
 @given(trees(), requests())
 def test_who_knows_no_trees_sees_one_provider_of_each(
     providers: list[Provider], group: Group

@@ -221,7 +221,7 @@ def found_in(snapshot: Snapshot, query: Query, **options: object) -> list[Way]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(worlds(), queries())
 def test_every_way_is_found_once(providers: list[Provider], query: Query) -> None:
     found = found_in(a_snapshot(*providers), query)
@@ -229,7 +229,6 @@ def test_every_way_is_found_once(providers: list[Provider], query: Query) -> Non
     assert set(found) == Reference(providers).ways(query)
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds(), queries(), st.integers(1, 4), st.integers())
 def test_a_limit_is_a_beginning_and_an_order_is_kept(
     providers: list[Provider], query: Query, limit: int, seed: int

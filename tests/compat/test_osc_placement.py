@@ -66,7 +66,7 @@ def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     while True:
         try:
             urllib.request.urlopen(address, timeout=5).close()
-        except urllib.error.URLError:
+        except (urllib.error.URLError, TimeoutError):
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             pause.wait(0.1)

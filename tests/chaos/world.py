@@ -27,6 +27,7 @@ from placement.app import make_app, make_services
 from placement.db import migrate
 from simulator.server import Options, Simulator
 from tests.chaos.cloud import Cloud
+from tests.fixtures import databases
 from tests.fixtures.auth import SERVICE, header_auth
 
 SPEED = 1000.0
@@ -53,7 +54,7 @@ class World(Cloud):
         self.simulator.start()
         stack.callback(self.simulator.stop)
         self.database_url = f"sqlite:///{folder}/cloud.sqlite"
-        schema.metadata.create_all(engine.writer(self.database_url))
+        databases.create(self.database_url)
         self.engine = engine.writer(self.database_url)
         stack.callback(self.engine.dispose)
         write_private(folder / "world.conf", render(self._sections(options)))

@@ -45,6 +45,7 @@ from conductor.runner import Flow, Runner
 from conductor.store.transactions import Store
 from db import engine, schema
 from placement.messages import Allocations
+from tests.fixtures import databases
 from tests.functional.db.conftest import mariadb_database
 
 IMAGE = ids.named("image", "debian-12")
@@ -346,9 +347,7 @@ class World:
             server, self.url = mariadb_database()
             server.dispose()
         self.hosts = hosts
-        writer = engine.writer(self.url)
-        schema.metadata.create_all(writer)
-        writer.dispose()
+        databases.create(self.url)
         self.placement = Placement()
         self.scheduler = Scheduler(self.placement, list(hosts))
         self.compute = Compute()

@@ -11,8 +11,11 @@ from cli.columns import Pairs
 from cli.command import Command, Lister, argument, flag
 from cli.errors import CommandFailed
 
-#: findings about things on a hypervisor; the other kinds are about records
-_THINGS = ("vm_of", "vm_not", "vm_without", "vm_half", "volume_", "config_drive_", "template_")
+#: findings about things on a hypervisor that may be this cloud's, and that no record owns
+_THINGS = frozenset(
+    {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}
+    | {"volume_without_vm", "config_drive_without_server", "template_without_record"}
+)
 #: audits that are waited for until a removal is seen, and how long each may take
 _AUDITS, _AUDIT_SECONDS, _PAUSE_SECONDS = 20, 900.0, 1.0
 _HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Cause", "Evidence")
@@ -118,7 +121,7 @@ class ReapOrphans(Command):
 
 
 def _orphans(compute: Any) -> list[dict[str, Any]]:
-    return [one for one in findings(compute) if one["kind"].startswith(_THINGS)]
+    return [one for one in findings(compute) if one["kind"] in _THINGS]
 
 
 def _evidence(finding: Mapping[str, Any]) -> dict[str, Any]:

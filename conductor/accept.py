@@ -250,6 +250,7 @@ def _record(
         "key_name": request.key_name,
         "public_key": request.public_key,
         "config_drive": request.config_drive,
+        "auto_disk_config": request.auto_disk_config,
         "user_data": request.user_data,
         "pinned_availability_zone": request.availability_zone,
         "meta": dict(request.metadata),

@@ -98,7 +98,7 @@ class ConductorClient:
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:
-        """Change name, description or hostname. Raises ServerNotFound."""
+        """Change name, description, hostname or auto_disk_config. Raises ServerNotFound."""
         self._rpc.call(ctxt, "update_server", server_uuid=server_uuid, changes=dict(changes))
 
     def set_server_metadata(

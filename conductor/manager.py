@@ -77,7 +77,7 @@ class ServerDoors:
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None:
         """See ``ConductorClient.update_server``."""
-        unknown = set(changes) - {"name", "description", "hostname"}
+        unknown = set(changes) - {"name", "description", "hostname", "auto_disk_config"}
         if unknown:
             raise Invalid(f"These can't be changed: {', '.join(sorted(unknown))}.")
         self._change(ctxt, server_uuid, changes)

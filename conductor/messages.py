@@ -61,6 +61,8 @@ class CreateServers:
     """Base64."""
     config_drive: bool = False
     """What the user asked; the guest always has one."""
+    auto_disk_config: bool = False
+    """What the user asked, to be shown."""
     availability_zone: str | None = None
     force_host: str | None = None
     """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""

@@ -47,6 +47,7 @@ servers = sa.Table(
     sa.Column("key_name", _NAME),
     sa.Column("public_key", sa.Text),
     sa.Column("config_drive", sa.Boolean, nullable=False, default=True),
+    sa.Column("auto_disk_config", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("user_data", sa.Text),
     sa.Column("availability_zone", _NAME),
     sa.Column("pinned_availability_zone", _NAME),

@@ -39,7 +39,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   says just that. Volumes, snapshots and `block_device_mapping` are refused.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be. A `port` is refused.
 - **Refused in a create:** `accessIPv4`, `accessIPv6`, `personality`,
-  `trusted_image_certificates`. `OS-DCF:diskConfig` is taken and always shows `MANUAL`.
+  `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it changes
+  nothing in the guest.
 - **Every server has a config drive.** `config_drive` shows what the create asked.
 - **Actions** are `os-start`, `os-stop` and `reboot`; others are "There is no such action".
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its

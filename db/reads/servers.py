@@ -43,6 +43,8 @@ class Server:
     image_properties: Mapping[str, Any]
     key_name: str | None
     config_drive: bool
+    auto_disk_config: bool
+    """What was asked for, and is shown; it changes nothing in the guest."""
     user_data: str | None
     availability_zone: str | None
     pinned_availability_zone: str | None

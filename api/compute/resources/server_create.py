@@ -16,6 +16,7 @@ from api.compute.call import Call
 from api.compute.policies import ANY_ADDRESS, NEAR_HOST, named
 from api.compute.resources.server_place import Place, check_place, place_of
 from api.compute.schemas.types import MAX_INT
+from api.compute.views import servers as views
 from common import hints, ids
 from common.errors import (
     FlavorNotFound,
@@ -109,6 +110,7 @@ def _for_the_guest(
         "tags": tuple(dict.fromkeys(asked.get("tags", ()))),
         "user_data": asked.get("user_data"),
         "config_drive": _boolean(asked.get("config_drive", False)),
+        "auto_disk_config": asked.get("OS-DCF:diskConfig") == views.AUTO,
         "security_groups": _groups(asked),
         "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),

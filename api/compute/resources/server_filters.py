@@ -74,7 +74,7 @@ _NEVER = ("kernel_id", "ramdisk_id", "locked_by", "access_ip_v4", "access_ip_v6"
 
 #: Nova's sort key → column; those that are the same for every server here sort nothing
 _SORT: Mapping[str, str | None] = {
-    **dict.fromkeys(("access_ip_v4", "access_ip_v6", "auto_disk_config", "kernel_id"), None),
+    **dict.fromkeys(("access_ip_v4", "access_ip_v6", "kernel_id"), None),
     **dict.fromkeys(("locked_by", "progress", "ramdisk_id", "root_device_name", "locked"), None),
     "config_drive": None,
     "display_description": "description",

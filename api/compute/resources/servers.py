@@ -17,7 +17,7 @@ from db.reads import servers
 from db.reads.servers import Server
 
 #: what the API takes and no server here has
-_UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6", "OS-DCF:diskConfig")
+_UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6")
 
 
 class Servers:
@@ -62,7 +62,7 @@ class Servers:
         answer: dict[str, Any] = {
             "id": uuid,
             "links": call.links.item(views.COLLECTION, uuid),
-            "OS-DCF:diskConfig": "MANUAL",
+            "OS-DCF:diskConfig": views.disk_config(request.auto_disk_config),
             "security_groups": asked.get("security_groups", [{"name": "default"}]),
         }
         if call.cloud.conf.api.enable_instance_password:
@@ -72,7 +72,7 @@ class Servers:
 
     @operation(named("servers:update"), body=schemas.UPDATE, on=the_server)
     def update(self, call: Call) -> Any:
-        """Change name, description or hostname."""
+        """Change name, description, hostname or the disk configuration that is shown."""
         asked = call.body["server"]
         for name in _UNSUPPORTED_CHANGES:
             if name in asked:
@@ -80,6 +80,8 @@ class Servers:
         changes = {
             name: asked[name] for name in ("name", "description", "hostname") if name in asked
         }
+        if "OS-DCF:diskConfig" in asked:
+            changes["auto_disk_config"] = asked["OS-DCF:diskConfig"] == views.AUTO
         if changes:
             call.conductor.update_server(call.ctxt, call.server.uuid, changes)
         the_server_with_host(call, {"server_id": call.server.uuid})

@@ -21,6 +21,8 @@ from common import clock, states
 from common.states import VmState
 from db.reads.servers import Fault, Server
 
+AUTO = "AUTO"
+"""What `OS-DCF:diskConfig` says where it isn't `MANUAL`."""
 COLLECTION = "servers"
 
 #: statuses that come with a progress, which is never known here
@@ -133,6 +135,11 @@ def security_groups(server: Server) -> list[dict[str, str]]:
     return [{"name": group} for group in server.security_groups]
 
 
+def disk_config(auto: bool) -> str:
+    """What `OS-DCF:diskConfig` shows."""
+    return AUTO if auto else "MANUAL"
+
+
 def _hypervisor(server: Server, _sight: Sight) -> Any:
     return server.node and server.host
 
@@ -157,7 +164,7 @@ FIELDS = (
     Field("accessIPv4", lambda s, _: ""),
     Field("accessIPv6", lambda s, _: ""),
     Field("links", lambda s, sight: sight.links.item(COLLECTION, s.uuid)),
-    Field("OS-DCF:diskConfig", lambda s, _: "MANUAL"),
+    Field("OS-DCF:diskConfig", lambda s, _: disk_config(s.auto_disk_config)),
 )
 
 #: left out of the answers to PUT before 2.75

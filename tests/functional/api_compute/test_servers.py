@@ -105,6 +105,32 @@ def test_create_tells_what_was_accepted(api: ComputeApi) -> None:
     assert shown["addresses"] == {}
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"OS-DCF:diskConfig": "AUTO"}, "AUTO"),
+        ({"OS-DCF:diskConfig": "MANUAL"}, "MANUAL"),
+        ({}, "MANUAL"),
+    ],
+)
+def test_the_disk_configuration_is_shown_as_asked(
+    api: ComputeApi, asked: dict[str, str], shown: str
+) -> None:
+    name = "OS-DCF:diskConfig"
+    made = api.request("POST", "/servers", a_create(**asked), version="2.96").json["server"]
+    assert made[name] == shown
+    path = f"/servers/{made['id']}"
+    assert api.get(path).json["server"][name] == shown
+    (listed,) = api.get("/servers/detail?sort_key=auto_disk_config").json["servers"]
+    assert listed[name] == shown
+    for other in ("AUTO", "MANUAL"):
+        answer = api.request("PUT", path, {"server": {name: other}}, version="2.96")
+        assert answer.json["server"][name] == other
+        assert api.get(path).json["server"][name] == other
+    refused = api.request("PUT", path, {"server": {name: "auto"}}, version="2.96")
+    assert refused.status_code == 400
+
+
 def test_create_several_by_reservation(api: ComputeApi) -> None:
     body = a_create(min_count="2", max_count=3, return_reservation_id=True)
     answer = api.request("POST", "/servers", body, version="2.96")

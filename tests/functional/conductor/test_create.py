@@ -29,6 +29,16 @@ def network_id(world: World, bridge: str = "vmbr0") -> str:
     return next(row.id for row in world.rows(schema.networks) if row.bridge == bridge)
 
 
+def test_the_disk_configuration_that_was_asked_for_is_kept(world: World) -> None:
+    (automatic,) = world.create(auto_disk_config=True)
+    (manual,) = world.create()
+    assert world.row(automatic).auto_disk_config
+    assert not world.row(manual).auto_disk_config
+    doors = ServerDoors(world.conductor.cloud, world.conductor.runner, lambda operations: [])
+    doors.update_server(RequestContext(is_admin=True), manual, {"auto_disk_config": True})
+    assert world.row(manual).auto_disk_config
+
+
 def test_a_build_walks_every_state_and_ends_active(world: World) -> None:
     world.conductor.store.run(
         lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))

@@ -1,0 +1,24 @@
+"""Expand: which disk configuration a server was created with.
+
+Revision ID: 0008_disk_config
+Revises: 0007_owners
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008_disk_config"
+down_revision: str | None = "0007_owners"
+
+
+def upgrade() -> None:
+    """Add the column; the servers that there are show MANUAL, as they always did."""
+    column = sa.Column("auto_disk_config", sa.Boolean, nullable=False, server_default=sa.false())
+    op.add_column("servers", column)
+
+
+def downgrade() -> None:
+    """Drop it."""
+    op.drop_column("servers", "auto_disk_config")

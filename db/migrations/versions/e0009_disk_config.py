@@ -1,7 +1,7 @@
 """Expand: which disk configuration a server was created with.
 
-Revision ID: 0008_disk_config
-Revises: 0007_owners
+Revision ID: 0009_disk_config
+Revises: 0008_refused
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008_disk_config"
-down_revision: str | None = "0007_owners"
+revision = "0009_disk_config"
+down_revision: str | None = "0008_refused"
 
 
 def upgrade() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from typing import Any
 
 from cli.command import Lister, argument, flag
@@ -41,6 +42,7 @@ class Rebalance(Lister):
             f"{len(moves)} moves of {plan['considered']} servers would take the score from "
             f"{before:.6f} to {after:.6f}; nothing was moved."
         )
+        self._tell_pinned(plan["pinned"])
         return (
             ("ID", "Name", "From", "To", "GiB RAM", "GiB Disk", "Gain"),
             [
@@ -53,3 +55,10 @@ class Rebalance(Lister):
                 for move in moves
             ],
         )
+
+    def _tell_pinned(self, pinned: list[dict[str, Any]]) -> None:
+        """Say how many servers can't move, and why, each reason once."""
+        reasons = Counter(one["reason"] for one in pinned)
+        for reason, count in reasons.most_common():
+            noun = "server" if count == 1 else "servers"
+            self.say(f"{count} {noun} can't be migrated: {reason}.")

@@ -132,10 +132,20 @@ class ShowCapacity(Lister):
             self.say(f"Without {host} its {moving} servers would all find another host.")
         else:
             lost = sum(server["host"] is None for server in found["servers"])
+            kept = sum(
+                server["host"] is not None and bool(server["kept"]) for server in found["servers"]
+            )
             self.say(f"Without {host} {lost} of its {moving} servers would find no host.")
+            if kept:
+                self.say(f"{kept} more would find one and can't be had there: see their reasons.")
             self.exit_code = 1
         rows = [
-            (server["server"], server["name"], server["host"] or "", server["reason"] or "")
+            (
+                server["server"],
+                server["name"],
+                server["host"] or "",
+                server["reason"] or server["kept"] or "",
+            )
             for server in found["servers"]
         ]
         return ("ID", "Name", "Would Go To", "Reason"), rows

@@ -90,6 +90,8 @@ class Evacuation:
     server_uuid: str
     name: str
     decision: Decision
+    kept: str = ""
+    """Why it can't be had there while its node is gone; empty: it can."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from common import hints, ids, wire
 from common.context import RequestContext
+from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, Requested
 from common.server_groups import GroupFacts
 from common.states import VmState
@@ -54,14 +55,14 @@ class WhatIfDoors:
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:
         """See ``ConductorClient.evacuation``."""
         with self._cloud.store.read() as connection:
-            registry.host(connection, host)
+            facts, _ = registry.host(connection, host)
             here = _servers_on(connection, host)
         if not here:
             return []
         asked = tuple(request for _, request in here)
         decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
         return [
-            Evacuation(request.server_uuid, name, decision)
+            Evacuation(request.server_uuid, name, decision, kept(facts, request))
             for (name, request), decision in zip(here, decisions, strict=True)
         ]
 
@@ -118,6 +119,14 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
         )
         for one in requests.of_servers(connection, here)
     ]
+
+
+def kept(facts: HostFacts, request: Requested) -> str:
+    """Why a server can't be had elsewhere while its host is gone; empty: it can."""
+    own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
+    if own:
+        return f"its disk is on the node's own storage {facts.vm_storage}"
+    return facts.pinned.get("" if request.vm is None else str(request.vm[1]), "")
 
 
 def _movable(one: requests.Standing) -> Movable:

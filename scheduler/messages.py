@@ -53,6 +53,16 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Pinned:
+    """A server that can't leave its host, and why."""
+
+    server_uuid: str
+    name: str
+    host: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Rebalancing:
     """Moves that would fill the hosts more evenly, in order; see ``scheduler.balance``."""
 
@@ -61,3 +71,5 @@ class Rebalancing:
     moves: tuple[Move, ...]
     considered: int
     """Servers that were looked at."""
+    pinned: tuple[Pinned, ...] = ()
+    """Those of them that can't be migrated."""

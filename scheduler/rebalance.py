@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from scheduler.filters.resources import wanted
 from scheduler.filters.storage import root_storage
 from scheduler.fleet import Fleet
 from scheduler.hosts import Host
-from scheduler.messages import Movable, Move, Rebalancing
+from scheduler.messages import Movable, Move, Pinned, Rebalancing
 from scheduler.stocks import Rows
 from scheduler.weighers.ha import ha_priority
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
@@ -32,6 +32,7 @@ LEAST_GAIN = 0.1
 DISK_COST = 2.0
 #: among so many servers that could move a move is looked for: those that promise most
 LOOKED_AT = 20
+_DEVICES = "it has devices of its node"
 #: what a server wishes for itself: evenness isn't worth giving it up
 WISHES = (soft_affinity, soft_anti_affinity, ha_priority)
 #: for so many servers the filters are asked in one plan; those that can't move cost one each
@@ -52,7 +53,9 @@ def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int)
     waiting = {one.request.server_uuid: one for one in servers}
     before = now = balance.score(world)
     moves: list[Move] = []
-    waiting = {uuid: one for uuid, one in waiting.items() if not _bound(one)}
+    pinned = tuple(_pinned(world, servers))
+    for one in pinned:
+        del waiting[one.server_uuid]
     looks = _Looks()
     while waiting and before and len(moves) < limit:
         best = _best(world, waiting.values(), filters, looks)
@@ -67,7 +70,7 @@ def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int)
         waiting = {uuid: _after(one, moved, best) for uuid, one in waiting.items()}
         now = balance.score(world)
         moves.append(best)
-    return Rebalancing(before, now, tuple(moves), len(servers))
+    return Rebalancing(before, now, tuple(moves), len(servers), pinned)
 
 
 def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
@@ -83,12 +86,26 @@ def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
     return world
 
 
-def _bound(server: Movable) -> bool:
-    """Whether Proxmox VE can't migrate it while it runs: it has devices of its node."""
+def _pinned(world: Fleet, servers: Iterable[Movable]) -> Iterator[Pinned]:
+    """Servers that Proxmox VE can't migrate, and why."""
+    pins = {name: world.host(position).facts.pinned for name, position in _places(world, servers)}
+    for one in servers:
+        vmid = "" if one.request.vm is None else str(one.request.vm[1])
+        reason = pins.get(one.host, {}).get(vmid) or _bound(one)
+        if reason:
+            yield Pinned(one.request.server_uuid, one.name, one.host, reason)
+
+
+def _places(world: Fleet, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
+    return world.positions({one.host for one in servers})
+
+
+def _bound(server: Movable) -> str:
+    """What of its node a server has that can't be moved while it runs, or nothing."""
     try:
-        return bool(devices(server.request.extra_specs))
+        return _DEVICES if devices(server.request.extra_specs) else ""
     except CannotError:
-        return True
+        return _DEVICES
 
 
 def _best(

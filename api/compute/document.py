@@ -134,13 +134,17 @@ Hosts named by `without` (repeated) are taken for gone.
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
   Hosts that share a storage have its room once: `total` may be less than the sum.
 - `GET /evacuations/{host}` answers `{"evacuation": {"host", "fits", "servers": […]}}`: each server
-  of the host with the decision about it.
+  of the host with the decision about it, and `kept`: why it can't be had elsewhere while its node
+  is gone (its disk, its config drive or the base of its linked clone is on the node's own
+  storage), or null. `fits` says that every server has a host and none is kept.
 - `GET /rebalance?limit=N` (10, at most 100) answers
-  `{"rebalance": {"score_before", "score_after", "considered", "moves": […]}}`: live migrations
-  within a cluster that would fill the hosts more evenly, in order, each with
+  `{"rebalance": {"score_before", "score_after", "considered", "moves": […], "pinned": […]}}`:
+  live migrations within a cluster that would fill the hosts more evenly, in order, each with
   `server`, `name`, `source`, `target`, its cost (`memory_mib`, and `disk_gib` where the disk isn't
   on a storage that both hosts share) and its `gain`. The score is the variance of the shares
   of processors and memory that the hosts have promised, each host counted by its size; 0 is even.
+  `pinned` are those of the servers considered that can't be migrated, each with `server`, `name`,
+  `host` and `reason`: a linked clone or a config drive on its node's own storage, or devices.
 
 ## Numbers
 

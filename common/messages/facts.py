@@ -110,6 +110,8 @@ class HostFacts:
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()
     """Ids of the images that it holds a ready template of."""
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    """VMIDs of servers that can't be migrated off it, and what keeps each there."""
     devices: Mapping[str, int] = field(default_factory=dict)
     """Devices that guests may be given, by the name of their mapping, and how many there are."""
     traits: tuple[str, ...] = ()

@@ -65,5 +65,6 @@ def sections(
             "ca_file": str(folder / "ca.pem"),
             "vm_storage": "local",
             "iso_storage": "local",
+            "linked_clones": "always",
         },
     }

@@ -133,6 +133,7 @@ class World(Cloud):
                 "vm_storage": "local",
                 "iso_storage": "local",
                 "blind_seconds": "5",
+                "linked_clones": "always",
             },
         }
         for section, values in options.items():

@@ -59,10 +59,15 @@ class Evacuations:
         """Each server with the decision about it."""
         found = call.conductor.evacuation(call.ctxt, host)
         servers = [
-            {"server": item.server_uuid, "name": item.name, **_decision(item.decision)}
+            {
+                "server": item.server_uuid,
+                "name": item.name,
+                "kept": item.kept or None,
+                **_decision(item.decision),
+            }
             for item in found
         ]
-        fits = all(item.decision.host is not None for item in found)
+        fits = all(item.decision.host is not None and not item.kept for item in found)
         return {"evacuation": {"host": host, "fits": fits, "servers": servers}}
 
 
@@ -74,8 +79,8 @@ class Rebalance:
         """The score before and after, and at most `limit` moves, in order; nothing moves."""
         limit = int(call.query.last("limit") or _MOVES)
         plan = dataclasses.asdict(call.conductor.rebalance(call.ctxt, min(limit, MAX_MOVES)))
-        for move in plan["moves"]:
-            move["server"] = move.pop("server_uuid")
+        for one in (*plan["moves"], *plan["pinned"]):
+            one["server"] = one.pop("server_uuid")
         return {"rebalance": plan}
 
 

@@ -34,11 +34,17 @@ class Way(enum.StrEnum):
     IMPORT_FROM = "import_from"
 
 
-def way(build: Build, storage: str, storage_type: str) -> Way:
-    """The cheapest way that the template and the storage allow."""
+def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
+    """The cheapest way that the template, the storage and the operator (``linked``) allow."""
     if build.template is None or storage_type not in LINKED_TYPES:
         return Way.IMPORT_FROM
-    return Way.LINKED_CLONE if build.template.storage == storage else Way.FULL_CLONE
+    same = build.template.storage == storage
+    return Way.LINKED_CLONE if same and linked else Way.FULL_CLONE
+
+
+def links(linked_clones: str, *, shared: bool) -> bool:
+    """Whether disks on a storage are linked clones, by the option of that name."""
+    return linked_clones == "always" or (linked_clones == "shared" and shared)
 
 
 def imported(storage: str, storage_type: str, volid: str) -> str:

@@ -15,7 +15,7 @@ from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFa
 from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox import hardware
-from compute.hypervisor.proxmox.disks import LINKED_TYPES, SNAPSHOT_TYPES
+from compute.hypervisor.proxmox.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.view import Node, NodeDetail, Snapshot, Storage, chosen
 
@@ -125,11 +125,18 @@ def _host(
         ha_rules=tuple(rule.at(node.name) for rule in snapshot.rules),
         images=tuple(sorted({image.id for image in node.images})),
         cached_images=tuple(sorted(cached)),
+        pinned=_pinned(settings, node),
         machine_version=detail.machine_version,
         devices=snapshot.devices.get(node.name, {}),
         traits=_traits(detail, disk),
         capabilities=capabilities(settings, node, disk),
     )
+
+
+def _pinned(settings: Cluster, node: Node) -> dict[str, str]:
+    """Of this cloud's band: what is pinned there by an id that is gone says nothing of others."""
+    band = range(settings.vmid_low, settings.vmid_high + 1)
+    return {str(vmid): why for vmid, why in node.pinned.items() if vmid in band}
 
 
 def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[str, bool]:
@@ -138,8 +145,9 @@ def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[st
     importing = imports(node.detail.version) and any(
         "import" in one.content and one.active for one in node.storages.values()
     )
+    linked = disk is not None and links(settings.linked_clones, shared=disk.shared)
     return {
-        "linked_clone": disk is not None and disk.type in LINKED_TYPES,
+        "linked_clone": disk is not None and disk.type in LINKED_TYPES and linked,
         "full_clone": disk is not None,
         "import_from": disk is not None and importing,
         "upload": iso is not None and iso.active,

@@ -66,6 +66,10 @@ def config_drive_name(vmid: int, server_uuid: str) -> str:
     return f"micronova-{vmid}-{server_uuid}.iso"
 
 
+CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}\.iso$"
+"""Finds the VMID in a config drive's volume."""
+
+
 def template_name(image_id: str) -> str:
     """The name of an image's cached template."""
     return f"micronova-image-{image_id}"

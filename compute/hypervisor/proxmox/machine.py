@@ -98,7 +98,7 @@ class ProxmoxMachine:
     def _ensure_image(self, build: Build) -> Detail:
         image = admit.image(self._shared, build)
         storage = self._storage(build)
-        self._way = disks.way(build, storage.name, storage.type)
+        self._way = disks.way(build, storage.name, storage.type, linked=self._links(storage))
         detail: dict[str, Any] = {"image": image.name, "volume": image.volid}
         if self._way is not Way.IMPORT_FROM and build.template is not None:
             detail["template"] = build.template.vmid
@@ -321,6 +321,9 @@ class ProxmoxMachine:
     def _parameters(self, build: Build) -> dict[str, Any]:
         cpu_type = self._shared.settings.cpu_type
         return hardware.parameters(build, self._vm.mark, cpu_type, self._config_drive)
+
+    def _links(self, storage: Storage) -> bool:
+        return disks.links(self._shared.settings.linked_clones, shared=storage.shared)
 
     def _storage(self, build: Build) -> Storage:
         return admit.storage(self._shared, self._vm.node, build.storage)

@@ -46,11 +46,28 @@ CLUSTER_OPTIONS = [
     cfg.StrOpt("availability_zone", help="Zone of the cluster's hosts; default: [compute]'s."),
     cfg.StrOpt(
         "vm_storage",
-        help="Storage of root disks; default: each node's largest one with content 'images'.",
+        help="Storage of root disks; default: the largest one with content 'images', shared ones "
+        "before the node's own. On a node's own storage a server can be migrated if its disk is "
+        "whole, and its disk is copied then.",
     ),
     cfg.StrOpt(
         "iso_storage",
-        help="Storage of config drives; default: each node's largest one with content 'iso'.",
+        help="Storage of config drives; default: the largest one with content 'iso', shared ones "
+        "before the node's own. A server whose config drive is on a node's own storage can't be "
+        "migrated.",
+    ),
+    cfg.StrOpt(
+        "linked_clones",
+        default="shared",
+        choices=[
+            ("shared", "on shared storage only; disks on a node's own storage are whole"),
+            ("always", "on a node's own storage too; those servers can't be migrated"),
+            ("never", "nowhere; every disk is whole"),
+        ],
+        help="Where root disks are linked clones of their image's template. A linked clone is "
+        "there in a second and takes only what is written. A whole disk takes the time to copy "
+        "the image for each server, and its size at once unless the storage is thin; it depends "
+        "on no template.",
     ),
     cfg.ListOpt(
         "hosts", default=[], help="Nodes that this worker carries the agents of; default: all."
@@ -157,6 +174,7 @@ class Cluster:
     availability_zone: str | None
     vm_storage: str | None
     iso_storage: str | None
+    linked_clones: str
     hosts: frozenset[str]
     host_prefix: str
     vmid_low: int

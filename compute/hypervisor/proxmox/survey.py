@@ -18,7 +18,7 @@ from common.log import logger
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import bridges, images
+from compute.hypervisor.proxmox import bridges, images, pins
 from compute.hypervisor.proxmox import zones as zones_of
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.clusterwide import Clusterwide
@@ -42,6 +42,7 @@ class Surveyor:
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
         self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
+        self._pinned: dict[tuple[str, str], tuple[float, dict[int, str]]] = {}
         self._disk_sizes: dict[tuple[object, ...], int] = {}
         self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._vnets: Mapping[str, str] = {}
@@ -55,6 +56,7 @@ class Surveyor:
         nodes = _nodes(resources, status)
         self._read_due_details(nodes.values())
         self._read_due_images(nodes.values())
+        self._read_due_pins(nodes.values())
         zones = zones_of.statuses(resources)
         self._read_due_zones(nodes.values(), zones)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
@@ -108,6 +110,25 @@ class Surveyor:
         for (key, _), found in read:
             self._images[key] = (now + self._content_seconds, found)
 
+    def _read_due_pins(self, nodes: Iterable[Node]) -> None:
+        """What of VMs is on nodes' own storages. Listing images costs the node a look at each."""
+        now = time.monotonic()
+        there = {
+            (node.name, storage.name): storage.content & pins.CONTENTS
+            for node in nodes
+            for storage in (node.storages.values() if node.online else ())
+            if storage.active and not storage.shared and storage.content & pins.CONTENTS
+        }
+        due = [key for key in there if self._pinned.get(key, (0.0, {}))[0] <= now]
+        for key, found in self._read(due, lambda key: self._pins(key, there[key])):
+            self._pinned[key] = (now + self._detail_seconds, found)
+
+    def _pins(self, where: tuple[str, str], contents: Iterable[str]) -> dict[int, str]:
+        node, storage = where
+        path = f"nodes/{node}/storage/{storage}/content"
+        listed = [one for kind in sorted(contents) for one in self._client.get(path, content=kind)]
+        return pins.of_storage(storage, listed)
+
     def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
         """Read several things at a time; one that fails is left for the next survey."""
         futures = [(item, self._readers.submit(read, item)) for item in items]
@@ -156,9 +177,11 @@ class Surveyor:
     def _with_slow_facts(self, node: Node) -> Node:
         detail = self._details.get(node.name, (0.0, NodeDetail()))[1]
         found: list[ImageFacts] = []
+        pinned: dict[int, str] = {}
         for storage in node.storages.values():
             found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
-        return replace(node, detail=detail, images=tuple(found))
+            pinned |= self._pinned.get((node.name, storage.name), (0.0, {}))[1]
+        return replace(node, detail=detail, images=tuple(found), pinned=pinned)
 
     def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
         """The node with the vnets that it really has."""

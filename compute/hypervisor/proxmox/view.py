@@ -63,6 +63,8 @@ class Node:
     images: tuple[ImageFacts, ...] = ()
     unready: Mapping[str, str] = field(default_factory=dict)
     """Vnets of the cluster that it hasn't, and why not."""
+    pinned: Mapping[int, str] = field(default_factory=dict)
+    """VMIDs that can't be migrated off it, and what keeps them; see ``pins``."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,12 @@ class Snapshot:
 
 
 def chosen(node: Node, configured: str | None, content: str) -> Storage | None:
-    """The configured storage, or else the largest active one with the content, local ones first.
+    """The configured storage, or else the largest active one with the content, shared ones first.
 
-    What is free on a shared storage would be counted on each of its nodes.
+    What is on a node's own storage keeps its VM there: a CD of a local storage stops every
+    migration, and a local disk has to be copied.
     """
     if configured is not None:
         return node.storages.get(configured)
     fitting = [one for one in node.storages.values() if one.active and content in one.content]
-    return max(fitting, key=lambda one: (not one.shared, one.total, one.name), default=None)
+    return max(fitting, key=lambda one: (one.shared, one.total, one.name), default=None)

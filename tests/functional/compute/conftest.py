@@ -146,6 +146,7 @@ def proxmox_text(simulator: RunningSimulator, **more: str) -> str:
         "ca_file": str(simulator.ca_file),
         "vm_storage": "local",
         "iso_storage": "local",
+        "linked_clones": "always",
         **more,
     }
     lines = "\n".join(f"{name} = {value}" for name, value in values.items())

@@ -13,6 +13,7 @@ PLAN: dict[str, Any] = {
     "score_before": 0.02,
     "score_after": 0.015,
     "considered": 7,
+    "pinned": [],
     "moves": [
         {
             "server": "uuid-1",
@@ -39,6 +40,13 @@ def test_a_plan_with_cost_and_gain() -> None:
     assert ran.out == "uuid-1 web pve1 pve2 2.0 20 25.0 %\n"
     assert "nothing was moved" in ran.err
     assert connection.compute.called("get") == [(("/rebalance",), {"params": {"limit": 3}})]
+
+
+def test_what_cannot_move_is_said_once_for_each_reason() -> None:
+    why = "its disk is a linked clone on the node's own storage local"
+    pinned = [{"server": uuid, "name": uuid, "host": "pve1", "reason": why} for uuid in "ab"]
+    ran = run(a_cloud({**PLAN, "pinned": pinned}), "rebalance", "--plan", "-f", "value")
+    assert f"2 servers can't be migrated: {why}." in ran.err
 
 
 def test_nothing_to_gain() -> None:

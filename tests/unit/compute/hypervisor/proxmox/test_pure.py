@@ -13,7 +13,7 @@ from common import config, ids
 from common.errors import ConfigurationError
 from common.messages.commands import Nic, Template
 from compute import config as compute_config
-from compute.hypervisor.proxmox import disks, hardware, images, privileges, settings
+from compute.hypervisor.proxmox import disks, hardware, images, pins, privileges, settings
 from compute.hypervisor.proxmox.admission import Admission
 from compute.hypervisor.proxmox.disks import Way
 from compute.hypervisor.proxmox.ownership import (
@@ -27,6 +27,7 @@ from compute.hypervisor.proxmox.ownership import (
 from compute.hypervisor.proxmox.settings import Token
 from compute.hypervisor.proxmox.tasks import is_running
 from compute.hypervisor.proxmox.upid import parse
+from compute.hypervisor.proxmox.view import Node, Storage, chosen
 from tests.unit.compute.fakes import SERVER, FakeWork, a_build
 
 OTHER = "00000000-0000-4000-8000-000000000000"
@@ -66,10 +67,53 @@ def test_another_clouds_vm_says_whose_it_is() -> None:
 
 def test_the_way_to_a_disk() -> None:
     template = Template(190_001, "pve1", "local")
-    assert disks.way(a_build(), "local", "dir") is Way.IMPORT_FROM
-    assert disks.way(a_build(template=template), "local", "dir") is Way.LINKED_CLONE
-    assert disks.way(a_build(template=template), "other", "dir") is Way.FULL_CLONE
-    assert disks.way(a_build(template=template), "local", "lvm") is Way.IMPORT_FROM
+
+    def way(storage: str, kind: str, linked: bool = True, **build: Any) -> Way:
+        return disks.way(a_build(**build), storage, kind, linked=linked)
+
+    assert way("local", "dir") is Way.IMPORT_FROM
+    assert way("local", "dir", template=template) is Way.LINKED_CLONE
+    assert way("local", "dir", linked=False, template=template) is Way.FULL_CLONE
+    assert way("other", "dir", template=template) is Way.FULL_CLONE
+    assert way("local", "lvm", template=template) is Way.IMPORT_FROM
+
+
+@pytest.mark.parametrize(
+    ("option", "shared", "local"),
+    [("shared", True, False), ("always", True, True), ("never", False, False)],
+)
+def test_where_disks_are_linked_clones(option: str, shared: bool, local: bool) -> None:
+    assert disks.links(option, shared=True) is shared
+    assert disks.links(option, shared=False) is local
+
+
+def test_shared_storage_comes_before_larger_local_one() -> None:
+    local = Storage("local", "dir", False, True, 2 << 40, 0, frozenset({"images", "iso"}))
+    nfs = Storage("nfs", "nfs", True, True, 1 << 40, 0, frozenset({"images"}))
+    node = Node("pve1", online=True, storages={"local": local, "nfs": nfs})
+    assert chosen(node, None, "images") is nfs
+    assert chosen(node, None, "iso") is local
+    assert chosen(node, "local", "images") is local
+
+
+def test_what_keeps_a_vm_where_it_is() -> None:
+    server = "0b3f5a52-9e5f-4c11-9d61-d2a3c8f6a0de"
+    listed = [
+        {"volid": "local:101/base-101-disk-0.qcow2", "content": "images", "vmid": 101},
+        {
+            "volid": "local:101/base-101-disk-0.qcow2/102/vm-102-disk-0.qcow2",
+            "content": "images",
+            "vmid": 102,
+        },
+        {"volid": "tank:base-101-disk-0/vm-103-disk-0", "content": "images", "vmid": "103"},
+        {"volid": "local:104/vm-104-disk-0.qcow2", "content": "images", "vmid": 104},
+        {"volid": f"local:iso/micronova-105-{server}.iso", "content": "iso"},
+        {"volid": "local:iso/rescue.iso", "content": "iso"},
+    ]
+    found = pins.of_storage("local", listed)
+    assert set(found) == {102, 103, 105}
+    assert found[102] == "its disk is a linked clone on the node's own storage local"
+    assert found[105] == "its config drive is on the node's own storage local"
 
 
 def test_disk_values() -> None:

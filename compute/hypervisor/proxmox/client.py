@@ -35,6 +35,8 @@ READ_AGAIN_SECONDS = (0.1, 0.5, 2.0)
 LOST_SOON_SECONDS = 10.0
 
 
+#: what tells which node was asked, and where the others are
+_STATUS = "cluster/status"
 #: what proxmoxer makes of an answer without a body
 _NO_BODY = {"errors": b""}
 
@@ -50,8 +52,10 @@ class _LostError(Exception):
 class _Endpoint:
     """One URL with its connections and its circuit breaker."""
 
-    def __init__(self, settings: Cluster, host: str, port: int) -> None:
-        self.name = f"{host}:{port}"
+    def __init__(self, settings: Cluster, host: str, port: int, *, found: bool = False) -> None:
+        self.name, self.host, self.port = f"{host}:{port}", host, port
+        self._found = found
+        """Whether the cluster told of it: what it can't do another endpoint can."""
         token = settings.token
         self._api = proxmoxer.ProxmoxAPI(
             f"[{host}]" if ":" in host else host,
@@ -85,9 +89,10 @@ class _Endpoint:
             raise api_error(error.status_code, str(error.content or ""), errors) from error
         except requests.exceptions.SSLError as error:
             self._broken()
-            raise ApiError(
-                Category.CONFIGURATION, handshake.tls_problem(self.name, error)
-            ) from error
+            problem = handshake.tls_problem(self.name, error)
+            if self._found:
+                raise _NotSentError(problem) from error
+            raise ApiError(Category.CONFIGURATION, problem) from error
         except requests.exceptions.ConnectTimeout as error:
             self._broken()
             raise _NotSentError(f"{self.name}: no connection in time") from error
@@ -127,7 +132,9 @@ class Client:
 
     def __init__(self, settings: Cluster) -> None:
         self.settings = settings
-        self._endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
+        self.endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
+        self.own: dict[str, _Endpoint] = {}
+        """Node → its own endpoint, as far as ``/cluster/status`` told whose they are."""
         self._turn = itertools.count()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -161,7 +168,11 @@ class Client:
         return self._request("delete", path, params)
 
     def upload(self, node: str, storage: str, content: str, name: str, data: bytes) -> str:
-        """Upload a file into a storage; the UPID. A file of that name is replaced silently."""
+        """Upload a file into a storage; the UPID. A file of that name is replaced silently.
+
+        The node itself is asked where its endpoint is known and answers: another one would take
+        the file and copy it there by ssh.
+        """
         stream = io.BytesIO(data)
         stream.name = name  # the multipart's file name
         path = f"nodes/{node}/storage/{storage}/upload"
@@ -170,13 +181,41 @@ class Client:
     def close(self) -> None:
         """Let go of all connections."""
         self._closed.set()
-        for endpoint in self._endpoints:
+        for endpoint in {*self.endpoints, *self.own.values()}:
             endpoint.close()
 
-    def _order(self) -> Iterator[_Endpoint]:
+    def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
+        """Keep which node's own endpoint was asked, and how others are reached like it.
+
+        The addresses that the cluster knows are used where the endpoint asked has one of them and
+        certificates are checked: the token goes to nobody who can't prove to be of the cluster.
+        """
+        members = [one for one in status if one.get("type") == "node"]
+        nodes = {str(one["name"]): str(one.get("ip", "")) for one in members}
+        mine = next((str(one["name"]) for one in members if one.get("local")), None)
+        if mine is None:
+            return
         with self._lock:
-            first = next(self._turn) % len(self._endpoints)
-        turned = self._endpoints[first:] + self._endpoints[:first]
+            self.own[mine] = asked
+            if nodes.get(mine) != asked.host or self.settings.verify is False:
+                return
+            for name, address in nodes.items():
+                if address and name not in self.own:
+                    self.own[name] = self._at(address, asked.port)
+
+    def _at(self, host: str, port: int) -> _Endpoint:
+        same = (one for one in self.endpoints if (one.host, one.port) == (host, port))
+        return next(same, None) or _Endpoint(self.settings, host, port, found=True)
+
+    def _order(self, first: _Endpoint | None) -> Iterator[_Endpoint]:
+        if first is not None and first.open_until <= time.monotonic():
+            yield first
+        yield from (one for one in self._in_turn() if one is not first)
+
+    def _in_turn(self) -> Iterator[_Endpoint]:
+        with self._lock:
+            first = next(self._turn) % len(self.endpoints)
+        turned = self.endpoints[first:] + self.endpoints[:first]
         now = time.monotonic()
         closed = [one for one in turned if one.open_until <= now]
         if not closed:
@@ -185,13 +224,21 @@ class Client:
         # What a breaker keeps apart is a last resort.
         yield from (one for one in turned if one not in closed)
 
+    def preferred(self, path: str) -> _Endpoint | None:
+        """The endpoint that a request is best sent to, if there is one."""
+        parts = path.split("/")
+        return self.own.get(parts[1]) if parts[-1] == "upload" else None
+
     def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
         problems: list[str] = []
         lost = False
         last: ApiError | None = None
-        for endpoint in self._order():
+        for endpoint in self._order(self.preferred(path)):
             try:
-                return endpoint.call(method, path, dict(values))
+                answer = endpoint.call(method, path, dict(values))
+                if path == _STATUS:
+                    self.learn(endpoint, answer)
+                return answer
             except _NotSentError as error:
                 problems.append(str(error))
             except _LostError as error:

@@ -17,6 +17,7 @@ from compute.hypervisor.proxmox import (
     hardware,
     ownership,
     power,
+    quorum,
     removal,
     shells,
     volumes,
@@ -152,6 +153,7 @@ class ProxmoxMachine:
             return {"node": self._vm.node, "found": "nothing"}
         if to_remove:
             removal.require_unprotected(self._vm, config)
+            quorum.require(self._vm)
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
 
     def start(self) -> Detail:

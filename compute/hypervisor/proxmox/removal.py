@@ -13,7 +13,7 @@ from common.failures import Verdict
 from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
-from compute.hypervisor.proxmox import disks, power, usage, volumes
+from compute.hypervisor.proxmox import disks, power, quorum, usage, volumes
 from compute.hypervisor.proxmox.vm import Config, Vm
 from compute.hypervisor.proxmox.volumes import Seen, Volume
 
@@ -90,6 +90,7 @@ def _destroy(vm: Vm, config: Config) -> None:
 
     def delete() -> Any:
         # Somebody may have started or protected it since; and ours it must be to the last.
+        quorum.require(vm)
         if node is None:
             power.stop(vm, 0)
         else:

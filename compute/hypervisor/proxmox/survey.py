@@ -18,7 +18,7 @@ from common.log import logger
 from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import bridges, images, pins
+from compute.hypervisor.proxmox import bridges, images, pins, quorum
 from compute.hypervisor.proxmox import zones as zones_of
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.clusterwide import Clusterwide
@@ -66,7 +66,7 @@ class Surveyor:
             self._vnets = settled.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
-            quorate=_quorate(status),
+            quorate=quorum.quorate(status),
             nodes={
                 name: self._with_zones(node, settled.vnets, zones.get(name, {}))
                 for name, node in full.items()
@@ -221,12 +221,6 @@ def _newest(machines: Iterable[Mapping[str, Any]]) -> str:
 
 def _content_key(node: str, storage: Storage) -> tuple[str, str]:
     return ("" if storage.shared else node, storage.name)
-
-
-def _quorate(status: Iterable[Mapping[str, Any]]) -> bool:
-    """A single node says nothing of quorum: it has it."""
-    clusters = [one for one in status if one.get("type") == "cluster"]
-    return all(bool(one.get("quorate")) for one in clusters)
 
 
 def _nodes(

@@ -11,7 +11,7 @@ import proxmoxer
 import pytest
 
 from common import clock
-from common.failures import Verdict
+from common.failures import Verdict, verdict_of
 from common.messages.commands import Build, Placed, PowerAction
 from common.messages.reports import Category
 from tests.functional.compute.conftest import (
@@ -455,3 +455,23 @@ def test_a_lock_that_no_task_explains_is_not_waited_for(
     assert cluster.vm(vmid)["config"]["lock"] == "backup"
     simulator.control("DELETE", "faults")
     assert worker.run(a_power(build, PowerAction.REBOOT_HARD)).ok
+
+
+def test_a_destroy_without_quorum_touches_nothing_and_waits(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    build = a_build(template=None)
+    assert worker.run(build).ok
+    before = cluster.vm(build.placed.vmid)
+    simulator.fault(action="no-quorum")
+    outcome = worker.run(a_destroy(build))
+    assert not outcome.gone
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.NODE_UNHEALTHY
+    assert verdict_of(outcome.failure) is Verdict.WAIT
+    after = cluster.vm(build.placed.vmid)
+    assert (after["status"], after["config"]) == ("running", before["config"])
+    assert not cluster.calls("DELETE", f"/qemu/{build.placed.vmid}$")
+    simulator.control("DELETE", "faults")
+    assert worker.run(a_destroy(build)).gone
+    assert cluster.is_empty(build.placed.vmid)

@@ -279,3 +279,17 @@ def test_servers_with_devices_of_their_node_stay() -> None:
             for number in range(4)
         ]
         assert plan(hosts, bound, {}, 10).moves == ()
+
+
+def test_servers_that_their_node_keeps_stay_and_are_named() -> None:
+    why = "its disk is a linked clone on the node's own storage local"
+    hosts = Fleet.of([filled("a", 8192, 16, pinned={"100001": why}), filled("b", 0, 0)])
+    kept = movable("1", "a", vm=("sim1", 100_001))
+    free = movable("2", "a", vm=("sim1", 100_002))
+    found = plan(hosts, [kept, free], FILTERS, 10)
+    assert found.considered == 2
+    assert moves(found) == [("2", "a", "b")]
+    assert [(one.server_uuid, one.host, one.reason) for one in found.pinned] == [
+        (kept.request.server_uuid, "a", why)
+    ]
+    assert kept.request.server_uuid not in [move.server_uuid for move in found.moves]

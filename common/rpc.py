@@ -10,7 +10,9 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_config import cfg
@@ -27,7 +29,7 @@ from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from common import context, wire  # noqa: E402
+from common import context, deadlines, wire  # noqa: E402
 from common.context import RequestContext  # noqa: E402
 from common.errors import (  # noqa: E402
     Conflict,
@@ -95,6 +97,18 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     return [("rpc", list(OPTIONS)), *theirs]
 
 
+#: what of a message's context is of its caller's wait
+_WAIT = "wait"
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """The context of a call whose caller waits for so many seconds."""
+
+    ctxt: RequestContext
+    seconds: float
+
+
 class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
     """Entities as JSON text; the context as plain values."""
 
@@ -104,7 +118,9 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
     def deserialize_entity(self, ctxt: RequestContext, entity: Any) -> Any:
         return wire.loads(entity)
 
-    def serialize_context(self, ctxt: RequestContext) -> dict[str, Any]:
+    def serialize_context(self, ctxt: RequestContext | _Waiting) -> dict[str, Any]:
+        if isinstance(ctxt, _Waiting):
+            return {**ctxt.ctxt.to_wire(), _WAIT: deadlines.sent(ctxt.seconds)}
         return ctxt.to_wire()
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
@@ -114,6 +130,10 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     """The transport that ``transport_url`` names."""
     return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
+
+
+#: a call was sent and nobody answered: it may have been carried out
+UNKNOWN = "unknown"
 
 
 class Client:
@@ -135,17 +155,19 @@ class Client:
     ) -> Any:
         """Wait for the answer, as plain values; with ``server``, of that one.
 
-        Raises the callee's error, or Unavailable.
+        Raises the callee's error, or Unavailable; with the detail ``outcome`` UNKNOWN where it may
+        have been carried out. It won't be any more: see ``common.deadlines``.
         """
         where = {"server": server} if server else {}
-        prepared = self._client.prepare(timeout=timeout_seconds or self._timeout, **where)
+        seconds = timeout_seconds or self._timeout
+        prepared = self._client.prepare(timeout=seconds, **where)
         try:
-            return prepared.call(ctxt, method, **args)
-        except (
-            oslo_messaging.MessagingTimeout,
-            oslo_messaging.MessageDeliveryFailure,
-            oslo_messaging.MessageUndeliverable,
-        ) as error:
+            return prepared.call(_Waiting(ctxt, seconds), method, **args)
+        except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure) as error:
+            raise Unavailable(
+                f"The service behind {method} did not answer.", outcome=UNKNOWN
+            ) from error
+        except oslo_messaging.MessageUndeliverable as error:
             raise Unavailable(f"The service behind {method} did not answer.") from error
 
     def cast(
@@ -183,10 +205,31 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         if incoming.message.get("method") == _WAKE:
             return None
         try:
-            return super().dispatch(incoming)
+            with deadlines.answering(getattr(incoming, "until", None)):
+                return super().dispatch(incoming)
+        except Unavailable as error:
+            if not error.details.get("given_up"):
+                raise
+            LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
+            raise oslo_messaging.ExpectedException from error
         except REFUSALS as error:
             LOG.info("%s is refused: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
+
+
+class _Receiver(RPCServer):  # type: ignore[misc]
+    """Notes when a message came, before it waits for a thread."""
+
+    #: of all senders, by whatever server of this process
+    _delays = deadlines.Delays()
+
+    def _on_incoming(self, incoming: Any) -> None:
+        for message in incoming:
+            wait = deadlines.Wait.from_wire(message.ctxt.get(_WAIT))
+            if wait is not None:
+                under_way = self._delays.seconds(wait, time.time())
+                message.until = deadlines.until(wait, under_way, time.monotonic())
+        super()._on_incoming(incoming)
 
 
 class Server:
@@ -203,7 +246,7 @@ class Server:
     ) -> None:
         self._workers = workers or bus.conf.rpc.rpc_workers
         self._own, self._name = Client(bus, topic), name
-        self._server = RPCServer(
+        self._server = _Receiver(
             bus,
             oslo_messaging.Target(topic=topic, server=name),
             _Dispatcher(list(endpoints), _Serializer(), oslo_messaging.DefaultRPCAccessPolicy),

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import wire
+from common import deadlines, wire
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
@@ -263,6 +263,8 @@ class AuditDoors:
             raise Conflict("Nothing proves that it is this cloud's: it is never touched.")
         if found.evidence.get("status") not in (None, "stopped") and not force:
             raise Conflict("The VM is not stopped; only force removes it.")
+        deadlines.check()
+        deadlines.carried_out()
         try:
             answer = self._healer.heal(found)
         except RefusedError as error:

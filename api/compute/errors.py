@@ -10,6 +10,7 @@ from api.compute.microversions import NotAcceptable
 from common import errors, web
 from common.errors import MicronovaError
 from common.log import logger
+from common.rpc import UNKNOWN
 
 LOG = logger(__name__)
 
@@ -56,6 +57,13 @@ UNEXPECTED = (
 )
 
 
+#: what is said where nobody answered in time: it is done already, or never will be
+WHERE_IT_SHOWS = (
+    "The request is not carried out later. Whether it was carried out before shows under its "
+    "request ID: GET /explanations/{}."
+)
+
+
 def _state_conflict(error: MicronovaError) -> str:
     details = error.details
     if not {"action", "server_uuid", "attribute", "state"} <= details.keys():
@@ -99,7 +107,10 @@ def on_error(
     status = status_of(error)
     if status == 500:
         _log(req, error)
-    send(resp, status, message_of(error))
+    message = message_of(error)
+    if error.details.get("outcome") == UNKNOWN and req.method not in web.ONLY_LOOK:
+        message = f"{message} {WHERE_IT_SHOWS.format(_request_id(req))}"
+    send(resp, status, message)
 
 
 def on_http_error(
@@ -121,5 +132,8 @@ def on_unexpected(
 
 
 def _log(req: falcon.Request, error: Exception) -> None:
-    request_id = req.env.get("openstack.request_id", "-")
-    LOG.error("%s: %s %s failed", request_id, req.method, req.path, exc_info=error)
+    LOG.error("%s: %s %s failed", _request_id(req), req.method, req.path, exc_info=error)
+
+
+def _request_id(req: falcon.Request) -> str:
+    return str(req.env.get("openstack.request_id", "-"))

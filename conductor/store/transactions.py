@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 import tenacity
 
+from common import deadlines
 from common.errors import Unavailable
 
 T = TypeVar("T")
@@ -52,7 +53,8 @@ class Store:
         It is run again, up to five times, after a deadlock, a lost connection or a row that
         another one wrote first, so it must do nothing but use the connection. Raises Unavailable
         when the connection is lost while it commits: what was written may be there, and is not
-        written twice.
+        written twice; and, with nothing written, where it answers a call whose caller has given
+        up. Once a transaction of a call is committed, those after it belong to it.
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),
@@ -68,12 +70,15 @@ class Store:
             # Rolled back, unless it is committed, when the connection is given back.
             transaction = connection.begin()
             done = work(connection)
+            # As late as can be: what waited long here is undone, if nobody waits for it any more.
+            deadlines.check()
             try:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
                 if error.connection_invalidated:
                     raise Unavailable("The database was lost at the end.") from error
                 raise
+            deadlines.carried_out()
             return done
 
     @contextlib.contextmanager

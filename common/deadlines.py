@@ -1,0 +1,116 @@
+"""How long a caller waits: what it asked is not carried out once it has given up.
+
+A call tells when it was sent and for how long its caller waits. The message bus drops what waits
+in a queue for longer; here counts what a message waited after that, and before it was carried
+out. Clocks of hosts differ: a message that seems to come from the future, or from longer ago than
+the bus keeps one, says so, and then the least that was seen of its sender lately is taken for the
+difference.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import Unavailable
+
+#: this process, among all that send
+SENDER = f"{os.getpid()}-{secrets.token_hex(4)}"
+#: what is left for the answer's way back: a share of the wait, and seconds at the most
+_WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
+#: messages of one sender that are compared, and senders
+_COMPARED, _SENDERS = 32, 1000
+#: so many messages must agree before a delay is taken for a difference of clocks
+_ENOUGH = 3
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What a call tells of its caller; a dict of plain values on the wire."""
+
+    sender: str
+    sent_at: float
+    """Seconds since 1970, by the sender's clock."""
+    seconds: float
+    """For how long it waits."""
+
+    @classmethod
+    def from_wire(cls, told: Any) -> Wait | None:
+        """None where a message tells nothing of it: a cast, or an older release's."""
+        try:
+            return cls(str(told["sender"]), float(told["sent_at"]), float(told["seconds"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def sent(seconds: float, now: Callable[[], float] = time.time) -> Mapping[str, Any]:
+    """What a call that is sent now tells."""
+    return {"sender": SENDER, "sent_at": now(), "seconds": seconds}
+
+
+class Delays:
+    """How long messages were under way, although clocks differ."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: collections.OrderedDict[str, collections.deque[float]] = (
+            collections.OrderedDict()
+        )
+
+    def seconds(self, wait: Wait, arrived_at: float) -> float:
+        """Seconds since a message was sent; ``arrived_at`` by the receiver's clock."""
+        shown = arrived_at - wait.sent_at
+        with self._lock:
+            seen = self._seen.setdefault(wait.sender, collections.deque(maxlen=_COMPARED))
+            self._seen.move_to_end(wait.sender)
+            while len(self._seen) > _SENDERS:
+                self._seen.popitem(last=False)
+            seen.append(shown)
+            least, count = min(seen), len(seen)
+        impossible = not 0 <= shown <= wait.seconds
+        ahead = least < 0 or impossible or count >= _ENOUGH
+        return max(shown - least, 0.0) if ahead else shown
+
+
+class _Current(threading.local):
+    """The call that this thread answers: until when, by the monotonic clock; None: for ever."""
+
+    until: float | None = None
+
+
+_current = _Current()
+
+
+@contextmanager
+def answering(until: float | None) -> Iterator[None]:
+    """While a call is answered whose caller waits until then. Raises Unavailable if it is over."""
+    _current.until = until
+    try:
+        check()
+        yield
+    finally:
+        _current.until = None
+
+
+def until(wait: Wait, under_way: float, arrived: float) -> float:
+    """Until when a call may be carried out, by the monotonic clock, if it ``arrived`` then."""
+    way_back = min(wait.seconds * _WAY_BACK_SHARE, _WAY_BACK_SECONDS)
+    return arrived + wait.seconds - way_back - under_way
+
+
+def check() -> None:
+    """Raise Unavailable where nobody waits for the call that this thread answers."""
+    if _current.until is not None and time.monotonic() >= _current.until:
+        raise Unavailable("Who asked has given up waiting: nothing is done.", given_up=True)
+
+
+def carried_out() -> None:
+    """What was asked is done, or begun: the rest of it follows, whoever waits."""
+    _current.until = None

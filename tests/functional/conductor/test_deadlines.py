@@ -1,0 +1,111 @@
+"""A request whose caller has given up is not carried out, wherever it was held up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import config, log, rpc
+from common.errors import Unavailable
+from conductor.client import ConductorClient
+from conductor.manager import CatalogDoors, ServerDoors
+from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
+from db import schema
+from tests.functional.conductor.harness import IMAGE, World
+
+#: seconds for which callers wait
+WAITS = 1
+REQUEST = CreateServers("late", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
+
+
+class Held(World):
+    """A world whose conductor answers calls, and may be held up."""
+
+    def __init__(self, folder: Path, name: str, workers: int = 4) -> None:
+        super().__init__(folder)
+        conf = config.load([rpc.register, log.register])
+        conf.set_override("transport_url", f"micronova-local://{name}/")
+        conf.set_override("rpc_timeout_seconds", WAITS, group="rpc")
+        bus = rpc.transport(conf)
+        self.client = ConductorClient(bus)
+        cloud, runner = self.conductor.cloud, self.conductor.runner
+        doors = [ServerDoors(cloud, runner, lambda operations: []), CatalogDoors(cloud)]
+        self.server = rpc.Server(bus, "conductor", "c1", [Gate(), *doors], workers=workers)
+        self.server.start()
+        self.runner = runner
+        runner.start()
+
+    def count(self, table: sa.Table) -> int:
+        return len(self.rows(table))
+
+
+class Gate:
+    """Holds threads of the conductor until it is opened."""
+
+    opened: threading.Event
+    entered: threading.Semaphore
+
+    def __init__(self) -> None:
+        Gate.opened, Gate.entered = threading.Event(), threading.Semaphore(0)
+
+    def hold(self, ctxt: Any) -> None:
+        """Wait."""
+        Gate.entered.release()
+        Gate.opened.wait(60)
+
+
+@pytest.fixture
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Held]:
+    made = Held(tmp_path, request.node.name.split("[")[0], workers=1)
+    yield made
+    Gate.opened.set()
+    made.server.stop()
+    made.close()
+
+
+CALLS: dict[str, Callable[[Held], Any]] = {
+    "create_servers": lambda world: world.client.create_servers(world.ctxt, REQUEST),
+    "create_keypair": lambda world: world.client.create_keypair(
+        world.ctxt, NewKeyPair("u", "k", "ssh", "f", "ssh-rsa A")
+    ),
+    "create_flavor": lambda world: world.client.create_flavor(
+        world.ctxt, NewFlavor("late", 1, 512, 1)
+    ),
+    "set_quota": lambda world: world.client.set_quota(world.ctxt, "p", {"cores": 1}, force=True),
+}
+TABLES = (schema.servers, schema.operations, schema.keypairs, schema.flavors, schema.quota_limits)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> None:
+    rpc_client = world.client._rpc
+    rpc_client.cast(world.ctxt, "hold")
+    assert Gate.entered.acquire(timeout=10)
+    before = [world.count(table) for table in TABLES]
+    with pytest.raises(Unavailable) as raised:
+        CALLS[call](world)
+    assert raised.value.details == {"outcome": rpc.UNKNOWN}
+    Gate.opened.set()
+    # The one thread answers in order: what came before it is over when this is answered.
+    assert world.client.ping(world.ctxt) == "c1"
+    assert [world.count(table) for table in TABLES] == before
+    CALLS[call](world)
+    assert [world.count(table) for table in TABLES] != before
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_waited_for_the_database_is_undone(world: Held, call: str) -> None:
+    """It was begun in time; the lock that it waits for is another's."""
+    before = [world.count(table) for table in TABLES]
+    gate = world.conductor.store._gate
+    with gate, pytest.raises(Unavailable):
+        CALLS[call](world)
+    assert world.client.ping(world.ctxt) == "c1"
+    assert [world.count(table) for table in TABLES] == before
+    CALLS[call](world)
+    assert [world.count(table) for table in TABLES] != before

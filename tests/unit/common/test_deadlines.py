@@ -1,0 +1,75 @@
+"""How long callers wait, although clocks differ."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from common import deadlines
+from common.deadlines import Delays, Wait
+from common.errors import Unavailable
+
+WAITS = 30.0
+
+
+def shown(*observed: float, sender: str = "api") -> list[float]:
+    """What messages are taken to have been under way that show these differences."""
+    delays = Delays()
+    return [
+        round(delays.seconds(Wait(sender, 1000.0, WAITS), 1000.0 + one), 3) for one in observed
+    ]
+
+
+def test_of_clocks_that_agree_the_difference_counts() -> None:
+    assert shown(0.01, 12.0) == [0.01, 12.0]
+
+
+def test_a_clock_that_is_behind_is_found_out_at_once() -> None:
+    assert shown(-60.0, -59.5, -48.0) == [0.0, 0.5, 12.0]
+
+
+def test_a_clock_that_is_ahead_by_more_than_the_wait_is_found_out_at_once() -> None:
+    """The bus keeps no message for longer than its caller waits."""
+    assert shown(60.0, 60.5, 72.0) == [0.0, 0.5, 12.0]
+
+
+def test_a_clock_that_is_a_little_ahead_is_found_out_soon() -> None:
+    """Until then it errs on the side of doing nothing."""
+    assert shown(20.0, 20.1, 20.2, 25.0) == [20.0, 20.1, 0.2, 5.0]
+
+
+def test_senders_are_told_apart_and_forgotten() -> None:
+    delays = Delays()
+    assert delays.seconds(Wait("a", 1000.0, WAITS), 940.0) == 0.0
+    assert delays.seconds(Wait("b", 1000.0, WAITS), 1001.0) == 1.0
+    for number in range(2000):
+        delays.seconds(Wait(str(number), 1000.0, WAITS), 1000.0)
+    assert len(delays._seen) == 1000
+
+
+def test_what_is_left_of_the_wait_is_less_than_all_of_it() -> None:
+    assert deadlines.until(Wait("a", 0.0, 30.0), under_way=5.0, arrived=100.0) == 123.0
+    assert deadlines.until(Wait("a", 0.0, 1.0), under_way=0.0, arrived=100.0) == 100.9
+
+
+@pytest.mark.parametrize("told", [None, {}, {"sender": "a"}, {"sent_at": "x"}, "text"])
+def test_a_message_that_tells_nothing_has_no_end(told: object) -> None:
+    assert Wait.from_wire(told) is None
+
+
+def test_a_call_counts_in_its_own_thread_until_it_is_carried_out() -> None:
+    deadlines.check()
+    with pytest.raises(Unavailable), deadlines.answering(time.monotonic()):
+        raise AssertionError("not reached")
+    with deadlines.answering(time.monotonic() + 1000):
+        deadlines.check()
+        deadlines._current.until = time.monotonic()
+        with pytest.raises(Unavailable, match="given up"):
+            deadlines.check()
+        elsewhere = threading.Thread(target=deadlines.check)
+        elsewhere.start()
+        elsewhere.join()
+        deadlines.carried_out()
+        deadlines.check()

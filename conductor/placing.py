@@ -55,6 +55,8 @@ class Placing:
     def __init__(self, cloud: Cloud, unwinding: Unwinding) -> None:
         self._cloud = cloud
         self._unwinding = unwinding
+        #: the last request without a host, and the flavors that would do: of many servers one asks
+        self._told: tuple[str, list[str]] = ("", [])
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one where that is given to somebody else meanwhile, or is none
@@ -234,14 +236,14 @@ class Placing:
         """ERROR. ``exhausted``: which VMIDs are used up where there would have been room."""
         event = ledger.conductor_event(operation, _step(started, decision))
 
-        def work(connection: sa.Connection) -> str:
-            owner_reason = _owner_reason(connection, operation, server, decision)
-            told = dataclasses.replace(decision, owner_reason=owner_reason)
+        owner_reason = unplaced.sentence(decision, self._flavors(operation, server, decision))
+        told = dataclasses.replace(decision, owner_reason=owner_reason)
+
+        def work(connection: sa.Connection) -> None:
             ledger.record_decision(connection, operation, told)
             ledger.upsert_events(connection, [event])
-            return owner_reason
 
-        owner_reason = self._cloud.store.run(work)
+        self._cloud.store.run(work)
         reason = decision.reason or "No valid host was found."
         failed = len(operation.plan.failed_hosts)
         if failed:
@@ -260,16 +262,27 @@ class Placing:
             )
         self._unwinding.fail(operation, server, failure, gone=True)
 
-
-def _owner_reason(
-    connection: sa.Connection, operation: Operation, server: Server, decision: Decision
-) -> str:
-    """Why nowhere, as the owner reads it, with flavors of his that would do."""
-    there = unplaced.room(decision, server.flavor, operation.params)
-    if there is None:
-        return unplaced.sentence(decision, ())
-    offers = catalog.offers(connection, server.project_id, there)
-    return unplaced.sentence(decision, unplaced.fitting(offers, there))
+    def _flavors(self, operation: Operation, server: Server, decision: Decision) -> list[str]:
+        """The owner's flavors that would find a host now, the largest first; a few are tried, as
+        if all of them were wanted."""
+        within = unplaced.limits(decision, operation.params)
+        if within is None or decision.suggestion is None:
+            return []
+        if self._told[0] == operation.request_id:
+            return self._told[1]
+        with self._cloud.store.read() as connection:
+            offers = catalog.offers(connection, server.project_id, within)
+        asked = _requested(operation, server, self._around(operation, server), self._patience())
+        tried = unplaced.candidates(offers, within)
+        requests = tuple(unplaced.with_flavor(asked, decision.suggestion, one) for one in tried)
+        try:
+            found = self._cloud.scheduler.preview(operation.ctxt, requests) if requests else []
+        except Unavailable as error:
+            LOG.info("No flavor is named to the owner: %s", error.message)
+            return []
+        names = [one.name for one, at in zip(tried, found, strict=True) if at.host is not None]
+        self._told = (operation.request_id, names)
+        return names
 
 
 def _retried(decision: Decision, retries: int) -> Decision:

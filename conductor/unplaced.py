@@ -6,17 +6,20 @@ name, and his own request.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.messages.scheduling import Decision, Suggestion
+from common.messages.scheduling import Decision, Requested, Suggestion
 from common.suggestions import listed, others, sizes
 
 #: filters that refuse for want of room
 _ROOM = {"resources", "storage_room"}
-#: flavors that are named
-_NAMED = 3
+#: flavors that are tried, and named
+_TRIED, _NAMED = 6, 3
+#: what of a suggestion is no matter of flavors, nor of groups
+_TAKEN_OVER = {"availability_zone", "force_host", "networks", "vlans", "hints", "image_properties"}
 #: field → what a smaller flavor has less of
 _LESS = {"vcpus": "fewer VCPUs", "memory_mib": "less RAM", "disk_gib": "less disk"}
 
@@ -33,53 +36,68 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Room:
-    """What a flavor may have for the server to fit somewhere."""
+class Limits:
+    """What a flavor must be like to be worth a try: it has less of what was too much."""
 
-    vcpus: int
-    memory_mib: int
-    disk_gib: int
-    extra_specs: Mapping[str, str]
+    vcpus: int | None
+    """None: any number."""
+    memory_mib: int | None
+    disk_gib: int | None
     least_memory_mib: int
+    """What the image needs."""
     least_disk_gib: int
 
-    def holds(self, offer: Offer) -> bool:
-        """Whether a server of this flavor fits; a disk of 0 is as large as the image."""
+    def allow(self, offer: Offer) -> bool:
+        """Whether a flavor is within; a disk of 0 is as large as the image."""
         disk = offer.disk_gib or self.least_disk_gib
         return (
-            offer.vcpus <= self.vcpus
-            and self.least_memory_mib <= offer.memory_mib <= self.memory_mib
-            and self.least_disk_gib <= disk <= self.disk_gib
-            and dict(offer.extra_specs) == dict(self.extra_specs)
+            (self.vcpus is None or offer.vcpus <= self.vcpus)
+            and (self.memory_mib is None or offer.memory_mib <= self.memory_mib)
+            and (self.disk_gib is None or disk <= self.disk_gib)
+            and self.least_memory_mib <= offer.memory_mib
+            and self.least_disk_gib <= disk
         )
 
 
-def room(decision: Decision, flavor: Mapping[str, Any], params: Mapping[str, Any]) -> Room | None:
-    """What would fit by the decision's suggestion; None where another flavor wouldn't help.
+def limits(decision: Decision, params: Mapping[str, Any]) -> Limits | None:
+    """What would have to be less; None where another flavor wouldn't help.
 
-    ``flavor`` is the server's, ``params`` what was asked of the build.
+    ``params`` is what was asked of the build.
     """
-    suggestion = decision.suggestion
-    if suggestion is None:
+    if decision.suggestion is None:
         return None
-    works = {change.field: change.works for change in suggestion.changes}
-    if not works.keys() & {*_LESS, "extra_specs"}:
+    most = {change.field: change.works for change in decision.suggestion.changes}
+    if not most.keys() & {*_LESS, "extra_specs"}:
         return None
-    return Room(
-        works.get("vcpus", flavor["vcpus"]),
-        works.get("memory_mib", flavor["memory_mib"]),
-        works.get("disk_gib", flavor["disk_gib"]),
-        works.get("extra_specs", flavor.get("extra_specs", {})),
+    return Limits(
+        most.get("vcpus"),
+        most.get("memory_mib"),
+        most.get("disk_gib"),
         params.get("least_memory_mib", 0),
         params.get("least_disk_gib", 0),
     )
 
 
-def fitting(offers: Iterable[Offer], there: Room) -> list[str]:
-    """The names of the largest flavors that would do, the largest first."""
-    found = [offer for offer in offers if there.holds(offer)]
+def candidates(offers: Iterable[Offer], within: Limits) -> list[Offer]:
+    """The largest flavors that may do, the largest first: few, as each is tried."""
+    found = [offer for offer in offers if within.allow(offer)]
     found.sort(key=lambda one: (-one.memory_mib, -one.vcpus, -one.disk_gib, one.name))
-    return [offer.name for offer in found[:_NAMED]]
+    return found[:_TRIED]
+
+
+def with_flavor(requested: Requested, suggestion: Suggestion, offer: Offer) -> Requested:
+    """The same request for a server of another flavor, with all else of the suggestion."""
+    values = {
+        change.field: change.works for change in suggestion.changes if change.field in _TAKEN_OVER
+    }
+    return dataclasses.replace(
+        requested,
+        vcpus=offer.vcpus,
+        memory_mib=offer.memory_mib,
+        disk_gib=offer.disk_gib,
+        extra_specs=offer.extra_specs,
+        **values,
+    )
 
 
 def sentence(decision: Decision, flavors: Sequence[str]) -> str:
@@ -95,7 +113,7 @@ def sentence(decision: Decision, flavors: Sequence[str]) -> str:
 
 def _advice(suggestion: Suggestion, flavors: Sequence[str]) -> str:
     first = others(suggestion)
-    if flavors:
+    if flavors := flavors[:_NAMED]:
         elsewhere = [
             change for change in suggestion.changes if change.field not in {*_LESS, "extra_specs"}
         ]

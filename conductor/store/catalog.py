@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
 from conductor.messages import NewFlavor, NewKeyPair
-from conductor.unplaced import Offer, Room
+from conductor.unplaced import Limits, Offer
 from db.schema import flavor_access, flavors, keypairs
 
 #: flavors that are looked at where none of a larger size would do
@@ -51,34 +51,30 @@ def seed_flavors(connection: sa.Connection, wanted: Sequence[NewFlavor]) -> None
             create_flavor(connection, flavor)
 
 
-def offers(connection: sa.Connection, project_id: str, there: Room) -> list[Offer]:
-    """Flavors that a project may use and that may be within this, the largest first.
+def offers(connection: sa.Connection, project_id: str, within: Limits) -> list[Offer]:
+    """Flavors that a project may use and that may be within limits, the largest first.
 
-    So many at the most as somebody could choose from by looking.
+    No more than somebody could choose from by looking.
     """
     granted = sa.select(1).where(
         flavor_access.c.flavor_id == flavors.c.id, flavor_access.c.project_id == project_id
     )
     columns = flavors.c
-    rows = connection.execute(
-        sa.select(
-            columns.name,
-            columns.vcpus,
-            columns.memory_mib,
-            columns.disk_gib,
-            columns.extra_specs,
-        )
-        .where(
-            columns.disabled.is_(False),
-            sa.or_(columns.is_public.is_(True), sa.exists(granted)),
-            columns.vcpus <= there.vcpus,
-            columns.memory_mib <= there.memory_mib,
-            columns.memory_mib >= there.least_memory_mib,
-            columns.disk_gib <= there.disk_gib,
-        )
-        .order_by(columns.memory_mib.desc(), columns.id)
-        .limit(_OFFERED)
+    query = sa.select(
+        columns.name, columns.vcpus, columns.memory_mib, columns.disk_gib, columns.extra_specs
+    ).where(
+        columns.disabled.is_(False),
+        sa.or_(columns.is_public.is_(True), sa.exists(granted)),
+        columns.memory_mib >= within.least_memory_mib,
     )
+    for column, most in (
+        (columns.vcpus, within.vcpus),
+        (columns.memory_mib, within.memory_mib),
+        (columns.disk_gib, within.disk_gib),
+    ):
+        if most is not None:
+            query = query.where(column <= most)
+    rows = connection.execute(query.order_by(columns.memory_mib.desc()).limit(_OFFERED))
     return [Offer(*row) for row in rows]
 
 

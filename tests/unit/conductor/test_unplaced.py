@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from common.messages.scheduling import Change, Decision, Suggestion, Way
-from conductor.unplaced import Offer, Room, fitting, room, sentence
+from conductor.unplaced import Limits, Offer, candidates, limits, sentence, with_flavor
+from tests.unit.scheduler.test_choose import a_request
 
-FLAVOR = {"vcpus": 2, "memory_mib": 999_999_999, "disk_gib": 20, "extra_specs": {}}
 ROOM = "No valid host was found: none has room. "
 SOME = "No valid host was found: none can take the server. "
 
@@ -75,25 +75,39 @@ def test_the_sentence(decision: Decision, flavors: list[str], text: str) -> None
     assert not re.search(r"520704|pve|\b6\b|\b3\b|hosts", found)
 
 
-def test_what_would_fit_is_what_the_suggestion_proved() -> None:
-    there = room(a_decision(LESS), FLAVOR, {"least_memory_mib": 512, "least_disk_gib": 2})
-    assert there == Room(2, 520_704, 20, {}, 512, 2)
-    assert room(a_decision(ZONE), FLAVOR, {}) is None
-    assert room(a_decision(), FLAVOR, {}) is None
+def an_offer(name: str, **changes: Any) -> Offer:
+    sizes = {"vcpus": 1, "memory_mib": 1024, "disk_gib": 10, "extra_specs": {}, **changes}
+    return Offer(name, **sizes)
 
-    def an_offer(name: str, **changes: Any) -> Offer:
-        sizes = {"vcpus": 1, "memory_mib": 1024, "disk_gib": 10, "extra_specs": {}, **changes}
-        return Offer(name, **sizes)
 
+def test_flavors_with_less_of_what_was_too_much_are_tried() -> None:
+    image = {"least_memory_mib": 512, "least_disk_gib": 2}
+    within = limits(a_decision(LESS), image)
+    assert within == Limits(None, 520_704, None, 512, 2)
+    assert limits(a_decision(ZONE), {}) is None
+    assert limits(a_decision(), {}) is None
     offers = [
         an_offer("tiny", memory_mib=511),
         an_offer("small"),
         an_offer("wide", vcpus=3),
         an_offer("exact", vcpus=2, memory_mib=520_704, disk_gib=20),
         an_offer("one more", memory_mib=520_705),
-        an_offer("image's disk", disk_gib=0),
         an_offer("small disk", disk_gib=1),
-        an_offer("special", extra_specs={"hw:cpu_policy": "dedicated"}),
         an_offer("large", memory_mib=4096),
     ]
-    assert fitting(offers, there) == ["exact", "large", "small"]
+    assert [one.name for one in candidates(offers, within)] == ["exact", "large", "wide", "small"]
+    assert len(candidates([an_offer(str(n)) for n in range(50)], within)) == 6
+    disk = limits(a_decision(Change("disk_gib", 20, 5)), image)
+    assert disk is not None
+    both = [an_offer("image's", disk_gib=0), an_offer("ten", disk_gib=10)]
+    assert [one.name for one in candidates(both, disk)] == ["image's"]
+
+
+def test_a_flavor_is_tried_with_all_else_of_the_suggestion() -> None:
+    asked = a_request(availability_zone="az1", memory_mib=999_999_999, hints={"group": "g"})
+    suggestion = a_decision(ZONE, LESS).suggestion
+    assert suggestion is not None
+    offer = an_offer("large", memory_mib=4096, extra_specs={"a": "b"})
+    tried = with_flavor(asked, suggestion, offer)
+    assert (tried.availability_zone, tried.memory_mib, tried.vcpus) == ("az2", 4096, 1)
+    assert (tried.extra_specs, tried.hints) == ({"a": "b"}, {"group": "g"})

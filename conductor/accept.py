@@ -67,6 +67,8 @@ class Accept:
             "least_memory_mib": request.least_memory_mib,
             "least_disk_gib": request.least_disk_gib,
         }
+        if request.min_count > 1:
+            params["min_count"] = request.min_count
         uuids = [ids.new_uuid() for _ in range(count)]
         begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
         reservation = f"r-{secrets.token_hex(4)}"

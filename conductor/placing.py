@@ -21,8 +21,9 @@ from common.server_groups import GroupFacts
 from conductor import command, renumber, unplaced
 from conductor.accept import scope
 from conductor.cloud import Cloud
-from conductor.store import catalog, registry, server_groups, servers, vmids
+from conductor.offers import Offers
 from conductor.store import operations as ledger
+from conductor.store import registry, server_groups, servers, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.vmids import BandExhausted
@@ -55,8 +56,7 @@ class Placing:
     def __init__(self, cloud: Cloud, unwinding: Unwinding) -> None:
         self._cloud = cloud
         self._unwinding = unwinding
-        #: the last request without a host, and the flavors that would do: of many servers one asks
-        self._told: tuple[str, list[str]] = ("", [])
+        self._offers = Offers(cloud)
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one where that is given to somebody else meanwhile, or is none
@@ -91,7 +91,8 @@ class Placing:
     def place_many(self, builds: Sequence[Moved]) -> list[Moved | None]:
         """Find hosts for the servers of one create, in one decision.
 
-        For each build, in order, how it goes on. None: not from here; it is in ERROR already, or
+        Where fewer than ``min_count`` find one, none is built. For each build, in order, how it
+        goes on. None: not from here; it is in ERROR already, or
         lost its host or its lease on the way, and ``place`` looks for another one.
         """
         started = clock.utcnow()
@@ -101,9 +102,12 @@ class Placing:
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
+        least = builds[0][0].params.get("min_count", 1)
         return [
             self._decided(operation, server, decision, started)
-            for (operation, server), decision in zip(builds, decisions, strict=True)
+            for (operation, server), decision in zip(
+                builds, unplaced.all_or_none(decisions, least), strict=True
+            )
         ]
 
     def _decided(
@@ -236,7 +240,16 @@ class Placing:
         """ERROR. ``exhausted``: which VMIDs are used up where there would have been room."""
         event = ledger.conductor_event(operation, _step(started, decision))
 
-        owner_reason = unplaced.sentence(decision, self._flavors(operation, server, decision))
+        owner_reason = decision.owner_reason or unplaced.sentence(
+            decision,
+            self._offers.names(
+                operation,
+                decision,
+                lambda: _requested(
+                    operation, server, self._around(operation, server), self._patience()
+                ),
+            ),
+        )
         told = dataclasses.replace(decision, owner_reason=owner_reason)
 
         def work(connection: sa.Connection) -> None:
@@ -261,28 +274,6 @@ class Placing:
                 remedy=renumber.WIDER,
             )
         self._unwinding.fail(operation, server, failure, gone=True)
-
-    def _flavors(self, operation: Operation, server: Server, decision: Decision) -> list[str]:
-        """The owner's flavors that would find a host now, the largest first; a few are tried, as
-        if all of them were wanted."""
-        within = unplaced.limits(decision, operation.params)
-        if within is None or decision.suggestion is None:
-            return []
-        if self._told[0] == operation.request_id:
-            return self._told[1]
-        with self._cloud.store.read() as connection:
-            offers = catalog.offers(connection, server.project_id, within)
-        asked = _requested(operation, server, self._around(operation, server), self._patience())
-        tried = unplaced.candidates(offers, within)
-        requests = tuple(unplaced.with_flavor(asked, decision.suggestion, one) for one in tried)
-        try:
-            found = self._cloud.scheduler.preview(operation.ctxt, requests) if requests else []
-        except Unavailable as error:
-            LOG.info("No flavor is named to the owner: %s", error.message)
-            return []
-        names = [one.name for one, at in zip(tried, found, strict=True) if at.host is not None]
-        self._told = (operation.request_id, names)
-        return names
 
 
 def _retried(decision: Decision, retries: int) -> Decision:

@@ -1,4 +1,5 @@
-"""What the owner of a server reads when no host was found: what of his own would do. Pure.
+"""What becomes of servers that find no host, and what their owner reads: what of his own would
+do. Pure.
 
 He reads no host, no number of a host's and no number of hosts: only his flavors, the zones he may
 name, and his own request.
@@ -97,6 +98,36 @@ def with_flavor(requested: Requested, suggestion: Suggestion, offer: Offer) -> R
         disk_gib=offer.disk_gib,
         extra_specs=offer.extra_specs,
         **values,
+    )
+
+
+def all_or_none(decisions: Sequence[Decision], least: int) -> list[Decision]:
+    """The decisions about the servers of one create; where some but fewer than ``least`` have a
+    host, none has. The claims are given back as those servers' builds end.
+    """
+    placed = sum(decision.host is not None for decision in decisions)
+    if not 0 < placed < least:
+        return list(decisions)
+    why = next(decision for decision in decisions if decision.host is None)
+    return [_given_up(decision, why, placed, least) for decision in decisions]
+
+
+def _given_up(decision: Decision, why: Decision, placed: int, least: int) -> Decision:
+    text = f"Hosts were found for {placed} servers, and min_count asks for {least}: none is built."
+    claims = decision.claims
+    if decision.host is not None:
+        claims = (*claims, {"host": decision.host, "result": "given back, as min_count isn't met"})
+    return dataclasses.replace(
+        decision,
+        host=None,
+        uuid=None,
+        alternates=(),
+        claims=claims,
+        reason=f"{text} For the next one: {why.reason}" if why.reason else text,
+        owner_reason=(
+            "No valid host was found: there are not enough hosts available for the "
+            f"{least} servers that min_count asks for, so none is built."
+        ),
     )
 
 

@@ -42,6 +42,11 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it changes
   nothing in the guest.
 - **Every server has a config drive.** `config_drive` shows what the create asked.
+- **Where fewer hosts than `min_count` are found**, none of the servers is built. Where more but
+  not all find one, those are built; Nova builds none then.
+- **The one security group is `default`**; another one is refused as unknown.
+- **A 503 because nobody answered in time** is final: what was asked is done already, which shows
+  under the request's ID, or never will be.
 - **Actions** are `os-start`, `os-stop` and `reboot`; others are "There is no such action".
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
   numbers (before 2.88) count what servers were given, not what they use at the moment.

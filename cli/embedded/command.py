@@ -172,12 +172,14 @@ class Up(Command):
         return 0
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
+        from cli.embedded.example import image
+
         text = _READY.format(
             base_url=supervisor.base_url,
             auth_url=supervisor.auth_url,
             state_dir=settings.state_dir,
             flavor="m1.small",
-            image="debian-12",
+            image=image(settings.state_dir),
             program=_program(),
         )
         self.app.stdout.write(text)

@@ -77,7 +77,7 @@ class Affinity:
         _expressible(group)
         whose = (cloud, group.uuid)
         if not self._manage(whose, vmid, proven):
-            raise _theirs(f"VM {vmid}", "its marks name another owner")
+            raise _theirs(f"VM {vmid}", "it doesn't carry the server's marks")
         return self._anew(lambda: self._settle(whose, group, None))
 
     def converge(

@@ -76,6 +76,15 @@ def stranger(config: Mapping[str, Any]) -> str | None:
     return f"it is {what.removeprefix('micronova: ').replace('=', ' ', 1)}{cloud}"
 
 
+def why_not(config: Mapping[str, Any], mark: Mark) -> str:
+    """Why a VM is not ours, of one that isn't."""
+    said = lines(config)
+    if mark.line in said and mark.smbios_uuid is not None:
+        has = smbios_uuid(config)
+        return f"its SMBIOS UUID is {has or 'missing'}, its description names {mark.smbios_uuid}"
+    return stranger(config) or "it carries no marks of micronova's"
+
+
 def lines(config: Mapping[str, Any]) -> list[str]:
     """The description's lines."""
     return [line.strip() for line in str(config.get("description", "")).splitlines()]

@@ -137,13 +137,11 @@ class Vm:
     def _require_ours(self, config: Config) -> None:
         if ownership.owner(config, self.mark) is Owner.OURS:
             return
-        stranger = ownership.stranger(config)
         raise ForeignError(
             Category.STORAGE_CONFLICT,
-            f"{self} is not ours: {stranger or 'its marks name another owner'}. "
-            "It was not touched.",
+            f"{self} is not ours: {ownership.why_not(config, self.mark)}. It was not touched.",
             left=(f"{self}: not ours, not touched",),
-            remedy=OVERLAP if stranger else None,
+            remedy=OVERLAP if ownership.stranger(config) else None,
         )
 
     def unlocked(self, config: Config | None) -> Config | None:

@@ -261,7 +261,7 @@ def test_no_resource_is_made_of_a_strangers_vm(scene: Scene, operation: str) -> 
     taken = taking(scene, Scene.take_vm, 0, 0)
     act()
     [(rules, resources, vm)] = taken
-    assert "its marks name another owner" in scene.told["warning"]
+    assert "it doesn't carry the server's marks" in scene.told["warning"]
     assert (scene.rules(), scene.resources()) == (rules, resources)
     after = scene.stage.cluster.vm(scene.vmid)
     assert {name: after[name] for name in ("config", "pending", "status", "pid")} == {

@@ -6,58 +6,51 @@ Built as a tree of elements, so that whatever a name or a log holds is text, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
-from cli.render.decision import changes_that_would_do, hosts_counted, retries
-from cli.render.explanation import beginning, forgotten
+from cli.render.decision import changes_that_would_do, how_many, retries
+from cli.render.explanation import beginning, forgotten, untold_faults
+from cli.render.labels import label
 from cli.render.matrix import Matrix, matrix
-from cli.render.text import duration, facts_of, one_line, seconds_between
+from cli.render.style import STYLE
+from cli.render.text import duration, facts_of, one_line, parse_time, seconds_between
 
 Facts: TypeAlias = Mapping[str, Any]
 Element: TypeAlias = ElementTree.Element
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --ok: #2a7; --bad: #d33; --step: #37b; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem;
-       padding: 0 1rem; }
-h1 small, h2 small, h3 small, .dim { opacity: .65; font-weight: normal; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
-th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid var(--line);
-         vertical-align: top; }
-td.lane { width: 45%; position: relative; }
-.bar { position: absolute; top: .45rem; height: .8rem; min-width: 3px; border-radius: 2px;
-       background: var(--step); }
-.Error .bar, .Error .result, .refused, .failed { color: var(--bad); }
-.Error .bar { background: var(--bad); }
-.passed, .done { color: var(--ok); }
-.fault { border-left: 4px solid var(--bad); padding: .3rem 1rem; margin: 1rem 0; }
-pre, code { font: 13px/1.4 ui-monospace, monospace; white-space: pre-wrap; }
-tr.chosen { font-weight: 600; }
-.wide { overflow-x: auto; }
-section + section { border-top: 2px solid var(--line); margin-top: 2rem; }
-tr.attempt td { font-weight: 600; padding-top: .8rem; }
-td:first-child, td.took { white-space: nowrap; }
-details pre { overflow-wrap: anywhere; margin: .3rem 0 .3rem 1rem; opacity: .8; }
-"""
-
 
 def page(explanation: Facts, servers: Mapping[str, Facts] | None = None) -> str:
     """Return the whole page; arguments as for ``explanation_lines``."""
+    operations = explanation.get("operations") or ()
+    known = servers or {}
     subject = one_line(explanation.get("subject") or "")
+    name = _title(operations, known) or subject
     html = ElementTree.Element("html", lang="en")
     head = _add(html, "head")
     _add(head, "meta", charset="utf-8")
     _add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
-    _add(head, "title", f"micronova explain {subject}")
-    _add(head, "style", _STYLE)
+    _add(head, "title", name)
+    _add(head, "style", STYLE)
     body = _add(html, "body")
-    _add(_add(body, "h1", "What happened "), "small", subject)
-    for operation in explanation.get("operations") or ():
-        server = (servers or {}).get(str(operation.get("server"))) or {}
+    heading = _add(body, "h1", f"{name} ")
+    if subject != name:
+        _add(heading, "small", subject)
+    for operation in operations:
+        server = known.get(str(operation.get("server"))) or {}
         _operation(_add(body, "section"), operation, server)
     return "<!DOCTYPE html>\n" + ElementTree.tostring(html, encoding="unicode", method="html")
+
+
+def _title(operations: Iterable[Facts], servers: Mapping[str, Facts]) -> str:
+    """Return the names of the servers of the story; empty: none is known."""
+    uuids = dict.fromkeys(str(one["server"]) for one in operations if one.get("server"))
+    names = [one_line((servers.get(uuid) or {}).get("name") or "") for uuid in uuids]
+    known = [name for name in names if name]
+    if not known:
+        return ""
+    return known[0] if len(uuids) == 1 else f"{known[0]} and {len(uuids) - 1} more"
 
 
 def _add(parent: Element, tag: str, text: Any = None, **attributes: str) -> Element:
@@ -72,28 +65,34 @@ def _operation(section: Element, operation: Facts, server: Facts) -> None:
     began = beginning(operation)
     took = seconds_between(began, operation.get("finished_at"))
     state = one_line(operation.get("state") or "unknown")
-    heading = _add(section, "h2", f"{one_line(operation.get('action') or 'operation')} ")
+    heading = _add(section, "h2", f"{label(operation.get('action') or 'operation')} ")
     _add(heading, "span", state, class_=state)
     _add(heading, "small", f" {duration(took)}" if took is not None else "")
     known = ("request_id", "server", "project_id", "user_id", "started_at", "attempts")
-    facts = {**operation, "started_at": began}
-    words = [f"{name} {facts[name]}" for name in known if facts.get(name)]
-    if server.get("name"):
-        words.insert(0, f"{server['name']} {server.get('status') or ''}")
-    _add(section, "p", "  ·  ".join(map(one_line, words)), class_="dim")
-    if operation.get("message"):
-        _add(section, "p", one_line(operation["message"]), class_="failed")
+    moment = parse_time(began)
+    facts = {**operation, "started_at": moment and f"{moment:%Y-%m-%d %H:%M:%S} UTC"}
+    told = [(label(name), facts[name]) for name in known if facts.get(name)]
+    if server.get("status"):
+        told.insert(0, ("status", server["status"]))
+    listed = _add(section, "dl", class_="facts")
+    for name, value in told:
+        pair = _add(listed, "div")
+        _add(pair, "dt", name)
+        _add(pair, "dd", one_line(value))
+    message = one_line(operation.get("message") or "")
+    if message:
+        _add(section, "p", message, class_="reason")
     if gone := forgotten(operation):
         _add(section, "p", gone, class_="dim")
     _waterfall(section, operation)
     for decision in operation.get("decisions") or ():
-        _decision(section, decision)
-    for fault in operation.get("faults") or ():
-        _fault(section, fault)
+        _decision(section, decision, message)
+    for fault in untold_faults(operation):
+        _fault(section, fault, message)
 
 
-def _table(parent: Element, headers: Iterable[str]) -> Element:
-    table = _add(_add(parent, "div", class_="wide"), "table")
+def _table(parent: Element, headers: Iterable[str], kind: str) -> Element:
+    table = _add(_add(parent, "div", class_="wide"), "table", class_=kind)
     row = _add(_add(table, "thead"), "tr")
     for header in headers:
         _add(row, "th", header)
@@ -114,7 +113,7 @@ def _waterfall(section: Element, operation: Facts) -> None:
     ]
     times = [seconds_between(started, end) or 0.0 for _, _, end, _ in marks]
     total = max([*times, seconds_between(started, operation.get("finished_at")) or 0.0, 0.001])
-    rows = _table(section, ("at", "step", "", "took", "result", "where"))
+    rows = _table(section, ("at", "step", "", "took", "result", "where"), "steps")
     attempt = 1
     for name, start, end, facts in sorted(marks, key=lambda mark: str(mark[1])):
         offset = seconds_between(started, start) or 0.0
@@ -125,8 +124,8 @@ def _waterfall(section: Element, operation: Facts) -> None:
             _step(rows, facts, offset, seconds_between(start, end), total)
         else:
             row = _add(rows, "tr", class_="dim")
-            _add(row, "td", f"+{duration(offset)}")
-            _add(row, "td", _move(facts), colspan="5")
+            _add(row, "td", f"+{duration(offset)}", class_="at")
+            _add(row, "td", _move(facts), class_="move", colspan="5")
 
 
 def _all(operation: Facts) -> Iterable[Facts]:
@@ -144,47 +143,57 @@ def _move(change: Facts) -> str:
 
 def _step(rows: Element, event: Facts, offset: float, took: float | None, total: float) -> None:
     result = one_line(event.get("result") or ("running" if took is None else ""))
-    row = _add(rows, "tr", class_=result)
-    _add(row, "td", f"+{duration(offset)}")
-    _details(_add(row, "td"), event, result)
+    lines = _more(event)
+    is_open = bool(lines) and result == "Error"
+    row = _add(rows, "tr", class_=f"{result} open" if is_open else result)
+    _add(row, "td", f"+{duration(offset)}", class_="at")
+    _details(_add(row, "td", class_="step"), event, () if is_open else lines)
     lane = _add(row, "td", class_="lane")
     left = min(100.0, 100 * offset / total)
     width = min(100.0 - left, 100 * (total - offset if took is None else took) / total)
     _add(lane, "div", class_="bar", style=f"left:{left:.2f}%;width:{width:.2f}%")
     _add(row, "td", duration(took), class_="took")
-    _add(row, "td", result, class_="result")
+    _add(row, "td", label(result), class_="result")
     _add(row, "td", one_line(event.get("host") or ""))
+    if is_open:
+        # What went wrong has the whole width.
+        cell = _add(_add(rows, "tr"), "td", class_="more", colspan="6")
+        _add(cell, "pre", "\n".join(lines))
 
 
-def _details(cell: Element, event: Facts, result: str) -> None:
-    """The step's name; behind it, open where it failed, its tasks and facts."""
+def _more(event: Facts) -> list[str]:
+    """A step's tasks and facts."""
     detail = dict(event.get("detail") or {})
     upids = detail.pop("upids", None) or [event.get("upid")]
     lines = [f"task {one_line(upid)}" for upid in upids if upid]
-    lines += [f"{name}: {value}" for name, value in facts_of(detail)]
+    return lines + [f"{label(name)}: {value}" for name, value in facts_of(detail)]
+
+
+def _details(cell: Element, event: Facts, lines: Sequence[str]) -> None:
+    """The step's name, and folded behind it what there is to tell."""
     if not lines:
-        cell.text = one_line(event.get("name"))
+        cell.text = label(event.get("name"))
         return
-    folded = _add(cell, "details", **({"open": "open"} if result == "Error" else {}))
-    _add(folded, "summary", one_line(event.get("name")))
+    folded = _add(cell, "details")
+    _add(folded, "summary", label(event.get("name")))
     _add(folded, "pre", "\n".join(lines))
 
 
 # --- decisions and faults
 
 
-def _decision(section: Element, decision: Facts) -> None:
+def _decision(section: Element, decision: Facts, told: str) -> None:
+    """``told``: what was said of the operation already."""
     chosen = decision.get("host") or ("a host" if decision.get("placed") else None)
     heading = _add(section, "h3", f"Scheduler: {one_line(chosen) if chosen else 'nowhere'} ")
-    took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
     attempt = decision.get("attempt") or 1
-    nth = f"attempt {attempt}, " if attempt != 1 else ""
-    considered = hosts_counted(decision.get("considered") or 0)
-    _add(heading, "small", f"{nth}{considered} considered{took}")
-    would_do = [f"would do: {change}" for change in changes_that_would_do(decision)]
-    for text in (decision.get("reason"), *would_do):
-        if text:
-            _add(section, "p", one_line(text))
+    nth = f"attempt {attempt}" if attempt != 1 else ""
+    _add(heading, "small", ", ".join(filter(None, (nth, how_many(decision)))))
+    reason = one_line(decision.get("reason") or "")
+    would_do = () if reason else changes_that_would_do(decision)
+    for text in (reason, *(f"would do: {change}" for change in would_do)):
+        if text and text != told:
+            _add(section, "p", text, class_="" if chosen else "reason")
     for claim in decision.get("claims") or ():
         words = f"claim {one_line(claim.get('host'))}: {one_line(claim.get('result'))}"
         _add(section, "p", f"{words}{retries(claim)}", class_="dim")
@@ -192,37 +201,49 @@ def _decision(section: Element, decision: Facts) -> None:
     if others:
         _add(section, "p", f"would have done as well: {', '.join(others)}", class_="dim")
     counts = decision.get("counts") or decision.get("refused") or {}
-    refused = [f"{count} by {name}" for name, count in counts.items() if isinstance(count, int)]
+    refused = [
+        f"{label(name)} ({count})" for name, count in counts.items() if isinstance(count, int)
+    ] or [label(name) for name in decision.get("refused_by") or ()]
     if refused:
-        _add(section, "p", f"refused: {', '.join(map(one_line, refused))}", class_="dim")
+        _add(section, "p", f"refused by: {', '.join(refused)}", class_="dim")
     _matrix(section, matrix(decision))
 
 
 def _matrix(section: Element, found: Matrix) -> None:
     if not (found.filters or found.weighers):
         return
-    rows = _table(section, ("host", *found.filters, *found.weighers))
+    filters, weighers = tuple(map(label, found.filters)), tuple(map(label, found.weighers))
+    rows = _table(section, ("host", *filters, *weighers), "matrix")
     for host in found.rows:
         row = _add(rows, "tr", class_="chosen" if host.chosen else "")
         _add(row, "td", f"{one_line(host.name)}{' ★' if host.chosen else ''}")
-        for verdict in host.verdicts:
-            kind = {True: "passed", None: "dim"}.get(verdict.passed, "refused")
-            _add(row, "td", one_line(verdict.text), class_=kind)
-        for score in host.scores:
-            _add(row, "td", "" if score is None else f"{score:+.3f}")
+        for name, verdict in zip(filters, host.verdicts, strict=True):
+            kind = {True: "passed", None: "dim skipped"}.get(verdict.passed, "refused")
+            _cell(row, name, one_line(verdict.text), kind)
+        for name, score in zip(weighers, host.scores, strict=True):
+            _cell(row, name, "" if score is None else f"{score:+.3f}", "")
 
 
-def _fault(section: Element, fault: Facts) -> None:
+def _cell(row: Element, name: str, text: str, kind: str) -> None:
+    """A cell that says on a narrow screen, where there is no head, what it is of."""
+    cell = _add(row, "td", text, class_=kind)
+    cell.set("data-label", name)
+
+
+def _fault(section: Element, fault: Facts, told: str) -> None:
+    """``told``: what was said of the operation already."""
     box = _add(section, "div", class_="fault")
     where = f" on {one_line(fault['host'])}" if fault.get("host") else ""
-    _add(box, "strong", f"{one_line(fault.get('category') or 'fault')}{where}")
-    _add(box, "p", one_line(fault.get("message") or ""))
+    _add(box, "strong", f"{label(fault.get('category') or 'fault')}{where}")
+    message = one_line(fault.get("message") or "")
+    if message != told:
+        _add(box, "p", message)
     if fault.get("upid"):
         _add(box, "p", f"task {one_line(fault['upid'])}", class_="dim")
     if fault.get("log_tail"):
         _add(box, "pre", "\n".join(map(one_line, fault["log_tail"])))
-    for key, label in (("cleaned", "cleaned up"), ("left", "still there")):
+    for key, words in (("cleaned", "cleaned up"), ("left", "still there")):
         if fault.get(key):
-            _add(box, "p", f"{label}: {', '.join(map(one_line, fault[key]))}")
+            _add(box, "p", f"{words}: {', '.join(map(one_line, fault[key]))}")
     if fault.get("remedy"):
         _add(_add(box, "p", "do this: "), "code", one_line(fault["remedy"]))

@@ -37,13 +37,14 @@ def read(*operations: dict[str, Any]) -> Reader:
 def test_the_page_tells_the_whole_story() -> None:
     text = read(an_operation()).text
     for part in (
-        "web ERROR",
-        "compute_create_vm",
+        "web",
+        "ERROR",
+        "create VM",
         "building (scheduling) → building (spawning)",
         "Scheduler: pve2",
         "512 MiB free, 2048 MiB asked",
         "claim pve2: claimed, 2 generation retries, 1 commit retry",
-        "storage_full on pve2",
+        "storage full on pve2",
         "TASK ERROR: no space",
         "still there: volume local:vm-100123",
         "qm unlock 100123",
@@ -67,8 +68,11 @@ def test_nothing_is_fetched_and_nothing_becomes_markup() -> None:
 
 
 def test_an_owner_sees_no_hosts_and_a_bare_story_is_no_error() -> None:
-    owner = {"considered": 3, "placed": True, "refused": {"ram": 1}, "reason": None}
-    assert "Scheduler: a host" in read(an_operation(decisions=[owner])).text
+    owner = {"placed": True, "refused_by": ["image_reach"], "reason": None}
+    text = read(an_operation(decisions=[owner])).text
+    assert "Scheduler: a host" in text
+    assert "refused by: image reach" in text
+    assert "considered" not in text
     bare = {"transitions": [{}], "events": [{}], "decisions": [{}], "faults": [{}]}
     assert "Scheduler: nowhere" in read(bare).text
 
@@ -109,7 +113,9 @@ def test_attempts_are_told_apart_and_what_failed_is_open() -> None:
     assert reader.text.count("attempt 2\n") == 1
     assert "attempt 2, 3 hosts considered" in reader.text
     assert "would have done as well: pve7" in reader.text
-    assert [name for name, _ in reader.attributes].count("open") == 1
+    # What failed is not folded away: it has a row of its own.
+    assert [value for name, value in reader.attributes if name == "class"].count("more") == 1
+    assert reader.tags.count("details") == 1
 
 
 def test_what_told_no_host_apart_has_no_column() -> None:
@@ -126,3 +132,33 @@ def test_hosts_that_are_all_alike_have_a_matrix_too() -> None:
     assert "every filter" in text
     # An owner's names no hosts.
     assert matrix({"placed": True, "refused": {"ram": 1}}).filters == ()
+
+
+def test_the_title_is_the_servers_name() -> None:
+    def title(servers: dict[str, dict[str, str]], *operations: dict[str, Any]) -> str:
+        text = page({"subject": "req-1", "operations": list(operations)}, servers)
+        return text.split("<title>")[1].split("</title>")[0]
+
+    web, other = an_operation(), an_operation(server="u-2")
+    assert title({"u-1": {"name": "web"}}, web, web) == "web"
+    assert title({"u-1": {"name": "web"}}, web, other) == "web and 1 more"
+    assert title({}, web) == "req-1"
+
+
+def test_labels_are_words() -> None:
+    text = read(an_operation()).text
+    for name in ("request_id", "started_at", "compute_create_vm", "conductor_schedule"):
+        assert name not in text, name
+    for words in ("request", "began", "create VM", "schedule", "VMID: 100123"):
+        assert words in text, words
+
+
+def test_why_no_host_was_found_is_said_once() -> None:
+    why = "None of 6 hosts has room: 9 MiB RAM asked, 5 MiB free at most (pve2). It would fit."
+    refused = {"resources": {"pve1": "4 of 9 MiB RAM free, 9 asked"}}
+    body = {"host": None, "considered": 6, "reason": why, "refused": refused}
+    fault = {"category": "no_valid_host", "message": why, "log_tail": [], "cleaned": []}
+    reader = read(an_operation(decisions=[body], faults=[fault], message=why))
+    assert reader.text.count("None of 6 hosts") == 1
+    # On a narrow screen each cell says what it is of.
+    assert ("data-label", "resources") in reader.attributes

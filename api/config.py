@@ -18,7 +18,7 @@ OPTIONS = [
         "compute_link_prefix",
         help="Public URL of the compute API up to, not including, /v2.1 (such as "
         "https://cloud.example.org/compute), for the links in its answers. Without it links "
-        "follow the request: Host, X-Forwarded-Proto, -Host and -Prefix, and the mount point.",
+        "follow the request: its Host, what [web] trusted_proxies say, and the mount point.",
     ),
     cfg.BoolOpt(
         "enable_instance_password",

@@ -6,8 +6,11 @@ command line, which win over this file.
 
 bind = "127.0.0.1:8774"
 workers = 2
-worker_class = "gthread"
+# Threads are busy with whole requests only; slow clients and their connections have limits. Each
+# worker holds worker_connections at the most, and half of them of one address.
+worker_class = "micronova.serving.Worker"
 threads = 16
+worker_connections = 1000
 # Longer than the proxy in front keeps its connections, so that it never meets a closed one.
 keepalive = 75
 timeout = 60
@@ -16,4 +19,6 @@ errorlog = "-"
 loglevel = "warning"
 # The request log is the services' own, with request ID, project and server.
 accesslog = None
+# X-Forwarded-… counts from [web] trusted_proxies of micronova.conf alone.
+forwarded_allow_ips = ""
 control_socket_disable = True

@@ -221,8 +221,9 @@ class Keystone:
             *(sys.executable, "-m", "gunicorn", "identity.wsgi:application"),
             *("--config", str(hooks)),
             *("--bind", f"fd://{listener}"),
-            *("--workers", "1", "--worker-class", "gthread", "--threads", str(self._threads)),
-            *("--graceful-timeout", "1"),
+            *("--workers", "1", "--threads", str(self._threads)),
+            *("--worker-class", "common.serving.Worker", "--keep-alive", "75"),
+            *("--graceful-timeout", "1", "--forwarded-allow-ips", ""),
             "--no-control-socket",
         ]
 

@@ -11,6 +11,7 @@ from oslo_middleware import cors
 
 from common import auth
 from common.errors import ConfigurationError
+from common.proxies import Proxies
 from common.web import ContextMiddleware, RequestId
 from placement import answers
 from placement.config import DATABASE_GROUP
@@ -52,7 +53,7 @@ def make_app(
         checked = protect(app, anonymous=_is_root)
     if conf.cors.allowed_origin:
         checked = cors.CORS(checked, conf)
-    outermost: WSGIApplication = RequestId(checked)
+    outermost: WSGIApplication = RequestId(Proxies(checked, conf))
     return outermost
 
 

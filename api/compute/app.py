@@ -19,6 +19,7 @@ from api.policy import Enforcer
 from common import auth, quotas, web
 from common.errors import MicronovaError
 from common.projects import Projects
+from common.proxies import Proxies
 from common.web import Wsgi
 from conductor.client import ConductorClient
 
@@ -68,4 +69,4 @@ def make_app(
         guarded = auth.protect(app, conf, anonymous=anonymous, service_type=SERVICE_TYPE)
     else:
         guarded = protect(app, anonymous=anonymous)
-    return web.RequestId(Paths(guarded), REQUEST_ID_HEADER)
+    return web.RequestId(Proxies(Paths(guarded), conf), REQUEST_ID_HEADER)

@@ -15,6 +15,7 @@ from api.image.policies import RULES
 from api.image.versions import Versions, anonymous
 from api.policy import Enforcer
 from common import auth
+from common.proxies import Proxies
 from common.web import ContextMiddleware, JoinSlashes, RequestId
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def make_app(
     for path, resource in _routes(store).items():
         app.add_route(path, resource)
     check = protect or functools.partial(auth.protect, conf=conf, service_type="image")
-    return RequestId(JoinSlashes(check(app, anonymous=anonymous)))
+    return RequestId(Proxies(JoinSlashes(check(app, anonymous=anonymous)), conf))
 
 
 def _routes(store: resources.Store) -> dict[str, object]:

@@ -14,6 +14,7 @@ from api.network import discovery, errors, paths, quotas, resources
 from api.network.policies import RULES
 from api.policy import Enforcer
 from common import auth
+from common.proxies import Proxies
 from common.web import ContextMiddleware, JoinSlashes, RequestId
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def make_app(
         app.add_route(path, resource)
     check = protect or functools.partial(auth.protect, conf=conf, service_type="network")
     checked = check(app, anonymous=discovery.anonymous)
-    return RequestId(JoinSlashes(paths.WithoutSuffix(checked)))
+    return RequestId(Proxies(JoinSlashes(paths.WithoutSuffix(checked)), conf))
 
 
 def _routes(engine: sa.Engine, policy: Enforcer) -> dict[str, object]:

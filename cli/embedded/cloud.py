@@ -50,13 +50,16 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
         options = {
             "bind": [f"fd://{self._listener}"],
             "workers": 1,
-            "worker_class": "cli.embedded.gthread.Worker",
+            "worker_class": "common.serving.Worker",
             "threads": THREADS,
             "keepalive": 75,
             "worker_connections": 1000,
             "timeout": 120,
             # Longer than the services give to what they have begun.
             "graceful_timeout": GRACEFUL_SECONDS,
+            # Who is in front is told by common.web, from [web] trusted_proxies.
+            "forwarded_allow_ips": "",
+            "sendfile": False,
             "control_socket_disable": True,
             "proc_name": "micronova-cloud",
             "errorlog": "-",

@@ -14,6 +14,7 @@ from cli.services import configuration, wiring
 from cli.services.mount import Mount
 from common import auth, garbage, log
 from common.errors import MicronovaError
+from common.proxies import Proxies
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -45,7 +46,7 @@ class Cloud:
             self._wiring = wiring.Wiring(self._conf, self._session(placement))
             others = (name for name in wiring.APIS if name != "placement")
             apps = {name: wiring.APIS[name](self._wiring) for name in others}
-            return Mount({"placement": placement, **apps})
+            return Proxies(Mount({"placement": placement, **apps}), self._conf)
         except Exception as error:
             tell(error=_line(error))
             raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from common import auth, config, log, quotas, rpc
+from common import auth, config, log, proxies, quotas, rpc
 from common.errors import ConfigurationError
 
 VARIABLE = "MICRONOVA_CONFIG"
@@ -36,6 +36,7 @@ def registers() -> Iterable[config.Register]:
         log.register,
         rpc.register,
         auth.register,
+        proxies.register,
         *(lambda conf, group=group: auth.register_client(conf, group) for group in CLIENT_GROUPS),
         db.engine.register,
         quotas.register,

@@ -42,6 +42,7 @@ _OURS = frozenset(
         "images",
         "seed",
         "token_cache",
+        "web",
     }
 )
 """Groups that the sample shows; others are libraries' internals."""

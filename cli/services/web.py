@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cli.services import configuration, wiring
 from cli.services.mount import Mount
 from common import garbage, log
+from common.proxies import Proxies
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -25,5 +26,6 @@ def application(name: str) -> WSGIApplication:
 
 def _made(name: str, process: wiring.Wiring) -> WSGIApplication:
     if name == "all":
-        return Mount({path: make(process) for path, make in wiring.APIS.items()})
+        made = {path: make(process) for path, make in wiring.APIS.items()}
+        return Proxies(Mount(made), process.conf)
     return wiring.APIS[name](process)

@@ -199,11 +199,12 @@ def test_request_ids(api: ComputeApi) -> None:
     assert api.get("/servers", token=None).headers["x-compute-request-id"].startswith("req-")
 
 
-def links(api: ComputeApi, headers: dict[str, str]) -> str:
+def links(api: ComputeApi, headers: dict[str, str], proxy: str = "10.0.0.5") -> str:
     client = falcon.testing.TestClient(mounted(api.app, "/compute"))
     answer = client.simulate_get(
         f"/compute/v2.1/servers/{uuid_of(1)}",
         headers={"X-Auth-Token": auth.MEMBER, "Host": "cloud.test:8774", **headers},
+        remote_addr=proxy,
     )
     bookmark = str(answer.json["server"]["links"][1]["href"])
     own = str(answer.json["server"]["links"][0]["href"])
@@ -212,12 +213,27 @@ def links(api: ComputeApi, headers: dict[str, str]) -> str:
 
 
 def test_links_follow_the_request(make: MakeApi) -> None:
-    api = make(a_full_server(1))
+    api = make(a_full_server(1), trusted_proxies=["10.0.0.0/24"])
     assert links(api, {}) == "http://cloud.test:8774/compute/v2.1"
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "public.test"}
     assert links(api, forwarded) == "https://public.test/compute/v2.1"
     behind = {**forwarded, "X-Forwarded-Prefix": "/east/"}
     assert links(api, behind) == "https://public.test/east/compute/v2.1"
+
+
+FORWARDED = {
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "evil.test",
+    "X-Forwarded-Prefix": "/evil",
+    "Forwarded": "host=evil.test;proto=https",
+}
+
+
+@pytest.mark.parametrize("trusted", [[], ["10.0.0.0/24"]])
+def test_links_follow_nobody_but_the_proxies(make: MakeApi, trusted: list[str]) -> None:
+    api = make(a_full_server(1), trusted_proxies=trusted)
+    for peer in ("10.0.1.5", "127.0.0.1"):
+        assert links(api, FORWARDED, peer) == "http://cloud.test:8774/compute/v2.1"
 
 
 def test_links_as_configured(make: MakeApi) -> None:

@@ -9,9 +9,9 @@ import requests
 import sqlalchemy as sa
 
 from api.network.app import make_app
-from common import ids
+from common import ids, proxies
 from tests.fixtures import auth
-from tests.fixtures.listings import a_conf, counted, served
+from tests.fixtures.listings import a_conf, counted, mounted, served
 
 VMBR0, VMBR1, VMBR2 = (ids.named("network", name) for name in ("vmbr0", "vmbr1", "vmbr2"))
 SUBNET = ids.named("subnet", "vmbr0/10.20.0.0/24")
@@ -392,8 +392,17 @@ def test_quotas_are_nobodys_to_change(url: str) -> None:
     assert fault(call(door, "DELETE", token=auth.ADMIN))[:2] == (404, "TenantQuotaNotFound")
 
 
-def test_links_follow_the_proxy(url: str) -> None:
-    answer = call(f"{url}/", **{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "cloud.example"})
+def test_links_follow_the_proxy(url: str, database: sa.Engine) -> None:
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "cloud.example"}
+    answer = call(f"{url}/", **forwarded)
+    href = answer.json()["versions"][0]["links"][0]["href"]
+    assert href == f"{url}/v2.0/"
+    conf = a_conf()
+    proxies.register(conf)
+    conf.set_override("trusted_proxies", ["127.0.0.1"], group="web")
+    app = make_app(conf, database, auth.header_auth)
+    with served(mounted(app, "/network")) as root:
+        answer = call(f"{root}/network/", **forwarded)
     href = answer.json()["versions"][0]["links"][0]["href"]
     assert href == "https://cloud.example/network/v2.0/"
 

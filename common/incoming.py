@@ -1,0 +1,172 @@
+"""The bytes of one HTTP connection: where a request ends, told without waiting and without I/O.
+
+This finds the end of requests and nothing else. Whether they are well formed is said by the
+server's own parser, which gets exactly the bytes of one request: where the two could disagree the
+connection takes no further request, so that nobody hides a request in another one's body.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+HEAD_LIMIT = 65_536
+"""Bytes of a request line with its headers."""
+
+BODY_LIMIT = 196_608
+"""Bytes of a body that are waited for. The APIs and Keystone refuse more than 114,688; a longer
+body is not read: the request is answered without it."""
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"\d{1,18}", re.ASCII)
+_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?", re.ASCII)
+_CHUNK_LINE_LIMIT = 8190
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """One request as it came."""
+
+    data: bytes
+    last: bool
+    """Whether the connection must end after the answer: where the next request begins is not
+    sure."""
+
+
+class HeadTooLarge(Exception):
+    """A head is longer than HEAD_LIMIT."""
+
+
+class Incoming:
+    """Takes what a connection receives and gives whole requests; not for several threads."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._searched = 0
+        self._body: _Length | _Chunks | None = None
+        self._last = False
+        self.expects_continue = False
+        """Whether the client waits for ``100 Continue`` before it sends the body."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no byte of a next request is there."""
+        return not self._data
+
+    def feed(self, data: bytes) -> None:
+        """Take what came."""
+        self._data += data
+
+    def next(self) -> Request | None:
+        """Return the next request, once it is there as a whole. Raises HeadTooLarge."""
+        if self._body is None and not self._find_head():
+            return None
+        assert self._body is not None
+        end = self._body.end(self._data)
+        if end is None:
+            return None
+        last = self._last or self._body.is_unsure
+        # What follows a request that is the last one belongs to nobody.
+        request = Request(bytes(self._data[:end]), last)
+        del self._data[: len(self._data) if last else end]
+        self._searched, self._body, self._last = 0, None, False
+        self.expects_continue = False
+        return request
+
+    def _find_head(self) -> bool:
+        if not self._searched:
+            # Some clients end a body with one line break too many.
+            stripped = len(self._data) - len(self._data.lstrip(b"\r\n"))
+            del self._data[:stripped]
+        found = self._data.find(_HEAD_END, max(0, self._searched - 3))
+        if found < 0 and len(self._data) <= HEAD_LIMIT:
+            self._searched = len(self._data)
+            return False
+        if found < 0 or found > HEAD_LIMIT:
+            raise HeadTooLarge
+        self._read_head(found)
+        return True
+
+    def _read_head(self, found: int) -> None:
+        lines = bytes(self._data[:found]).split(b"\r\n")
+        lengths, codings, kept = [], [], []
+        for line in lines:
+            name, _, value = line.partition(b":")
+            name, value = name.strip().lower(), value.strip()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expects_continue = True
+                continue  # it is answered here, before the server's parser sees the request
+            if name == b"content-length":
+                lengths.append(value)
+            elif name == b"transfer-encoding":
+                codings.append(value.lower())
+            kept.append(line)
+        if self.expects_continue:
+            self._data[:found] = b"\r\n".join(kept)
+            found = len(b"\r\n".join(kept))
+        start = found + len(_HEAD_END)
+        if not lengths and not codings:
+            self._body = _Length(start, 0)
+        elif codings == [b"chunked"] and not lengths:
+            self._body = _Chunks(start)
+        elif not codings and len(lengths) == 1 and _LENGTH.fullmatch(lengths[0]):
+            length = int(lengths[0])
+            self._last = length > BODY_LIMIT
+            self._body = _Length(start, 0 if self._last else length)
+        else:
+            self._last = True
+            self._body = _Length(start, 0)
+        if self._body.end(self._data) is not None:
+            self.expects_continue = False
+
+
+class _Length:
+    """A body whose length is known."""
+
+    is_unsure = False
+
+    def __init__(self, start: int, length: int) -> None:
+        self._end = start + length
+
+    def end(self, data: bytearray) -> int | None:
+        return self._end if len(data) >= self._end else None
+
+
+class _Chunks:
+    """A body in chunks."""
+
+    def __init__(self, start: int) -> None:
+        self._start = self._at = start
+        self._searched = start
+        self._in_trailers = False
+        self.is_unsure = False
+
+    def end(self, data: bytearray) -> int | None:
+        while not self._in_trailers:
+            line_end = data.find(b"\r\n", max(self._at, self._searched - 1))
+            if line_end < 0:
+                self._searched = max(self._at, len(data))
+                too_long = len(data) - self._at > _CHUNK_LINE_LIMIT
+                return self._give_up(data) if too_long else self._unless_full(data)
+            size = _CHUNK_SIZE.fullmatch(data, self._at, line_end)
+            if size is None:
+                return self._give_up(data)
+            length = int(size[1], 16)
+            if length == 0:
+                self._in_trailers = True
+                # The line break before the trailers ends them, where there are none.
+                self._at = self._searched = line_end
+                break
+            self._at = self._searched = line_end + 2 + length + 2
+        found = data.find(_HEAD_END, max(self._at, self._searched - 3))
+        if found >= 0:
+            return found + len(_HEAD_END)
+        self._searched = max(self._at, len(data))
+        return self._unless_full(data)
+
+    def _unless_full(self, data: bytearray) -> int | None:
+        return self._give_up(data) if len(data) - self._start > BODY_LIMIT else None
+
+    def _give_up(self, data: bytearray) -> int:
+        self.is_unsure = True
+        return len(data)

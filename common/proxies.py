@@ -1,0 +1,104 @@
+"""Under which URL a client came: what proxies in front say counts from configured ones only.
+
+Links in answers are made of the `Host` header, or of `X-Forwarded-Proto`, `-Host` and `-Prefix`.
+Anybody can send these, and an answer may be kept by a cache for others: so the latter are taken
+from the addresses that `[web] trusted_proxies` names, and all of them only in their proper form.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from common.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+GROUP = "web"
+UNIX = "unix"
+"""Names whoever connects through a Unix socket."""
+
+OPTIONS = (
+    cfg.ListOpt(
+        "trusted_proxies",
+        default=[],
+        help="Addresses and networks (such as 10.0.0.5, 10.0.1.0/24, 127.0.0.1) of the proxies in "
+        "front of the APIs; unix for those that connect through a Unix socket. From them alone "
+        "X-Forwarded-Proto, -Host and -Prefix count for the links in answers, the last value "
+        "where there are several; the proxy has to set all three or remove what clients sent. "
+        "Without it these headers are ignored, like with oslo.middleware's "
+        "enable_proxy_headers_parsing, which is off by default too. The header Forwarded is "
+        "never used.",
+    ),
+)
+
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
+_SCHEME = re.compile(r"https?", re.ASCII)
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?", re.ASCII)
+_FORMS: Mapping[str, re.Pattern[str]] = {
+    "HTTP_X_FORWARDED_PROTO": _SCHEME,
+    "HTTP_X_FORWARDED_HOST": _HOST,
+    "HTTP_X_FORWARDED_PREFIX": _PREFIX,
+}
+_NEVER = ("HTTP_FORWARDED",)
+_BAD_HOST = b'{"error": "The Host header is not a host."}'
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Declare `[web]` on `conf`; idempotent."""
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+class Proxies:
+    """WSGI layer: leaves in a request what may be believed of how the client came.
+
+    A request with a `Host` that is none is answered 400. Raises ConfigurationError for a proxy
+    that is no address.
+    """
+
+    def __init__(self, app: WSGIApplication, conf: cfg.ConfigOpts) -> None:
+        register(conf)
+        named = conf[GROUP].trusted_proxies
+        self._app = app
+        self._unix = UNIX in named
+        self._networks = _networks([name for name in named if name != UNIX])
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST")
+        if host and not _HOST.fullmatch(host):
+            headers = [
+                ("Content-Type", "application/json"),
+                ("Content-Length", str(len(_BAD_HOST))),
+            ]
+            start_response("400 Bad Request", headers)
+            return [_BAD_HOST]
+        given = [name for name in (*_FORMS, *_NEVER) if name in environ]
+        if given:
+            trusted = self._trusts(environ.get("REMOTE_ADDR", ""))
+            for name in given:
+                value = environ.pop(name).rpartition(",")[2].strip()
+                if trusted and name in _FORMS and _FORMS[name].fullmatch(value):
+                    environ[name] = value
+        return self._app(environ, start_response)
+
+    def _trusts(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return self._unix and not peer
+        address = getattr(address, "ipv4_mapped", None) or address
+        return any(address in network for network in self._networks)
+
+
+def _networks(names: Sequence[str]) -> list[Network]:
+    try:
+        return [ipaddress.ip_network(name) for name in names]
+    except ValueError as error:
+        raise ConfigurationError(f"[{GROUP}] trusted_proxies: {error}.") from error

@@ -1,0 +1,8 @@
+"""The worker class of the APIs for gunicorn: ``worker_class = "micronova.serving.Worker"``."""
+
+from __future__ import annotations
+
+import micronova  # noqa: F401  (puts the packages on the import path)
+from common.serving import Worker
+
+__all__ = ["Worker"]

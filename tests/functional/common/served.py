@@ -1,0 +1,33 @@
+"""An application and a worker with short times, for tests of the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from common import serving
+
+THREADS = 2
+
+
+class Worker(serving.Worker):
+    """Gives up sooner."""
+
+    request_seconds = 1.5
+    answer_seconds = 1.5
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Tell what was asked; `/large` is answered with more than a socket takes at once."""
+    body = environ["wsgi.input"].read(10**6)
+    asked = {
+        "method": environ["REQUEST_METHOD"],
+        "path": environ["PATH_INFO"],
+        "body": body.decode("latin-1"),
+        "peer": environ["REMOTE_ADDR"],
+    }
+    answer = b"x" * 20_000_000 if asked["path"] == "/large" else json.dumps(asked).encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))]
+    start_response("200 OK", headers)
+    return [answer]

@@ -18,7 +18,7 @@ from typing import Any
 import fastjsonschema
 import jsonschema
 
-from common import clock, ids, regex
+from common import clock, ids, regex, wording
 from common.errors import Invalid
 
 Schema = Mapping[str, Any]
@@ -111,11 +111,15 @@ class Validator:
         rule = _RULES.get(str(error.validator_value)) if error.validator == "format" else None
         if rule is not None:
             return f"An invalid 'name' value was provided. The name must be: {rule}"
+        said = wording.sentence(error)
         if not error.path:
-            return error.message
+            return said
         where = error.path[0] if self._query else error.path[-1]
         kind = "query parameters" if self._query else "field/attribute"
-        return f"Invalid input for {kind} {where}. Value: {error.instance}. {error.message}"
+        value = ""
+        if wording.is_shown(error.absolute_path, error.instance):
+            value = f"Value: {error.instance}. "
+        return f"Invalid input for {kind} {where}. {value}{said}"
 
 
 def _with_ranges(schema: dict[str, Any], formats: dict[str, Callable[[str], bool]]) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import fastjsonschema
 import jsonschema
 
+from common import wording
 from common.errors import Invalid
 from common.ids import is_uuid
 from placement.microversions import Version
@@ -81,8 +82,20 @@ class Validator:
             try:
                 jsonschema.validate(value, self._schema, format_checker=_formats)
             except jsonschema.ValidationError as worded:
-                raise Invalid(f"{complaint}: {worded}") from worded
+                raise Invalid(f"{complaint}: {_described(worded)}") from worded
             raise Invalid(f"{complaint}: {refusal}") from refusal
+
+
+def _described(error: jsonschema.ValidationError) -> str:
+    """What is wrong, by which rule, and where: like jsonschema's text, without the values."""
+    rule = _index("schema", list(error.relative_schema_path)[:-1])
+    where = _index("instance", error.absolute_path)
+    said = wording.sentence(error)
+    return f"{said}\n\nFailed validating {error.validator!r} in {rule}\n\nOn {where}"
+
+
+def _index(name: str, path: Iterable[object]) -> str:
+    return name + "".join(f"[{part!r}]" for part in path)
 
 
 @cache

@@ -92,6 +92,30 @@ def test_what_is_not_valid_says_what(
     assert [event["name"] for event in told["events"]] == ["api_request"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": None},
+        {"networks": [{"uuid": "no-such"}]},
+        {"adminPass": {"is": "s3cr3t-pass"}},
+        {"user_data": "!s3cr3t-data"},
+        {"flavorRef": "none-such"},
+        {"unknown": {"password": "s3cr3t-pass"}},
+    ],
+)
+def test_no_secret_of_a_refused_create_is_answered_kept_or_shown(
+    api: ComputeApi, changes: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    secrets = {"adminPass": "s3cr3t-pass", "user_data": "czNjcjN0LWRhdGE="}
+    with caplog.at_level("DEBUG"):
+        answer = create(api, **{**secrets, **changes})
+    assert answer.status_code == 400
+    told = [answer.text, str(kept(api)), str(story(api, answer.headers[HEADER])), caplog.text]
+    for text in told:
+        for secret in ("s3cr3t", secrets["user_data"], "'adminPass'"):
+            assert secret not in text
+
+
 def test_what_the_policy_forbids_and_what_the_state_forbids(make: MakeApi) -> None:
     api = make(a_full_server(1))
     forbidden = create(api, token=auth.READER)

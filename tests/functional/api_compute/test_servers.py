@@ -200,8 +200,7 @@ def test_networks_of_old_versions(api: ComputeApi) -> None:
     assert api.conductor.asked[-1][1].auto_network
     refused = api.request("POST", "/servers", body, version="2.37")
     assert refused.json["badRequest"]["message"] == (
-        "Invalid input for field/attribute server. Value: "
-        f"{body['server']}. 'networks' is a required property"
+        "Invalid input for field/attribute server. 'networks' is a required property"
     )
     wish = a_create(networks=[{"uuid": NETWORK, "fixed_ip": "10.20.0.5"}])
     assert api.request("POST", "/servers", wish, version="2.37").status_code == 202

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from common import clock
 from common.errors import Unavailable
-from db import engine, migrate
+from db import engine, migrate, schema
 from db.schema import metadata
 
 
@@ -103,3 +104,31 @@ def test_a_database_out_of_reach_is_told_without_the_password() -> None:
     with pytest.raises(Unavailable) as caught:
         migrate.upgrade(url)
     assert "hidden-word" not in str(caught.value)
+
+
+def test_old_refusals_that_may_hold_secrets_are_forgotten(sqlite_url: str) -> None:
+    migrate.upgrade(sqlite_url, "0008_refused")
+    row = {
+        "project_id": "demo",
+        "user_id": "demo",
+        "request_id": "req-1",
+        "method": "POST",
+        "path": "/v2.1/servers",
+        "details": {},
+        "of_admin": False,
+        "received_at": clock.utcnow(),
+        "answered_at": clock.utcnow(),
+    }
+    secret = {"status": 400, "message": "Invalid input … Value: {'adminPass': 's3cr3t'}"}
+    plain = {"status": 403, "message": "Quota exceeded"}
+    writer = engine.writer(sqlite_url)
+    with writer.begin() as connection:
+        connection.execute(schema.refusals.insert(), [row | secret, row | plain])
+    writer.dispose()
+    migrate.upgrade(sqlite_url)
+    with writer.connect() as connection:
+        assert connection.execute(sa.select(schema.refusals.c.status)).scalars().all() == [403]
+    writer.dispose()
+    [path] = [Path(sa.make_url(sqlite_url).database or "")]
+    for file in path.parent.glob(f"{path.name}*"):
+        assert b"s3cr3t" not in file.read_bytes()

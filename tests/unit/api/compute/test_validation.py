@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.compute.microversions import Versioned
 from api.compute.operation import operation_of
 from api.compute.routes import ROUTES
-from api.compute.schemas import types
+from api.compute.schemas import keypairs, servers, types
 from api.compute.validation import FORMATS, Validator, is_name
 from common.errors import Invalid
 
@@ -33,7 +34,7 @@ def refusal(schema: dict[str, Any], value: Any, *, query: bool = False) -> str:
         ({}, "'thing' is a required property"),
         (
             {"thing": {}},
-            "Invalid input for field/attribute thing. Value: {}. 'name' is a required property",
+            "Invalid input for field/attribute thing. 'name' is a required property",
         ),
         (
             {"thing": {"name": " a"}},
@@ -123,3 +124,63 @@ def test_every_schema_compiles() -> None:
             for versioned in (described.body, described.query):
                 for _, validator in versioned.items() if versioned else ():
                     validator._compiled  # noqa: B018 - compiles
+
+
+SECRETS = ("s3cr3t-pass", "s3cr3t-data", "s3cr3t-file", "s3cr3t-meta", "s3cr3t-key")
+
+
+def a_secret_create(**changes: Any) -> dict[str, Any]:
+    server = {
+        "name": "a",
+        "imageRef": "",
+        "flavorRef": "1",
+        "networks": "auto",
+        "adminPass": SECRETS[0],
+        "user_data": SECRETS[1],
+        "personality": [{"path": "/a", "contents": SECRETS[2]}],
+        "metadata": {"token": SECRETS[3]},
+    }
+    return {"server": server | changes}
+
+
+@pytest.mark.parametrize("version", [1, 94])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": None},
+        {"networks": [{"uuid": {"a": SECRETS}}]},
+        {"adminPass": {"a": SECRETS[0]}},
+        {"adminPass": [SECRETS[0]]},
+        {"user_data": f"!{SECRETS[1]}"},
+        {"user_data": SECRETS[1] * 20_000},
+        {"personality": SECRETS[2]},
+        {"personality": [{"path": 5, "contents": SECRETS[2]}]},
+        {"metadata": {"a": {"b": SECRETS[3]}}},
+        {"metadata": {"a" * 300: SECRETS[3]}},
+        {"metadata": {"a": SECRETS[3] * 100}},
+        {"metadata": [SECRETS[3]]},
+        {"unknown": {"password": SECRETS[0]}},
+        {"min_count": {"x": SECRETS[0]}},
+        {"key_name": [SECRETS[4]]},
+    ],
+)
+def test_no_refusal_of_a_create_tells_a_secret_or_a_whole_object(
+    version: int, changes: dict[str, Any]
+) -> None:
+    validate = Versioned({since: Validator(s) for since, s in servers.CREATE.items()}).at(version)
+    assert validate is not None
+    message = ""
+    try:
+        validate(a_secret_create(**changes))
+    except Invalid as error:
+        message = error.message
+    assert not [secret for secret in SECRETS if secret in message]
+    assert "{'" not in message
+    assert len(message) < 1500
+
+
+def test_no_refusal_of_a_key_pair_tells_the_key() -> None:
+    for schema in keypairs.CREATE.values():
+        for changes in ({"public_key": [SECRETS[4]]}, {"public_key": SECRETS[4], "x": 1}):
+            message = refusal(schema, {"keypair": {"name": "k", **changes}})
+            assert SECRETS[4] not in message

@@ -1,4 +1,4 @@
-"""What the WSGI services share: request IDs, the request context, JSON bodies with a limit."""
+"""What the WSGI services share: request IDs, the request context, JSON answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from oslo_context import context as oslo_context
 
 from common import auth, clock, ids
 from common.context import RequestContext
-from common.errors import Invalid, TooLarge
 from common.log import logger
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -21,9 +20,6 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 LOG = logger(__name__)
 
 ONLY_LOOK = frozenset({"GET", "HEAD", "OPTIONS"})
-
-#: Nova's default (oslo.middleware ``max_request_body_size``), bytes
-MAX_BODY = 114_688
 
 _SLASHES = re.compile("//+")
 _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -114,30 +110,6 @@ def received_at(req: falcon.Request) -> datetime.datetime:
     """When the request came, before its token was checked."""
     at: datetime.datetime = req.env["micronova.received_at"]
     return at
-
-
-def in_chunks(req: falcon.Request) -> bool:
-    """Whether the request has a body whose length it doesn't tell."""
-    return "HTTP_TRANSFER_ENCODING" in req.env and bool(req.env.get("wsgi.input_terminated"))
-
-
-def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
-    """The request's JSON value.
-
-    Raises TooLarge over ``limit`` bytes, Invalid when it isn't JSON ("Malformed request body").
-    """
-    length = req.content_length
-    if length is not None and length > limit:
-        raise TooLarge("Request is too large.")
-    # A body in chunks has no length, but its end is known to the server.
-    stream = req.env["wsgi.input"] if in_chunks(req) else req.bounded_stream
-    raw = stream.read(limit + 1)
-    if len(raw) > limit:
-        raise TooLarge("Request is too large.")
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise Invalid("Malformed request body") from error
 
 
 def send_json(resp: falcon.Response, value: Any, status: str = falcon.HTTP_200) -> None:

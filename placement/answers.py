@@ -12,6 +12,7 @@ from typing import Any
 import falcon
 import orjson
 
+from common import digits
 from common.errors import Invalid, MicronovaError, NotFound
 from common.log import logger
 from placement import microversions
@@ -61,9 +62,10 @@ class MicroversionMiddleware:
         )
         resp.set_header("vary", microversions.HEADER)
         length = req.env.get("CONTENT_LENGTH")
-        if length and not length.isdigit():
+        announced = digits.number(length, 1) if length else 0
+        if announced is None:
             raise Invalid("content-length header must be an integer")
-        if length and int(length) > 0 and not req.env.get("CONTENT_TYPE"):
+        if announced and not req.env.get("CONTENT_TYPE"):
             raise Invalid("content-type header required when content-length > 0")
 
     def process_resource(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from common import digits
 from common.errors import Invalid
 from placement.errors import NotAcceptable
 
@@ -61,7 +62,8 @@ MAXIMUM: Version = max(HISTORY)
 HEADER = "openstack-api-version"
 SERVICE = "placement"
 
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"(\d+)\.(\d+)", re.ASCII)
+_NONE = 1_000_000
 
 
 def text(version: Version) -> str:
@@ -87,7 +89,7 @@ def negotiate(header: str | None) -> Version:
     match = _VERSION.fullmatch(asked)
     if match is None:
         raise Invalid(f"Invalid microversion: invalid version string: {asked}")
-    version = (int(match[1]), int(match[2]))
+    version = (digits.number(match[1], _NONE) or 0, digits.number(match[2], _NONE) or 0)
     if version not in HISTORY:
         raise NotAcceptable(f"Invalid microversion: Unacceptable version header: {asked}")
     return version

@@ -15,8 +15,9 @@ import falcon
 import orjson
 from oslo_config import cfg
 
+from common import bodies
 from common.context import RequestContext
-from common.errors import Invalid, NotFound, TooLarge
+from common.errors import Invalid, NotFound
 from placement.answers import http_date
 from placement.db import sequence
 from placement.db.engine import Database
@@ -90,6 +91,8 @@ class Call:
             value = orjson.loads(self.read_body())
         except orjson.JSONDecodeError as error:
             raise Invalid(f"Malformed JSON: {error}") from error
+        # A ratio may be larger than any integer; the schemas limit those.
+        bodies.check(value, large_numbers=True)
         check(value, schema, "JSON does not validate")
         return value
 
@@ -148,10 +151,7 @@ def operation(
 
 def _call(req: falcon.Request, body: Versioned | None, limit: int) -> Call:
     def read_body() -> bytes:
-        raw: bytes = req.bounded_stream.read(limit + 1)
-        if len(raw) > limit:
-            raise TooLarge(f"The request body is larger than {limit} bytes.")
-        return raw
+        return bodies.read(req, limit)
 
     query: dict[str, list[str]] = {}
     if req.query_string:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from common import digits
 from common.errors import Invalid
 from common.ids import is_uuid
 from placement.errors import BadParameter, DuplicateParameter, MissingParameter
@@ -16,6 +17,9 @@ _RESOURCES = (
     "Badly formed resources parameter. Expected resources query string parameter in form: "
     "?resources=VCPU:2,MEMORY_MB:1024. Got: {}"
 )
+_MOST = 2**53
+"""More than there is of anything; sums of it fit into 64 bits."""
+
 Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
 
 
@@ -36,7 +40,7 @@ def candidates_query(call: Call) -> Query:
     root_required, root_forbidden = _root_traits(call)
     query = Query(
         groups=_groups(call),
-        limit=int(limit[0]) if limit else None,
+        limit=digits.number(limit[0], _MOST) if limit else None,
         isolate=policy[:1] == ["isolate"],
         root_required=root_required,
         root_forbidden=root_forbidden,
@@ -64,7 +68,7 @@ def resources(text: str) -> dict[str, int]:
         if not colon or ":" in number:
             raise Invalid(_RESOURCES.format(f"{entry}."))
         try:
-            amount = int(number)
+            amount = min(int(number), _MOST)
         except ValueError as error:
             raise Invalid(
                 f"Requested resource {name} expected positive integer amount. Got: {number}."

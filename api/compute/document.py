@@ -75,8 +75,9 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   also read `details`: category, host, task, log, what was cleaned up and what to do.
 - **`locked`, `progress`** and the like are there, with the values of a server
   that never was locked, at 0.
-- **Links** carry the URL under which the client came (`Host`, `X-Forwarded-Proto`, `-Host`,
-  `-Prefix`), or `[api] compute_link_prefix`.
+- **Links** carry the URL under which the client came (`Host`, and what the proxies that
+  `[web] trusted_proxies` names say in `X-Forwarded-Proto`, `-Host` and `-Prefix`), or
+  `[api] compute_link_prefix`. A `Host` that is none is answered 400.
 
 ## Explanations
 

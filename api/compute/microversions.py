@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from common import digits
 from common.errors import Invalid, MicronovaError
 
 T = TypeVar("T")
@@ -166,8 +167,8 @@ def negotiate(header: str | None, legacy_header: str | None) -> int:
             f"API Version String {wanted} is of invalid format. "
             "Must be of format MajorNum.MinorNum."
         )
-    minor = int(form[2])
-    if form[1] != "2" or not MIN <= minor <= MAX:
+    minor = digits.number(form[2], MAX + 1)
+    if minor is None or form[1] != "2" or not MIN <= minor <= MAX:
         raise NotAcceptable(
             f"Version {wanted} is not supported by the API. "
             f"Minimum is {text(MIN)} and maximum is {text(MAX)}.",

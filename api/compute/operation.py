@@ -16,7 +16,7 @@ from api.compute.links import PROJECT, links_of
 from api.compute.microversions import Versioned
 from api.compute.query import Query
 from api.compute.validation import Schema, Validator
-from common import web
+from common import bodies, web
 from common.errors import Invalid, MicronovaError, NotFound
 
 Params = dict[str, str]
@@ -218,21 +218,9 @@ def _guarded(
 
 def _body(req: falcon.Request) -> Any:
     """The JSON value, None where there is no body. Raises Invalid, TooLarge."""
-    if not req.content_length and not web.in_chunks(req):
+    if not req.content_length and not bodies.in_chunks(req):
         return None
-    value = web.json_body(req)
-    if _holds_null(value):
-        raise Invalid("Malformed request body: it holds a null character.")
-    return value
-
-
-def _holds_null(value: Any) -> bool:
-    """Whether a text holds U+0000, which no database takes."""
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any("\0" in key or _holds_null(item) for key, item in value.items())
-    return isinstance(value, list) and any(map(_holds_null, value))
+    return bodies.json_body(req)
 
 
 def _send(resp: falcon.Response, result: Any, status: int) -> None:

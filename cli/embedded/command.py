@@ -156,7 +156,7 @@ class Up(Command):
         for number in SIGNALS:
             signal.signal(number, interrupt)
         try:
-            with taken(settings.state_dir), supervisor:
+            with taken(settings.state_dir, progress.step), supervisor:
                 supervisor.start()
                 if parsed_args.demo:
                     return _demo(supervisor, settings)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cli.embedded.private import make_private
 from common.errors import ConfigurationError
+
+# A link of that name isn't ours.
+_OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def default_state_dir() -> Path:
@@ -18,16 +22,17 @@ def default_state_dir() -> Path:
 
 
 @contextlib.contextmanager
-def taken(folder: Path) -> Iterator[Path]:
+def taken(folder: Path, say: Callable[[str], None] = lambda text: None) -> Iterator[Path]:
     """Make the state directory ours alone, as an absolute path.
 
-    Raises ConfigurationError when it can't be written, or another cloud runs in it.
+    `say` is told what others could do in it until now. Raises ConfigurationError when it can't
+    be written, isn't ours, or another cloud runs in it.
     """
     folder = folder.expanduser().absolute()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / "log").mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(folder / "up.lock", _OPEN_LOCK, 0o600)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigurationError(
@@ -42,6 +47,8 @@ def taken(folder: Path) -> Iterator[Path]:
             raise ConfigurationError(
                 f"A cloud runs in {folder} already (process {holder or 'unknown'})."
             ) from error
+        for text in make_private(folder):
+            say(text)
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield folder

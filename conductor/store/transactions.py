@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 import tenacity
 
-from common import deadlines
-from common.errors import Unavailable
+from common import deadlines, fullness
+from common.errors import Invalid, Unavailable
+from common.log import logger
+
+LOG = logger(__name__)
 
 T = TypeVar("T")
 
@@ -35,6 +38,14 @@ def _asks_again(error: BaseException) -> bool:
     return bool(arguments) and arguments[0] in _MYSQL_AGAIN
 
 
+def _unavailable(error: sa.exc.DBAPIError) -> Unavailable:
+    if fullness.is_full(error):
+        LOG.error(fullness.SENTENCE)
+        return Unavailable(fullness.SENTENCE)
+    LOG.error("The database doesn't answer: %s", error.orig)
+    return Unavailable("The database is not available.")
+
+
 class Store:
     """Runs use cases against the cloud database."""
 
@@ -53,8 +64,9 @@ class Store:
         It is run again, up to five times, after a deadlock, a lost connection or a row that
         another one wrote first, so it must do nothing but use the connection. Raises Unavailable
         when the connection is lost while it commits: what was written may be there, and is not
-        written twice; and, with nothing written, where it answers a call whose caller has given
-        up. Once a transaction of a call is committed, those after it belong to it.
+        written twice; when the database is away or its disk full; and, with nothing written,
+        where it answers a call whose caller has given up. Once a transaction of a call is
+        committed, those after it belong to it. Raises Invalid for a value that no column takes.
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),
@@ -62,7 +74,13 @@ class Store:
             wait=tenacity.wait_random_exponential(multiplier=0.02, max=0.5),
             reraise=True,
         )
-        done: T = retrying(self._once, work)
+        try:
+            done: T = retrying(self._once, work)
+        except (sa.exc.DataError, OverflowError) as error:
+            # A number or a text that a schema lets pass and a column doesn't take.
+            raise Invalid("The request has a value that can't be stored.") from error
+        except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError) as error:
+            raise _unavailable(error) from error
         return done
 
     def _once(self, work: Callable[[sa.Connection], T]) -> T:

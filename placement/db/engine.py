@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
+from common import fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 
@@ -163,6 +164,9 @@ def _unavailable(error: exc.SQLAlchemyError) -> Exception:
         error, exc.OperationalError | exc.InterfaceError | exc.InternalError
     ):
         return error
+    if fullness.is_full(error):
+        LOG.error(fullness.SENTENCE)
+        return Unavailable(fullness.SENTENCE)
     busy = _BUSY in str(error)
     LOG.error("The placement database doesn't answer: %s", error.__class__.__name__)
     return Unavailable(

@@ -11,7 +11,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from api.compute.views import hypervisors as views
-from common import ids
+from common import digits, ids
 from common.errors import Invalid, NotFound
 from db.reads import hosts, servers
 from db.reads.hosts import Host
@@ -98,9 +98,9 @@ def _page(call: Call) -> list[Host]:
     limit, named_marker = call.query.page(call.max_limit) if call.version >= 33 else (None, None)
     marker: str | int | None = named_marker
     if named_marker is not None and call.version < 53:
-        if not named_marker.isdigit():
+        marker = digits.number(named_marker, 2**31 - 1)
+        if marker is None:
             raise Invalid(f"marker [{named_marker}] not found")
-        marker = min(int(named_marker), 2**31 - 1)
     found: list[Host] = call.read(hosts.list_hosts, limit=limit, marker=marker)
     return found
 
@@ -118,8 +118,8 @@ def _find(call: Call, named_id: str) -> Host:
         if not ids.is_uuid(named_id):
             raise Invalid(f"Invalid uuid {named_id}")
         key = str(uuid.UUID(named_id))
-    elif named_id.isascii() and named_id.isdigit():
-        key = min(int(named_id), 2**31 - 1)
+    else:
+        key = digits.number(named_id, 2**31 - 1)
     found: Host | None = None if key is None else call.read(hosts.find, key)
     if found is None:
         raise NotFound(f"Hypervisor with ID '{named_id}' could not be found.")

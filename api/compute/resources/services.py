@@ -12,7 +12,7 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import operators as schemas
 from api.compute.views.hosts import is_up
-from common import clock, ids
+from common import clock, digits, ids
 from common.errors import Invalid, NotFound
 from db.reads import services
 from db.reads.servers import COMPUTE
@@ -100,9 +100,10 @@ def _find(call: Call, service_id: str, refusal: str | None = None) -> Service:
             raise Invalid(f"Invalid uuid {service_id}")
         found = call.read(services.find, str(uuid.UUID(service_id)))
     else:
-        if not (service_id.isascii() and service_id.isdigit()):
+        number = digits.number(service_id, 2**31 - 1)
+        if number is None:
             raise Invalid("Invalid input received: id must be an integer")
-        found = call.read(services.find_by_id, min(int(service_id), 2**31 - 1))
+        found = call.read(services.find_by_id, number)
     if found is None:
         raise NotFound(refusal or f"Service {service_id} could not be found.")
     return found

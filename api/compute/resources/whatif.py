@@ -15,7 +15,7 @@ from api.compute.resources.server_create import create_request, least_disk_gib, 
 from api.compute.schemas import servers as server_schemas
 from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
-from common import wire
+from common import digits, wire
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
 from conductor.messages import CreateServers, NetworkWish
 from db.reads import flavors, images
@@ -77,8 +77,8 @@ class Rebalance:
     @operation(policies.REBALANCE, query=schemas.REBALANCE)
     def show(self, call: Call) -> Any:
         """The score before and after, and at most `limit` moves, in order; nothing moves."""
-        limit = int(call.query.last("limit") or _MOVES)
-        plan = dataclasses.asdict(call.conductor.rebalance(call.ctxt, min(limit, MAX_MOVES)))
+        limit = digits.number(call.query.last("limit") or str(_MOVES), MAX_MOVES)
+        plan = dataclasses.asdict(call.conductor.rebalance(call.ctxt, limit or 0))
         for one in (*plan["moves"], *plan["pinned"]):
             one["server"] = one.pop("server_uuid")
         return {"rebalance": plan}

@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from common import serving
+from common import config, log, serving
 
 THREADS = 2
+
+log.setup(config.load([log.register]), "served")
+LOG = log.logger(__name__)
 
 
 class Worker(serving.Worker):
@@ -21,6 +24,7 @@ class Worker(serving.Worker):
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Tell what was asked; `/large` is answered with more than a socket takes at once."""
     body = environ["wsgi.input"].read(10**6)
+    LOG.error("%s is asked", environ["PATH_INFO"])
     asked = {
         "method": environ["REQUEST_METHOD"],
         "path": environ["PATH_INFO"],

@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -55,6 +56,13 @@ def rest_of(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
+    with running(None) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running(output: IO[bytes] | None) -> Iterator[Served]:
+    """Run the server; its log goes to `output`."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     command = [
         *(sys.executable, "-m", "gunicorn", "tests.functional.common.served:application"),
@@ -65,6 +73,8 @@ def served() -> Iterator[Served]:
     process = subprocess.Popen(
         command,
         cwd=ROOT,
+        stdout=output,
+        stderr=output,
         pass_fds=(listener.fileno(),),
         start_new_session=True,
         preexec_fn=die_with_parent,  # noqa: PLW1509
@@ -188,3 +198,12 @@ def test_the_end_waits_for_no_idle_connection(served: Served) -> None:
         served.process.send_signal(signal.SIGTERM)
         assert rest_of(half).startswith(b"HTTP/1.1 408 ")
         assert served.process.wait(20) == 0
+
+
+def test_a_log_without_room_stops_nothing() -> None:
+    with Path("/dev/full").open("wb") as full, running(full) as server:
+        for _ in range(5):
+            assert server.ask("/logged")["path"] == "/logged"
+        with server.connect(b"no request\r\n\r\n") as connection:  # which gunicorn logs
+            assert rest_of(connection).startswith(b"HTTP/1.1 400 ")
+        assert server.ask("/logged")["path"] == "/logged"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from common.errors import Unavailable
+from common.errors import Invalid, Unavailable
 from conductor.store.transactions import Store
 from db import engine
 
@@ -64,3 +65,38 @@ def test_an_error_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         lossy.store.run(work)
     assert lossy.count() == 0
+
+
+def a_store(folder: Path) -> tuple[Store, sa.Engine]:
+    url = f"sqlite:///{folder}/cloud.sqlite"
+    writer = engine.writer(url)
+    return Store(writer, engine.reader(url)), writer
+
+
+def test_a_full_disk_is_told_and_changes_nothing(tmp_path: Path) -> None:
+    store, writer = a_store(tmp_path)
+    store.run(lambda c: c.exec_driver_sql("CREATE TABLE things (text TEXT)"))
+
+    def fill(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("INSERT INTO things VALUES ('small')")
+        connection.exec_driver_sql("INSERT INTO things VALUES (?)", ("x" * 1_000_000,))
+
+    def limit(connection: Any, _record: object, _proxy: object) -> None:
+        # What SQLite says then is what it says of a disk without room.
+        connection.execute(f"PRAGMA max_page_count = {pages[0]}").close()
+
+    pages = [10]
+    sa.event.listen(writer, "checkout", limit)
+    with pytest.raises(Unavailable, match="disk of the database is full"):
+        store.run(fill)
+    pages[0] = 2**30
+    store.run(fill)  # there is room again
+    with store.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM things").scalar_one() == 2
+
+
+def test_a_value_that_no_column_takes_is_the_requests_fault(tmp_path: Path) -> None:
+    store, _ = a_store(tmp_path)
+    store.run(lambda c: c.exec_driver_sql("CREATE TABLE things (id INTEGER)"))
+    with pytest.raises(Invalid, match="can't be stored"):
+        store.run(lambda c: c.exec_driver_sql("INSERT INTO things VALUES (?)", (2**63,)))

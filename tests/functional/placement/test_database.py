@@ -93,3 +93,16 @@ def test_a_broken_connection_is_replaced(database_url: str) -> None:
     assert database.read(lambda c: c.execute(sa.text("SELECT 1")).scalar_one()) == 1
     assert database.write(lambda c: c.execute(sa.text("SELECT 1")).scalar_one()) == 1
     database.close()
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/placement.sqlite")
+    database.write(lambda c: c.exec_driver_sql("CREATE TABLE things (text TEXT)"))
+
+    def fill(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 10")
+        connection.exec_driver_sql("INSERT INTO things VALUES (?)", ("x" * 1_000_000,))
+
+    with pytest.raises(Unavailable, match="disk of the database is full"):
+        database.write(fill)
+    database.close()

@@ -1,0 +1,192 @@
+"""Many hostile requests against a running cloud, and its state afterwards."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.fuzz.requests import Made, Maker
+from benchmarks.fuzz.surface import targets
+from benchmarks.fuzz.values import UUID
+from benchmarks.fuzz.wire import NO_ANSWER, Answer, Wire
+from tests.functional.cloud import EmbeddedCloud, eventually
+
+CLIENTS = 4
+REFRESH = 1000
+"""Requests after which what exists is looked up, and made, anew: much of it gets deleted."""
+
+_KEPT_SAMPLES = 400
+_NOT_IMPLEMENTED = 501
+
+
+class Campaign:
+    """Hostile requests of one seed; `run` may be called once."""
+
+    def __init__(self, cloud: EmbeddedCloud, seed: int) -> None:
+        self._cloud, self._seed = cloud, seed
+        self._targets = targets()
+        self._admin = cloud.connection("micronova-admin")
+        self._member = cloud.connection("micronova-demo")
+        self._providers = self._provider_ids()
+        self._lock = threading.Lock()
+        self.statuses: dict[str, collections.Counter[int]] = collections.defaultdict(
+            collections.Counter
+        )
+        self.errors: list[dict[str, Any]] = []
+        self.unanswered: list[dict[str, Any]] = []
+        self.done = 0
+
+    def run(self, count: int, seconds: float) -> None:
+        """Send requests 0 … count, or as many as there is time for."""
+        deadline = time.monotonic() + seconds
+        for first in range(0, count, REFRESH):
+            if time.monotonic() > deadline:
+                return
+            numbers = range(first, min(first + REFRESH, count))
+            maker = Maker(self._seed, self._targets, self._known())
+            tokens = {"{admin}": self._token(self._admin), "{member}": self._token(self._member)}
+            clients = [
+                threading.Thread(target=self._send, args=(numbers[each::CLIENTS], maker, tokens))
+                for each in range(CLIENTS)
+            ]
+            for client in clients:
+                client.start()
+            for client in clients:
+                client.join()
+
+    def clean(self) -> list[str]:
+        """Delete what came into being; return what could not be, or is left though nobody's."""
+        compute = self._admin.compute
+        for service in self._get(compute, "/os-services")["services"]:
+            if service.get("status") == "disabled" or service.get("forced_down"):
+                change = {"status": "enabled", "forced_down": False}
+                compute.put(f"/os-services/{service['id']}", json=change, microversion="2.53")
+
+        def empty() -> bool:
+            found = self._get(compute, "/servers?all_tenants=1")["servers"]
+            for server in found:
+                compute.delete(f"/servers/{server['id']}")
+            return not found
+
+        eventually(empty, 300, 1)
+        placement = self._admin.placement
+        left = []
+        for uuid in sorted(self._provider_ids() - self._providers):
+            for consumer in self._placement(f"/resource_providers/{uuid}/allocations")[
+                "allocations"
+            ]:
+                placement.delete(f"/allocations/{consumer}")
+            placement.delete(f"/resource_providers/{uuid}/inventories", microversion="1.39")
+        for _ in range(8):  # children before parents
+            for uuid in self._provider_ids() - self._providers:
+                placement.delete(f"/resource_providers/{uuid}")
+        left += sorted(f"resource provider {u}" for u in self._provider_ids() - self._providers)
+        for uuid in sorted(self._providers & self._provider_ids()):
+            held = self._placement(f"/resource_providers/{uuid}/allocations")["allocations"]
+            left += [f"allocation of {consumer} on {uuid}" for consumer in held]
+        ports = self._get(self._admin.network, "/ports")["ports"]
+        return left + [f"port {port['id']}" for port in ports]
+
+    # --- sending
+
+    def _send(self, numbers: Sequence[int], maker: Maker, tokens: Mapping[str, str]) -> None:
+        urls = dict.fromkeys(("compute", "placement", "image", "network", "versions"), "")
+        urls = dict.fromkeys(urls, self._cloud.base_url) | {"identity": self._cloud.auth_url}
+        wire = Wire(urls)
+        with contextlib.closing(wire):
+            for number in numbers:
+                made = maker.make(number)
+                began = time.monotonic()
+                answer = wire.send(made, tokens)
+                self._note(number, made, answer, time.monotonic() - began)
+
+    def _note(self, number: int, made: Made, answer: Answer, seconds: float) -> None:
+        refused = answer.status == _NOT_IMPLEMENTED and made.breaks_protocol
+        sample = {"number": number, **made.told(), "status": answer.status, "said": answer.text}
+        sample["seconds"] = round(seconds, 1)
+        with self._lock:
+            self.done += 1
+            self.statuses[made.api][answer.status] += 1
+            if answer.status >= 500 and not refused and len(self.errors) < _KEPT_SAMPLES:
+                self._tell(self.errors, sample)
+            if answer.status == NO_ANSWER and not made.breaks_protocol:
+                self._tell(self.unanswered, sample)
+
+    @staticmethod
+    def _tell(samples: list[dict[str, Any]], sample: dict[str, Any]) -> None:
+        """Keep a sample, and show it at once: the whole run takes long."""
+        samples.append(sample)
+        print(json.dumps(sample), file=sys.stderr, flush=True)
+
+    # --- what there is
+
+    def _known(self) -> dict[str, tuple[str, ...]]:
+        """{name in a path or a body: values that exist}; a server and a key pair are made."""
+        compute, member = self._admin.compute, self._member.compute
+        images = [each["id"] for each in self._get(self._admin.image, "/images")["images"]]
+        flavor = {"name": "fuzz", "id": "fuzz", "ram": 64, "vcpus": 1, "disk": 0}
+        compute.post("/flavors", json={"flavor": flavor})  # unless it is there still
+        flavors = [each["id"] for each in self._get(compute, "/flavors")["flavors"]]
+        networks = self._get(self._admin.network, "/networks")["networks"]
+        network_ids = [each["id"] for each in networks]
+        self._make(member, images, flavors, network_ids)
+        servers = [each["id"] for each in self._get(member, "/servers?limit=5")["servers"]]
+        hypervisors = self._get(compute, "/os-hypervisors", "2.53")["hypervisors"]
+        aggregates = self._get(compute, "/os-aggregates")["aggregates"]
+        own = sorted(self._provider_ids() - self._providers)[:20]
+        project = self._member.current_project_id
+        found = {
+            # Not the servers: placement's records of them are what an audit compares.
+            "uuid": [*images, *network_ids, *own, UUID],
+            "marker": [*servers, *images, *network_ids],
+            "subject": servers,
+            "server_id": servers,
+            "imageRef": images[:3],
+            "image_id": images,
+            "flavorRef": flavors[:2],
+            "flavor_id": flavors,
+            "network": network_ids,
+            "record_id": network_ids,
+            "networks": ["auto", "none"],
+            "hypervisor_id": [str(each["id"]) for each in hypervisors],
+            "host": [each["hypervisor_hostname"] for each in hypervisors],
+            "aggregate_id": [str(each["id"]) for each in aggregates],
+            "project_id": [project],
+            "key_name": ["fuzz"],
+            "keypair_name": ["fuzz"],
+            "name": ["fuzz", "CUSTOM_A", "VCPU", "HW_CPU_X86_VMX"],
+            "resource_class": ["VCPU", "CUSTOM_A"],
+            "alias": ["quotas"],
+        }
+        return {name: tuple(values) for name, values in found.items() if values}
+
+    def _make(self, member: Any, images: list[str], flavors: list[str], nets: list[str]) -> None:
+        member.post("/os-keypairs", json={"keypair": {"name": "fuzz"}}, microversion="2.1")
+        server = {"name": "fuzz", "imageRef": images[0], "flavorRef": flavors[0]}
+        body = {"server": server | {"networks": [{"uuid": nets[0]}], "metadata": {"a": "b"}}}
+        member.post("/servers", json=body, microversion="2.37")
+        provider = {"name": f"fuzz-{time.monotonic_ns()}"}
+        self._admin.placement.post("/resource_providers", json=provider)
+
+    def _provider_ids(self) -> set[str]:
+        found = self._placement("/resource_providers")["resource_providers"]
+        return {str(each["uuid"]) for each in found}
+
+    def _placement(self, path: str) -> Any:
+        return self._get(self._admin.placement, path, "1.39")
+
+    @staticmethod
+    def _get(client: Any, path: str, version: str | None = None) -> Any:
+        answer = client.get(path, microversion=version)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    @staticmethod
+    def _token(connection: Any) -> str:
+        return str(connection.auth_token)

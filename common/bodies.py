@@ -1,0 +1,87 @@
+"""JSON bodies of requests: read with a limit, and sound before anybody works with them.
+
+What JSON may hold and Python, a schema or a database doesn't take is refused here, once for all
+operations: nesting beyond reason, integers beyond 64 bits, U+0000.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+import orjson
+
+from common.errors import Invalid, TooLarge
+
+#: Nova's default (oslo.middleware ``max_request_body_size``), bytes
+MAX_BODY = 114_688
+
+DEEPEST = 64
+"""Arrays and objects within each other. Recursive code ends at some hundreds."""
+
+_LARGEST = 2**63
+
+MALFORMED = "Malformed request body"
+
+
+def in_chunks(req: falcon.Request) -> bool:
+    """Whether the request has a body whose length it doesn't tell."""
+    return "HTTP_TRANSFER_ENCODING" in req.env and bool(req.env.get("wsgi.input_terminated"))
+
+
+def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
+    """The request's body.
+
+    Raises TooLarge over ``limit`` bytes, Invalid when its end doesn't come or isn't to be found.
+    """
+    length = req.content_length
+    if length is not None and length > limit:
+        raise TooLarge("Request is too large.")
+    # A body in chunks has no length, but its end is known to the server.
+    stream = req.env["wsgi.input"] if in_chunks(req) else req.bounded_stream
+    try:
+        raw: bytes = stream.read(limit + 1)
+    except Exception as error:
+        # Chunks of no size, trailers of no form, a connection that is gone: each server has
+        # errors of its own for what it can't read.
+        raise Invalid(f"{MALFORMED}: it can't be read.") from error
+    if len(raw) > limit:
+        raise TooLarge("Request is too large.")
+    return raw
+
+
+def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
+    """The request's JSON value.
+
+    Raises TooLarge over ``limit`` bytes, Invalid when it isn't JSON or isn't sound.
+    """
+    raw = read(req, limit)
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Invalid(MALFORMED) from error
+    check(value)
+    return value
+
+
+def check(value: Any, *, large_numbers: bool = False) -> None:
+    """Raise Invalid unless a JSON value is sound; ``large_numbers``: floats may be of any size."""
+    waiting: list[tuple[Any, int]] = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if isinstance(part, str):
+            if "\0" in part:
+                raise Invalid(f"{MALFORMED}: it holds a null character.")
+        elif isinstance(part, dict | list):
+            if depth == DEEPEST:
+                raise Invalid(f"{MALFORMED}: it is nested more than {DEEPEST} levels deep.")
+            inner = part if isinstance(part, list) else [*part, *part.values()]
+            waiting += [(each, depth + 1) for each in inner]
+        elif isinstance(part, int | float) and _is_too_large(part, large_numbers):
+            raise Invalid(f"{MALFORMED}: a number in it is too large.")
+
+
+def _is_too_large(number: float, large_numbers: bool) -> bool:
+    # A float without a fraction is an integer to a schema.
+    limited = isinstance(number, int) or not large_numbers
+    return limited and not -_LARGEST <= number < _LARGEST

@@ -6,6 +6,7 @@ operations: nesting beyond reason, integers beyond 64 bits, U+0000.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import falcon
@@ -66,19 +67,31 @@ def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
 
 def check(value: Any, *, large_numbers: bool = False) -> None:
     """Raise Invalid unless a JSON value is sound; ``large_numbers``: floats may be of any size."""
-    waiting: list[tuple[Any, int]] = [(value, 0)]
+    waiting: list[tuple[Any, int, str]] = [(value, 0, "")]
     while waiting:
-        part, depth = waiting.pop()
+        part, depth, name = waiting.pop()
         if isinstance(part, str):
             if "\0" in part:
                 raise Invalid(f"{MALFORMED}: it holds a null character.")
         elif isinstance(part, dict | list):
             if depth == DEEPEST:
                 raise Invalid(f"{MALFORMED}: it is nested more than {DEEPEST} levels deep.")
-            inner = part if isinstance(part, list) else [*part, *part.values()]
-            waiting += [(each, depth + 1) for each in inner]
+            waiting += _inside(part, depth + 1, name)
         elif isinstance(part, int | float) and _is_too_large(part, large_numbers):
-            raise Invalid(f"{MALFORMED}: a number in it is too large.")
+            raise Invalid(f"{MALFORMED}: the number {name} is too large.")
+
+
+def _inside(
+    part: dict[str, Any] | list[Any], depth: int, name: str
+) -> Iterator[tuple[Any, int, str]]:
+    """What an array or an object holds; the numbers of an array have its name."""
+    if isinstance(part, list):
+        for each in part:
+            yield each, depth, name
+        return
+    for key, each in part.items():
+        yield key, depth, ""
+        yield each, depth, key[:64]
 
 
 def _is_too_large(number: float, large_numbers: bool) -> bool:

@@ -154,7 +154,7 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
         ({"key_name": "nope"}, "Invalid key_name provided."),
         ({"min_count": 3, "max_count": 2}, "min_count must be <= max_count"),
         ({"min_count": "9" * 5000}, "at the most"),
-        ({"min_count": 10**30}, "at the most"),
+        ({"min_count": 10**30}, "min_count is too large"),
         ({"networks": [{"port": NETWORK}]}, "Ports can't be chosen"),
         ({"networks": [{}]}, "Bad network format: missing 'uuid'"),
         ({"networks": [{"uuid": IMAGE}]}, "Network could not be found."),

@@ -2,6 +2,9 @@
 
 One row of ``servers`` answers a list without a join: what a list shows and what never changes
 (flavor, addresses) is kept in it as JSON.
+
+SQLite counts the IDs it gives out (``sqlite_autoincrement``): by itself it gives that of the row
+deleted last to the next one, and whoever remembers the one would take the other for it.
 """
 
 from __future__ import annotations
@@ -70,6 +73,7 @@ servers = sa.Table(
     sa.Index("ix_servers_project", "project_id", "deleted_at", "created_at", "id"),
     sa.Index("ix_servers_host", "host", "deleted_at"),
     sa.Index("ix_servers_server_group", "server_group_uuid", "deleted_at"),
+    sqlite_autoincrement=True,
 )
 
 operations = sa.Table(
@@ -98,6 +102,7 @@ operations = sa.Table(
     sa.Column("forgotten_at", UtcDateTime),  # since then its details are not there
     sa.Index("ix_operations_server", "server_uuid", "id"),
     sa.Index("ix_operations_due", "state", "lease_expires_at"),
+    sqlite_autoincrement=True,
 )
 
 operation_events = sa.Table(
@@ -126,6 +131,7 @@ transitions = sa.Table(
     sa.Column("to_vm_state", sa.String(32), nullable=False),
     sa.Column("to_task_state", sa.String(32)),
     sa.Column("at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 faults = sa.Table(
@@ -147,6 +153,7 @@ faults = sa.Table(
     sa.Column("left", Json, nullable=False),
     sa.Column("remedy", sa.Text),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 decisions = sa.Table(
@@ -179,6 +186,7 @@ refusals = sa.Table(
     sa.Column("answered_at", UtcDateTime, nullable=False),
     sa.Index("ix_refusals_project", "project_id", "id"),
     sa.Index("ix_refusals_answered_at", "answered_at"),
+    sqlite_autoincrement=True,
 )
 
 vmid_bands = sa.Table(
@@ -216,6 +224,7 @@ vmid_journal = sa.Table(
     # others had it already: it was never the server's
     sa.Column("refused", sa.Boolean, nullable=False, default=False, server_default=sa.false()),
     sa.Index("ix_vmid_journal_cluster_vmid", "cluster", "vmid"),
+    sqlite_autoincrement=True,
 )
 
 # One row: several clouds may share a Proxmox cluster, and must know their templates apart.
@@ -254,6 +263,7 @@ flavors = sa.Table(
     sa.Column("description", sa.Text),
     sa.Column("extra_specs", Json, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 flavor_access = sa.Table(
@@ -274,6 +284,7 @@ keypairs = sa.Table(
     sa.Column("public_key", sa.Text, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("user_id", "name"),
+    sqlite_autoincrement=True,
 )
 
 quota_limits = sa.Table(
@@ -307,6 +318,7 @@ services = sa.Table(
     sa.Column("last_seen_at", UtcDateTime),
     sa.Column("aggregate_zone", _NAME),  # goes before availability_zone, which the host says
     sa.UniqueConstraint("binary", "host"),
+    sqlite_autoincrement=True,
 )
 
 hosts = sa.Table(
@@ -321,6 +333,7 @@ hosts = sa.Table(
     sa.Column("facts", Json, nullable=False),  # common.messages.facts.HostFacts
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 clusters = sa.Table(
@@ -401,6 +414,7 @@ aggregates = sa.Table(
     sa.Column("metadata", Json, nullable=False, key="meta"),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
+    sqlite_autoincrement=True,
 )
 
 aggregate_hosts = sa.Table(
@@ -438,6 +452,7 @@ server_groups = sa.Table(
     sa.Column("policy", sa.String(32), nullable=False),
     sa.Column("rules", Json, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 # The host of an affinity group's servers: there can't be two.
@@ -480,6 +495,7 @@ audits = sa.Table(
     sa.Column("finished_at", UtcDateTime),
     sa.Column("report", Json, nullable=False),  # what was looked at, counts, what wasn't seen
     sa.Index("ix_audits_state", "state"),
+    sqlite_autoincrement=True,
 )
 
 findings = sa.Table(
@@ -506,4 +522,5 @@ findings = sa.Table(
     sa.Column("operation_id", BigId),  # the last try, where that is an operation
     sa.Column("answer", sa.Text),  # how the last try ended
     sa.Index("ix_findings_open", "healed_at", "kind"),
+    sqlite_autoincrement=True,
 )

@@ -22,7 +22,7 @@ from common.log import logger
 LOG = logger(__name__)
 T = TypeVar("T")
 
-_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 #: A plan is kept for as long as its connection. One that was made while a table was small would
 #: read the whole of it with every statement when ten thousand rows are there: find by index only.
 _SETTINGS = (
@@ -53,7 +53,9 @@ class Database:
         connections: int = 16,
         busy_timeout_seconds: float = 10.0,
         attempts: int = 10,
+        foreign_keys: bool = True,
     ) -> None:
+        """Name the database; without `foreign_keys` SQLite doesn't hold them."""
         self._attempts = attempts
         shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
         name = sa.make_url(url).get_backend_name()
@@ -73,7 +75,7 @@ class Database:
         if self.is_sqlite:
             self._gate = threading.Lock()
             for engine in (self.reader, self.writer):
-                _prepare_sqlite(engine, busy_timeout_seconds)
+                _prepare_sqlite(engine, busy_timeout_seconds, foreign_keys)
             event.listen(self.writer, "begin", _begin_immediate)
         if self.is_postgresql:
             for engine in (self.reader, self.writer):
@@ -131,11 +133,11 @@ class Database:
         raise Unavailable("The placement database is too busy, try again.")
 
 
-def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
+def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float, foreign_keys: bool) -> None:
     def connected(connection: Any, record: Any) -> None:
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
-        for pragma in _PRAGMAS:
+        for pragma in (*_PRAGMAS, f"foreign_keys={'ON' if foreign_keys else 'OFF'}"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 

@@ -30,7 +30,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     May run at every start, and from several processes: it changes nothing that is up to date.
     Raises Unavailable when the database doesn't answer.
     """
-    database = Database(url, connections=1)
+    database = Database(url, connections=1, foreign_keys=False)
     try:
         with _turn:
             database.write(lambda connection: _migrate(connection, revision))
@@ -66,7 +66,19 @@ def _migrate(connection: Connection, revision: str) -> None:
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
+    _check_foreign_keys(connection)
     add_standard_names(connection)
+
+
+def _check_foreign_keys(connection: Connection) -> None:
+    """Raise RuntimeError, so that the upgrade is taken back, for a row that refers to none.
+
+    SQLite alters a table by making it anew. It must not follow foreign keys meanwhile: it would
+    delete what refers to the rows of the old one.
+    """
+    if connection.dialect.name == "sqlite":
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            raise RuntimeError(f"the upgrade leaves a row without what it refers to: {row}")
 
 
 def _config() -> Config:

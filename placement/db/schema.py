@@ -4,6 +4,9 @@ Names (resource classes, traits, aggregates, projects) are their own keys: no re
 lookup table. Every transaction that changes what candidates depend on stamps the rows it touched
 (`changed`) with its place in the change sequence; `placement.db.sequence` has what that is.
 
+SQLite counts the IDs it gives out (`sqlite_autoincrement`): by itself it gives that of the row
+deleted last to the next one, and what is remembered of the one would be taken for the other.
+
 Times are whole seconds since the epoch (UTC): HTTP's `last-modified` shows no more.
 """
 
@@ -37,6 +40,7 @@ resource_classes = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(255), nullable=False, unique=True),
     sa.Column("created_at", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 traits = sa.Table(
@@ -45,6 +49,7 @@ traits = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(255), nullable=False, unique=True),
     sa.Column("created_at", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 providers = sa.Table(
@@ -60,6 +65,7 @@ providers = sa.Table(
     sa.Column("changed", sa.BigInteger, nullable=False, index=True),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 #: providers that were deleted, and at which place of the change sequence
@@ -105,6 +111,7 @@ consumers = sa.Table(
     sa.Column("consumer_type", sa.String(255), nullable=True),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Index("ix_consumers_project_id_user_id", "project_id", "user_id"),
+    sqlite_autoincrement=True,
 )
 
 allocations = sa.Table(

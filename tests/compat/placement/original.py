@@ -22,6 +22,7 @@ from typing import Any
 import requests
 
 ADMIN = {"X-Auth-Token": "admin", "X-Roles": "admin,member,reader"}
+NEWEST = "1.39"
 DISTRIBUTION = "openstack-placement"
 #: a site-packages folder that has it, where it is not installed beside the tests
 WHERE = "MICRONOVA_TEST_ORIGINAL_PLACEMENT"
@@ -43,11 +44,13 @@ class World:
     """What the fixtures need of a service: how to configure it, and to fill it through REST.
 
     `publish(settings, rules)` makes the service, on an empty database with `fresh`, have the
-    oslo.config settings {group: {option: value}} and policy rules.
+    oslo.config settings {group: {option: value}} and policy rules. With `lives_on` the database
+    is always the same, and is emptied through REST.
     """
 
-    def __init__(self, url: str, publish: Callable[..., None]) -> None:
+    def __init__(self, url: str, publish: Callable[..., None], *, lives_on: bool = False) -> None:
         self.url = url
+        self._lives_on = lives_on
         self.uuids: dict[str, str] = defaultdict(lambda: str(uuid.uuid4()))
         self.settings: dict[str, dict[str, Any]] = {}
         self.rules: dict[str, str] = {}
@@ -56,7 +59,33 @@ class World:
     def start(self) -> None:
         """Have the service begin with nothing."""
         self.rules = {}
+        if self._lives_on:
+            self._publish({}, {}, fresh=False)
+            self._empty()
         self._publish(self.settings, self.rules, fresh=True)
+
+    def _empty(self) -> None:
+        """Delete all that is there but the standard names; children before parents."""
+        there = self._providers()
+        for provider in there:
+            path = f"/resource_providers/{provider}"
+            for consumer in self.call("GET", f"{path}/allocations", NEWEST)["allocations"]:
+                self.call("DELETE", f"/allocations/{consumer}", NEWEST)
+        while there:
+            leaves = set(there) - set(there.values())
+            for provider in leaves:
+                self.call("DELETE", f"/resource_providers/{provider}", NEWEST)
+            there = self._providers()
+        for name in self.call("GET", "/traits?name=startswith:CUSTOM_", NEWEST)["traits"]:
+            self.call("DELETE", f"/traits/{name}", NEWEST)
+        for one in self.call("GET", "/resource_classes", NEWEST)["resource_classes"]:
+            if one["name"].startswith("CUSTOM_"):
+                self.call("DELETE", f"/resource_classes/{one['name']}", NEWEST)
+
+    def _providers(self) -> dict[str, str | None]:
+        """Return the parent of every provider."""
+        found = self.call("GET", "/resource_providers", NEWEST)["resource_providers"]
+        return {one["uuid"]: one["parent_provider_uuid"] for one in found}
 
     def publish(self) -> None:
         """Have the service take what is set now."""

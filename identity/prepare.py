@@ -37,6 +37,8 @@ public_endpoint = {public_endpoint}
 
 [database]
 connection = sqlite:///{folder}/keystone.db?timeout=60
+# The same file: readers have an engine of their own, which doesn't wait for writers.
+slave_connection = sqlite:///{folder}/keystone.db?timeout=60
 
 [cache]
 enabled = true

@@ -14,6 +14,9 @@ sys.argv[1:] = []
 from keystone.common.rbac_enforcer.enforcer import RBACEnforcer  # noqa: E402
 from keystone.wsgi.api import application  # noqa: E402
 
+from identity.transactions import queue_writers  # noqa: E402
+
+queue_writers()
 RBACEnforcer()._enforcer.load_rules()
 
 __all__ = ["application"]

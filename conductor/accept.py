@@ -181,13 +181,18 @@ def check_state(server: Server, action: str) -> None:
 
 
 def requested_networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
-    """The interfaces asked for, checked. Raises NetworkNotFound, Conflict, Invalid, Forbidden."""
+    """The interfaces asked for, checked.
+
+    Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
+    """
     known = {network.id: network for network in networks.known(connection)}
     if request.auto_network:
         if len(known) > 1:
             raise Conflict(
                 "Multiple possible networks found, use a Network ID to be more specific."
             )
+        if not known and request.needs_network:
+            raise Invalid("Unable to automatically allocate a network: this cloud has none.")
         return [_wish(network, None) for network in known.values()]
     return [_wish(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)]
 

@@ -50,6 +50,8 @@ class CreateServers:
     networks: tuple[NetworkWish, ...] = ()
     auto_network: bool = False
     """``networks: auto``, or none given: the one network there is."""
+    needs_network: bool = False
+    """``networks: auto``: refused where there is no network."""
     description: str | None = None
     hostname: str | None = None
     key_name: str | None = None

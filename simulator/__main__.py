@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(prog="simulator", description="Proxmox VE clusters, simulated")
     found.add_argument("--clusters", type=int, default=1, help="number of clusters")
     found.add_argument("--nodes", type=int, default=3, help="nodes in each cluster")
+    found.add_argument("--bridges", type=int, default=2, help="bridges of each node")
     found.add_argument("--host", default="127.0.0.1", help="address to listen on")
     found.add_argument(
         "--port",

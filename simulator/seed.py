@@ -48,14 +48,19 @@ class Secrets:
         return Secrets("-".join(parts), secrets.token_urlsafe(18))
 
 
-def add_nodes(cluster: Cluster, first: int, count: int) -> None:
-    """Give a cluster the nodes `pve{first}` and following, as many as it lacks."""
+def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
+    """Give a cluster the nodes `pve{first}` and following, and them the bridges, that it lacks."""
+    names = [f"vmbr{number}" for number in range(bridges)]
     for number in range(count):
         name = f"pve{first + number}"
         if name not in cluster.nodes:
             address = f"10.{99 + cluster.index}.{(number + 1) // 256}.{(number + 1) % 256}"
-            node = Node(name, number + 1, address)
+            node = Node(name, number + 1, address, bridges=[])
             cluster.nodes[name] = node
+        node = cluster.nodes[name]
+        missing = [bridge for bridge in names if bridge not in node.bridges]
+        if missing:
+            node.bridges += missing
             cluster.save("node", name, node)
 
 
@@ -104,10 +109,10 @@ def add_access(cluster: Cluster, known: Secrets) -> None:
     cluster.save_access()
 
 
-def seed(cluster: Cluster, first: int, count: int, known: Secrets) -> None:
+def seed(cluster: Cluster, first: int, count: int, bridges: int, known: Secrets) -> None:
     """Fill an empty cluster."""
     with cluster.turn():
-        add_nodes(cluster, first, count)
+        add_nodes(cluster, first, count, bridges)
         add_storages(cluster)
         add_access(cluster, known)
         cluster.save("options", "options", cluster.options)

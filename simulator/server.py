@@ -38,6 +38,7 @@ class Options:
     state_dir: Path
     clusters: int = 1
     nodes: int = 3
+    bridges: int = 2
     host: str = "127.0.0.1"
     port: int = 0
     speed: float = 1.0
@@ -211,11 +212,11 @@ class Simulator:
             cluster = Cluster(identity, self.engine, self._store, access)
             first = index * self.options.nodes + 1
             if next(iter(self._store.read(index, "access")), None) is None:
-                seed(cluster, first, self.options.nodes, self.secrets)
+                seed(cluster, first, self.options.nodes, self.options.bridges, self.secrets)
             else:
                 restore(cluster, self._store)
                 with cluster.turn():
-                    add_nodes(cluster, first, self.options.nodes)
+                    add_nodes(cluster, first, self.options.nodes, self.options.bridges)
             self.clusters.append(cluster)
 
     def _listen(self) -> None:

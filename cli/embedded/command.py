@@ -27,7 +27,7 @@ The cloud is up.
 The first server, in another shell:
 
   export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova
-  openstack server create --flavor {flavor} --image {image} --network vmbr0 --wait web-1
+  openstack server create --flavor {flavor} --image {image} --wait web-1
   {program} explain web-1
 
 Ctrl-C stops the cloud; its servers are found again at the next start.
@@ -47,6 +47,14 @@ def count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def bridges(text: str) -> int:
+    """Return a number of bridges."""
+    number = count(text)
+    if number > 8:
+        raise argparse.ArgumentTypeError("at most 8")
     return number
 
 
@@ -101,6 +109,14 @@ class Up(Command):
             type=count,
             default=1,
             help="Simulated clusters (default: 1)",
+        ),
+        argument(
+            "--bridges",
+            metavar="<K>",
+            type=bridges,
+            default=1,
+            help="Bridges of each simulated node, each a network: with one (default: 1) a server "
+            "needs no network named, with several it does",
         ),
         argument(
             "--speed",
@@ -213,6 +229,7 @@ def _settings(given: argparse.Namespace) -> Settings:
         port=given.port,
         nodes=given.nodes,
         clusters=given.clusters,
+        bridges=given.bridges,
         driver=given.driver,
         speed=given.speed,
         proxmox=tuple(given.proxmox),

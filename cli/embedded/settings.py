@@ -31,7 +31,6 @@ FLAVORS = (
 )
 """ID:NAME:VCPUS:MEMORY_MIB:DISK_GIB, as OpenStack's development clouds have them."""
 
-SUBNETS = ("vmbr0=10.20.0.0/16", "vmbr1=10.21.0.0/16")
 
 Sections = dict[str, dict[str, str]]
 
@@ -49,6 +48,8 @@ class Settings:
     speed: float
     proxmox: tuple[str, ...] = ()
     """URLs of a real cluster's nodes; empty: the simulator."""
+    bridges: int = 1
+    """Of each simulated node; a network each."""
     token_file: Path | None = None
     ca_file: Path | None = None
 
@@ -120,8 +121,9 @@ def sections(
     }
     if not settings.proxmox:
         # Hosts without a hypervisor have the first bridge only.
-        subnets = SUBNETS if settings.simulated else SUBNETS[:1]
-        made["networks"] = {"subnets": ",".join(subnets)}
+        bridges = range(settings.bridges if settings.simulated else 1)
+        subnets = ",".join(f"vmbr{number}=10.{20 + number}.0.0/16" for number in bridges)
+        made["networks"] = {"subnets": subnets}
     for section, values in driver.items():
         made.setdefault(section, {}).update(values)
     return made

@@ -135,7 +135,12 @@ def test_networks_of_a_server(client: Client, site: Site, name: str) -> None:
     without = client.ask(*create, "--nic", "none", f"{name}-none")
     assert not without["addresses"]
     client.do(*create, "--network", "vmbr0", "--min", "1", "--max", "2", f"{name}-of")
+    versions = {"plain": "2.1", "old": "2.36", "auto": "2.37"}
+    for last, version in versions.items():
+        plain = client.ask("--os-compute-api-version", version, *create, f"{name}-{last}")
+        assert list(plain["addresses"]) == ["vmbr0"]
     names = {name, f"{name}-none", f"{name}-of-1", f"{name}-of-2"}
+    names |= {f"{name}-{last}" for last in versions}
     assert names <= client.names("server", "list")
     client.do("server", "delete", "--wait", *sorted(names))
 

@@ -23,7 +23,7 @@ import requests
 
 from cli.embedded import leftovers
 from cli.embedded.child import READY_FD, ROOT, Child, python
-from cli.embedded.settings import FLAVORS, SUBNETS, Sections, render
+from cli.embedded.settings import FLAVORS, Sections, render
 from identity.clouds import service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import REGION, Endpoint
@@ -230,7 +230,7 @@ def _common(
     owners: dict[str, Sections] = {
         "conductor": {
             "database": {"connection": databases.cloud},
-            "networks": {"subnets": ",".join(SUBNETS)},
+            "networks": {"subnets": "vmbr0=10.20.0.0/16,vmbr1=10.21.0.0/16"},
             "seed": {"flavors": ",".join(FLAVORS)},
         },
         "api": {"database": {"reader_connection": databases.reader}},

@@ -68,7 +68,7 @@ def create_request(call: Call) -> CreateServers:
             raise NotSupported(sentence)
     least, most = _counts(asked)
     image_id = _image_id(call, asked)
-    networks, auto = _networks(call, asked, most)
+    networks = _networks(call, asked, most)
     place = place_of(call, asked)
     existing = call.read(_read, call, asked, image_id, place)
     flavor, image = _checked(call, asked, existing, image_id)
@@ -85,9 +85,7 @@ def create_request(call: Call) -> CreateServers:
         least_disk_gib=least_disk_gib(image),
         min_count=least,
         max_count=most,
-        networks=networks,
-        auto_network=auto,
-        any_address=any(wish.fixed_ip for wish in networks) and call.allows(ANY_ADDRESS),
+        **networks,
         availability_zone=place.zone,
         force_host=place.host,
         **_for_the_guest(call, asked, existing.keypair),
@@ -258,24 +256,23 @@ def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:
     return named_image
 
 
-def _networks(
-    call: Call, asked: Mapping[str, Any], most: int
-) -> tuple[tuple[NetworkWish, ...], bool]:
-    """(the interfaces asked for, whether the cloud shall choose)."""
+def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """The interfaces asked for, or that the cloud shall choose."""
     wanted = asked.get("networks")
     if wanted == "none":
-        return (), False
+        return {}
     if not wanted:
-        return (), True
+        return {"auto_network": True}
     call.check(named("servers:create:attach_network"))
     if wanted == "auto":
-        return (), True
+        return {"auto_network": True, "needs_network": True}
     wishes = tuple(_network(item) for item in wanted)
     if most > 1 and any(wish.fixed_ip for wish in wishes):
         raise Invalid(
             "Failed to launch instances: a fixed address can't be given to several of them"
         )
-    return wishes, False
+    any_address = any(wish.fixed_ip for wish in wishes) and call.allows(ANY_ADDRESS)
+    return {"networks": wishes, "any_address": any_address}
 
 
 def _network(item: Mapping[str, Any]) -> NetworkWish:

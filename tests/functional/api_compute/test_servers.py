@@ -202,6 +202,12 @@ def test_networks_of_old_versions(api: ComputeApi) -> None:
     assert refused.json["badRequest"]["message"] == (
         "Invalid input for field/attribute server. 'networks' is a required property"
     )
+    assert not api.conductor.asked[-1][1].needs_network
+    auto = a_create(networks="auto")
+    assert api.request("POST", "/servers", auto, version="2.36").status_code == 400
+    assert api.request("POST", "/servers", auto, version="2.37").status_code == 202
+    assert api.conductor.asked[-1][1].auto_network
+    assert api.conductor.asked[-1][1].needs_network
     wish = a_create(networks=[{"uuid": NETWORK, "fixed_ip": "10.20.0.5"}])
     assert api.request("POST", "/servers", wish, version="2.37").status_code == 202
     assert api.conductor.asked[-1][1].networks[0].fixed_ip == "10.20.0.5"

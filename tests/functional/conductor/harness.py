@@ -340,13 +340,14 @@ class World:
         *,
         url: str | None = None,
         hosts: tuple[str, ...] = ("pve1", "pve2"),
+        bridges: tuple[str, ...] = ("vmbr0", "vmbr1"),
         **options: Any,
     ) -> None:
         self.url = url or f"sqlite:///{folder}/cloud.sqlite"
         if url is None and os.environ.get("MICRONOVA_TEST_MARIADB"):
             server, self.url = mariadb_database()
             server.dispose()
-        self.hosts = hosts
+        self.hosts, self.bridges = hosts, bridges
         databases.create(self.url)
         self.placement = Placement()
         self.scheduler = Scheduler(self.placement, list(hosts))
@@ -389,7 +390,7 @@ class World:
                 availability_zone="nova",
                 observed_at=now,
                 vm_storage="local",
-                bridges=("vmbr0", "vmbr1"),
+                bridges=self.bridges,
                 images=(IMAGE,),
                 capabilities={"linked_clone": True},
                 storages=(StorageFacts("local", "dir", False, True, 1000, 900),),

@@ -205,6 +205,29 @@ def test_two_networks_and_none_named_is_ambiguous(world: World) -> None:
         world.create(auto_network=True)
 
 
+@pytest.mark.parametrize("word", [{}, {"needs_network": True}])
+def test_the_one_network_is_taken_where_none_is_named(
+    tmp_path: Path, word: dict[str, bool]
+) -> None:
+    world = World(tmp_path, bridges=("vmbr0",))
+    world.create(auto_network=True, **word)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert [nic.bridge for nic in command.nics] == ["vmbr0"]
+    world.close()
+
+
+def test_a_cloud_without_networks_gives_none_but_not_to_who_asks_for_one(tmp_path: Path) -> None:
+    world = World(tmp_path, bridges=())
+    with pytest.raises(Invalid, match="Unable to automatically allocate a network"):
+        world.create(auto_network=True, needs_network=True)
+    world.create(auto_network=True)
+    command = world.compute.wait_for(1)
+    assert isinstance(command, Build)
+    assert command.nics == ()
+    world.close()
+
+
 def test_a_fixed_address_in_use_is_refused(world: World) -> None:
     world.conductor.store.run(
         lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))

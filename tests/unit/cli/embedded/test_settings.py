@@ -48,7 +48,8 @@ def test_the_apis_database_is_the_conductors() -> None:
 @pytest.mark.parametrize(
     ("given", "simulated", "subnets"),
     [
-        (settings(), True, 2),
+        (settings(), True, 1),
+        (settings(bridges=2), True, 2),
         (settings(driver="null"), False, 1),
         (settings(proxmox=("https://pve:8006",), token_file=Path("/t")), False, 0),
     ],
@@ -73,9 +74,10 @@ def test_a_real_cluster_is_named_once_and_for_all() -> None:
 
 
 def test_the_simulator_is_told_its_size() -> None:
-    words = simulator_arguments(settings(nodes=5, clusters=2, speed=2.5), Path("/state/simulator"))
+    words = simulator_arguments(settings(nodes=5, clusters=2, bridges=3, speed=2.5), Path("/s"))
     pairs = dict(itertools.pairwise(words))
     assert (pairs["--nodes"], pairs["--clusters"], pairs["--speed"]) == ("5", "2", "2.5")
+    assert pairs["--bridges"] == "3"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,15 @@
-# Both targets make the virtual environment that they need.
+# All targets make the virtual environment that they need.
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
+# What is shown of a command goes through a pipe, and must not hide that the command failed.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 
-.PHONY: up test clean
+.PHONY: demo up test clean
+
+demo: $(VENV)/installed
+	exec $(VENV)/bin/micronova up --demo $(ARGS)
 
 up: $(VENV)/installed
 	exec $(VENV)/bin/micronova up $(ARGS)
@@ -19,8 +25,10 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python setup.cfg
-	$(VENV)/bin/python -m pip install --quiet --editable .
-	touch $@
+	@echo 'Installing micronova and what it needs into $(VENV); this takes about a minute.'
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --editable . \
+		| sed -u -n -E 's/^(Collecting|  Downloading|Building|Installing|Successfully)/  \1/p' | cut -c -100
+	@touch $@
 
 $(VENV)/tox: $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet 'tox>=4.18'

@@ -1,20 +1,29 @@
-"""gunicorn's configuration file in Keystone's process: ready signal, end with the parent.
+"""gunicorn's configuration file in Keystone's process: what the parent is told, end with it.
 
-Two descriptors come from the parent, their numbers in the environment: a pipe's write end
-that is told when the worker has loaded Keystone, and one that becomes readable when the
-parent process ends, however it ends.
+Two descriptors come from the parent, their numbers in the environment: a pipe's write end, and one
+that becomes readable when the parent process ends, however it ends. On the pipe go lines of JSON:
+``{"ready": true}`` when a worker has loaded Keystone, ``{"ended": how}`` when one ended.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import select
 import signal
 import threading
 from typing import Any
 
+from common.workers import watch
+
 READY_FD = "MICRONOVA_KEYSTONE_READY_FD"
 PARENT_FD = "MICRONOVA_KEYSTONE_PARENT_FD"
+
+
+def when_ready(server: Any) -> None:
+    """Watch the workers that are to come; called by gunicorn."""
+    watch(server, lambda how: _tell(ended=how))
 
 
 def post_worker_init(worker: Any) -> None:
@@ -26,11 +35,12 @@ def post_worker_init(worker: Any) -> None:
         daemon=True,
     )
     watcher.start()
-    try:
-        os.write(int(os.environ[READY_FD]), b"ready\n")
-    except BrokenPipeError:
-        # A worker that replaces a dead one: the parent stopped listening long ago.
-        worker.log.info("worker replaced")
+    _tell(ready=True)
+
+
+def _tell(**message: Any) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the parent is about to end us
+        os.write(int(os.environ[READY_FD]), json.dumps(message).encode() + b"\n")
 
 
 def _stop_with_parent(parent_fd: int, master_pid: int) -> None:

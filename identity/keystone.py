@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from oslo_config import cfg
 
@@ -85,6 +88,7 @@ class Keystone:
         self._process: subprocess.Popen[bytes] | None = None
         self._ready_fd: int | None = None
         self._parent_fd: int | None = None
+        self._said = b""
 
     @property
     def port(self) -> int:
@@ -180,14 +184,42 @@ class Keystone:
         """Return when the server answers. Raises KeystoneFailed when it ends or takes longer."""
         if self._ready_fd is None:
             raise KeystoneFailed("Keystone was not started.", log=str(self.log_path))
-        readable, _, _ = select.select([self._ready_fd], [], [], timeout_seconds)
-        if not readable:
-            reason = f"did not start within {timeout_seconds:g} s"
-        elif not os.read(self._ready_fd, 16):
-            reason = "ended while it started"
-        else:
-            return
+        deadline = time.monotonic() + timeout_seconds
+        while self._ready_fd is not None and time.monotonic() < deadline:
+            select.select([self._ready_fd], [], [], max(0.0, deadline - time.monotonic()))
+            if any(message.get("ready") for message in self.told()):
+                return
+        reason = (
+            "ended while it started"
+            if self._ready_fd is None
+            else f"did not start within {timeout_seconds:g} s"
+        )
         raise KeystoneFailed(f"Keystone {reason}; see {self.log_path}.", log=str(self.log_path))
+
+    def fileno(self) -> int | None:
+        """What becomes readable when it tells something; None when it can't any more."""
+        return self._ready_fd
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return what it has told since it was asked last; never waits.
+
+        ``{"ready": True}``: a worker answers; ``{"ended": how}``: one ended, another one starts.
+        """
+        while self._ready_fd is not None and select.select([self._ready_fd], [], [], 0)[0]:
+            chunk = os.read(self._ready_fd, 65536)
+            if not chunk:
+                os.close(self._ready_fd)
+                self._ready_fd = None
+            self._said += chunk
+        *lines, self._said = self._said.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def exit_text(self) -> str:
+        """Say how it ended: an exit code or a signal."""
+        code = self._process.poll() if self._process is not None else None
+        if code is None:
+            return "runs"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def terminate(self) -> None:
         """Ask the server process to end, if it runs."""
@@ -233,6 +265,7 @@ class Keystone:
             if descriptor is not None:
                 os.close(descriptor)
         self._ready_fd = self._parent_fd = None
+        self._said = b""
         self._process = None
 
 

@@ -57,8 +57,9 @@ class Child:
     """One child process that tells its progress on a pipe, one JSON object a line.
 
     ``{"step": …}`` is told to people, ``{"ready": true, …}`` ends the start, ``{"error": …}``
-    is the one line for people when it fails. The child finds the pipe's number in
-    ``MICRONOVA_READY_FD``.
+    is the one line for people when it fails. Later ``{"ended": how}`` tells of a worker that ended
+    and is replaced, ``{"ready": true}`` that another one works. The child finds the pipe's number
+    in ``MICRONOVA_READY_FD``.
     """
 
     def __init__(
@@ -132,16 +133,22 @@ class Child:
 
     def heard(self) -> list[str]:
         """Return the steps that it has told since they were read last; never waits."""
-        steps = []
-        while self._ready_fd is not None and _readable(self._ready_fd, 0):
+        return [str(message["step"]) for message in self.told() if "step" in message]
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return what it has told since it was asked last; never waits."""
+        messages = []
+        while self._ready_fd is not None and (
+            b"\n" in self._buffer or _readable(self._ready_fd, 0)
+        ):
             line = self._line(time.monotonic())
             if line is None:
                 break
             if not line:
                 self._close_pipe()  # nobody is there to tell any more
-            elif "step" in (message := json.loads(line)):
-                steps.append(str(message["step"]))
-        return steps
+            else:
+                messages.append(json.loads(line))
+        return messages
 
     def fileno(self) -> int | None:
         """What becomes readable when it tells something; None when it can't any more."""

@@ -2,9 +2,10 @@
 
     python -m cli.embedded.cloud <configuration file> <number of the listening socket>
 
-gunicorn's master imports nothing of ours but this; its one worker carries everything, so that the
+gunicorn's master imports next to nothing of ours; its one worker carries everything, so that the
 services share one message bus, one session with Keystone and one interpreter. The worker tells
-its parent's pipe how its start goes. A worker that dies is replaced by the master.
+its parent's pipe how its start goes. A worker that dies is replaced by the master, which tells how
+it ended.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
+
+from cli.embedded.tell import tell
+from common.workers import watch
 
 if TYPE_CHECKING:
     from cli.embedded.worker import Cloud
@@ -64,6 +68,7 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
             "proc_name": "micronova-cloud",
             "errorlog": "-",
             "loglevel": "warning",
+            "when_ready": self._listening,
             "post_worker_init": self._started,
             "worker_exit": self._ended,
         }
@@ -74,6 +79,9 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
         """Make the application; called in the worker."""
         _die_with_parent()
         return self.cloud.application()
+
+    def _listening(self, server: Any) -> None:
+        watch(server, lambda how: tell(ended=how))
 
     def _started(self, worker: Any) -> None:
         self.cloud.start(functools.partial(os.kill, os.getppid(), signal.SIGTERM))

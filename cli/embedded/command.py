@@ -26,8 +26,8 @@ The cloud is up.
 
 The first server, in another shell:
 
-  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova
-  openstack server create --flavor {flavor} --image {image} --wait web-1
+  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
+  openstack server create --flavor {flavor} --image {image}{network} --wait web-1
   {program} explain web-1
 
 Ctrl-C stops the cloud; its servers are found again at the next start.
@@ -196,6 +196,8 @@ class Up(Command):
             state_dir=settings.state_dir,
             flavor="m1.small",
             image=image(settings.state_dir),
+            # Where there is one network, none needs to be named.
+            network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
             program=_program(),
         )
         self.app.stdout.write(text)

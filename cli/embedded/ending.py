@@ -6,12 +6,12 @@ wait asks a second time (Ctrl-C), and all that is left is killed; the next start
 
 from __future__ import annotations
 
-import contextlib
-import os
 import selectors
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
+
+from cli.embedded.signals import numbers, told_signals
 
 IMPATIENT = signal.SIGINT
 
@@ -55,11 +55,11 @@ class Ending:
 
     def run(self, stages: Sequence[Sequence[Part]]) -> None:
         """Return when all have ended."""
-        with _signals() as number_of_signals:
+        with told_signals() as number_of_signals:
             for stage in stages:
                 running = _running(stage)
                 if running:
-                    self._say(f"waiting for {' and '.join(_called(part) for part in running)}")
+                    self._say(f"waiting for {' and '.join(called(part) for part in running)}")
                 for part in running:
                     part.terminate()
                 while running:
@@ -75,7 +75,7 @@ class Ending:
                 if descriptor is not None:
                     selector.register(descriptor, selectors.EVENT_READ)
             selector.select()
-        if IMPATIENT in _read(wakeup):
+        if IMPATIENT in numbers(wakeup):
             self.was_cut_short = True
         if self.was_cut_short:
             for part in running:
@@ -85,38 +85,10 @@ class Ending:
                 self._say(text)
 
 
-def _called(part: Part) -> str:
+def called(part: Part) -> str:
     """Return a part's name, with an article unless it is a proper one."""
     return part.name if part.name[:1].isupper() else f"the {part.name}"
 
 
 def _running(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if part.pid is not None]
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[int]:
-    """Give a descriptor that tells signals by their numbers, none of which interrupts anything."""
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-    read, write = os.pipe()
-    for descriptor in (read, write):
-        os.set_blocking(descriptor, False)
-    handlers = {number: signal.signal(number, lambda *_: None) for number in wanted}
-    previous = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, wanted)
-    try:
-        yield read
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.set_wakeup_fd(previous)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        os.close(read)
-        os.close(write)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except BlockingIOError:
-        return b""

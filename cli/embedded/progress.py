@@ -13,6 +13,9 @@ class Progress(Protocol):
     def step(self, text: str) -> None:
         """A step begins; the one before it is done."""
 
+    def note(self, text: str) -> None:
+        """Something happened that is no step."""
+
     def end(self) -> None:
         """The last step is done."""
 
@@ -31,6 +34,10 @@ class PlainProgress:
         """Print it."""
         self._stream.write(f"{time.monotonic() - self._began:6.1f} s  {text}\n")
         self._stream.flush()
+
+    def note(self, text: str) -> None:
+        """Print it."""
+        self.step(text)
 
     def end(self) -> None:
         """Nothing is open."""
@@ -56,6 +63,10 @@ class RichProgress:
         self._text, self._began = text, time.monotonic()
         self._status.update(text)
         self._status.start()
+
+    def note(self, text: str) -> None:
+        """Print it with the time."""
+        self._console.print(f"{time.strftime('%H:%M:%S')}  {text}", highlight=False, markup=False)
 
     def end(self) -> None:
         """Close the last step."""

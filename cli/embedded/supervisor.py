@@ -6,7 +6,7 @@
 
 Children run in sessions of their own, so that Ctrl-C reaches this process alone, and die with it,
 however it ends. One that dies by itself ends the whole: whoever started `micronova up` starts it
-again. (A worker of gunicorn that dies is replaced by its master and ends nothing.)
+again. A worker of gunicorn that dies is replaced by its master and ends nothing; it is told.
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import selectors
 import signal
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from cli.embedded.child import Child, ChildFailed, python
-from cli.embedded.ending import Ending
+from cli.embedded.ending import Ending, called
 from cli.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
 from cli.embedded.progress import Progress
 from cli.embedded.settings import Sections, Settings, write_configuration
+from cli.embedded.signals import numbers, told_signals
 from common.errors import ConfigurationError
 from identity.clouds import service_credentials, write_client_files
 from identity.errors import PortBusy
@@ -62,6 +65,8 @@ class Supervisor:
         self._children: list[Child] = []
         self._watched: list[Child] = []
         self._keystone: Keystone | None = None
+        self._replaced: dict[str, float] = {}
+        """Parts whose worker ended, since when."""
         self.base_url = ""
         self.auth_url = ""
 
@@ -117,22 +122,57 @@ class Supervisor:
         self._progress.end()
 
     def watch(self) -> None:
-        """Never return: raise Interrupted at a signal, ChildFailed when a child ended."""
-        # Blocked, a signal between a look and the wait isn't lost; and none disturbs the end.
+        """Never return: raise Interrupted at a signal, ChildFailed when a child ended.
+
+        Workers that end meanwhile and are replaced are told.
+        """
+        # Blocked before and after, so that none disturbs the end, and told in between.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
-        while True:
-            ended = [child for child in self._children if child.pid is None]  # and reaped
-            for child in ended:
-                if child in self._watched:
-                    raise ChildFailed(
-                        f"The {child.name} ended ({child.exit_text()}); see {child.log_path}.",
-                        child=child.name,
+        with told_signals() as wakeup:
+            while True:
+                self._hear()
+                self._require_all()
+                self._wait(wakeup)
+                for number in numbers(wakeup):
+                    if number in SIGNALS:
+                        raise Interrupted(number)
+
+    def _wait(self, wakeup: int) -> None:
+        """Return when a signal came or a part told something."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(wakeup, selectors.EVENT_READ)
+            for descriptor in (part.fileno() for part in self._parts()):
+                if descriptor is not None:
+                    selector.register(descriptor, selectors.EVENT_READ)
+            selector.select()
+
+    def _parts(self) -> list[Child | Keystone]:
+        return [*self._watched, *([self._keystone] if self._keystone is not None else ())]
+
+    def _hear(self) -> None:
+        """Tell people of workers that ended, and of those that took their place."""
+        for part in self._parts():
+            for message in part.told():
+                if "ended" in message:
+                    self._replaced.setdefault(part.name, time.monotonic())
+                    self._progress.note(
+                        f"A worker of {called(part)} ended ({message['ended']}); it is replaced. "
+                        f"See {part.log_path}."
                     )
-            if self._keystone is not None and self._keystone.pid is None:
-                raise ChildFailed(f"Keystone ended; see {self._keystone.log_path}.")
-            number = signal.sigwaitinfo((*SIGNALS, signal.SIGCHLD)).si_signo
-            if number in SIGNALS:
-                raise Interrupted(number)
+                elif message.get("ready") and part.name in self._replaced:
+                    seconds = time.monotonic() - self._replaced.pop(part.name)
+                    self._progress.note(
+                        f"{_called_first(part)} works again after {seconds:.1f} s."
+                    )
+
+    def _require_all(self) -> None:
+        """Raise ChildFailed when a part has ended."""
+        for part in self._parts():
+            if part.pid is None:
+                raise ChildFailed(
+                    f"{_called_first(part)} ended ({part.exit_text()}); see {part.log_path}.",
+                    child=part.name,
+                )
 
     # --- parts
 
@@ -224,6 +264,12 @@ class Supervisor:
             if "step" in message:
                 self._progress.step(message["step"])
         return message
+
+
+def _called_first(part: Child | Keystone) -> str:
+    """Return a part's name as a sentence begins with it."""
+    name = called(part)
+    return name[:1].upper() + name[1:]
 
 
 def interrupt(number: int, _frame: FrameType | None) -> None:

@@ -31,6 +31,26 @@ def create(cloud: Any, site: Site, name: str, **more: Any) -> Any:
     return compute.wait_for_server(server, wait=WAIT_SECONDS, interval=0.2)
 
 
+@pytest.mark.parametrize(
+    ("version", "asked"), [("2.1", {}), ("2.36", {}), ("2.37", {"networks": "auto"})]
+)
+def test_the_one_network_is_taken(
+    member: Any, site: Site, name: str, version: str, asked: dict[str, str]
+) -> None:
+    compute = member.compute
+    server = {
+        "name": name,
+        "flavorRef": compute.find_flavor("m1.tiny", ignore_missing=False).id,
+        "imageRef": member.image.find_image(smallest(site), ignore_missing=False).id,
+    }
+    answer = compute.post("/servers", json={"server": server | asked}, microversion=version)
+    made = compute.get_server(answer.json()["server"]["id"])
+    made = compute.wait_for_server(made, wait=WAIT_SECONDS, interval=0.2)
+    assert list(made.addresses) == ["vmbr0"]
+    compute.delete_server(made)
+    compute.wait_for_delete(made, wait=WAIT_SECONDS, interval=0.2)
+
+
 def smallest(site: Site) -> str:
     return "cirros" if site.simulated else site.image
 

@@ -149,6 +149,22 @@ def test_a_worker_that_is_killed_is_replaced(stopped: Path) -> None:
         eventually(lambda: line_of(worker) == "")
         assert [one.name for one in compute.flavors() if one.name == "m1.tiny"] == ["m1.tiny"]
         assert cloud.process.poll() is None
+        told = eventually(lambda: [line for line in cloud.output if "worker of the cloud" in line])
+        assert "ended (killed by SIGKILL; perhaps the machine is out of memory)" in told[0]
+        assert str(stopped / "log" / "cloud.log") in told[0]
+        eventually(lambda: any("The cloud works again after" in line for line in cloud.output))
+
+
+def test_a_worker_of_keystone_that_ends_is_told(stopped: Path) -> None:
+    with embedded_cloud(stopped, driver="null") as cloud:
+        found = descendants(cloud.process.pid)
+        servers = [pid for pid, line in found.items() if "identity.wsgi" in line]
+        worker = next(pid for pid in servers if parent_of(pid) in servers)
+        os.kill(worker, signal.SIGKILL)
+        eventually(lambda: any("Keystone works again after" in line for line in cloud.output))
+        told = [line for line in cloud.output if "A worker of Keystone ended" in line]
+        assert len(told) == 1
+        assert "(killed by SIGKILL" in told[0]
 
 
 def test_one_cloud_in_a_directory(stopped: Path) -> None:

@@ -1,0 +1,45 @@
+"""What gunicorn's master tells of its workers: one that ended is replaced, which nobody would see.
+
+Handed to gunicorn's hook ``when_ready``, which gets the master before it has any worker.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+_WAITED = os.WEXITED | os.WNOHANG | os.WNOWAIT
+
+
+def watch(master: Any, tell: Callable[[str], None]) -> None:
+    """Have ``tell`` called with how each worker ended, unless it was asked to."""
+    reap = master.reap_workers
+
+    def look_and_reap() -> None:
+        # The master forgets how they ended: it is looked at before it looks.
+        for pid, worker in list(master.WORKERS.items()):
+            how = _ended(pid, aborted=worker.aborted, timeout_seconds=master.timeout)
+            if how is not None:
+                tell(how)
+        reap()
+
+    master.reap_workers = look_and_reap
+
+
+def _ended(pid: int, *, aborted: bool, timeout_seconds: float) -> str | None:
+    """Return how a process ended; None while it runs, and when it ended well."""
+    try:
+        found = os.waitid(os.P_PID, pid, _WAITED)
+    except ChildProcessError:
+        return None
+    if found is None or (found.si_code == os.CLD_EXITED and found.si_status == 0):
+        return None
+    if aborted:
+        return f"killed: it gave no sign of life for {timeout_seconds:g} s"
+    if found.si_code == os.CLD_EXITED:
+        return f"exit code {found.si_status}"
+    name = signal.Signals(found.si_status).name
+    hint = "; perhaps the machine is out of memory" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}"

@@ -25,7 +25,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python setup.cfg
-	@echo 'Installing micronova and what it needs into $(VENV); this takes about a minute.'
+	@echo 'Installing micronova and what it needs into $(VENV); this takes a minute or two.'
 	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off --editable . \
 		| sed -u -n -E 's/^(Collecting|  Downloading|Building|Installing|Successfully)/  \1/p' | cut -c -100
 	@touch $@

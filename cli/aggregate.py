@@ -92,8 +92,8 @@ class DeleteAggregates(Command):
         compute = self.cloud.compute
 
         def delete(name: str) -> None:
-            found = compute.find_aggregate(name, ignore_missing=False)
-            compute.delete_aggregate(found.id, ignore_missing=False)
+            found = self.cloud.find("aggregate", name)
+            compute.delete_aggregate(found.id)
 
         self.each(parsed_args.aggregate, "delete aggregate", delete)
 
@@ -177,14 +177,13 @@ class CacheImages(Command):
         if not self.cloud.supports("2.81"):
             raise CommandFailed("The cloud doesn't offer this: it came with microversion 2.81")
         found = find(self, parsed_args)
-        image = self.cloud.image
-        images = [image.find_image(name, ignore_missing=False).id for name in parsed_args.image]
+        images = [self.cloud.find("image", name).id for name in parsed_args.image]
         self.cloud.compute.aggregate_precache_images(found.id, images)
 
 
 def find(command: Command, parsed_args: argparse.Namespace) -> Any:
     """Return the aggregate that the command names."""
-    return command.cloud.compute.find_aggregate(parsed_args.aggregate, ignore_missing=False)
+    return command.cloud.find("aggregate", parsed_args.aggregate)
 
 
 def _set(command: Command, aggregate: Any, properties: Mapping[str, str | None]) -> None:

@@ -51,6 +51,15 @@ class Cloud:
         """The identity API."""
         return self.connection.identity
 
+    def find(self, kind: str, name_or_id: str, **query: Any) -> Any:
+        """Return the one flavor, image, network, server … of a name or ID.
+
+        :raises CommandFailed: there is none, or there are several; with what there is.
+        """
+        from cli.finding import find
+
+        return find(self.connection, kind, name_or_id, **query)
+
     def supports(self, microversion: str) -> bool:
         """Return whether the compute API speaks this microversion, as far as the user lets it."""
         from openstack import utils

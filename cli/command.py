@@ -14,6 +14,7 @@ import cliff.show
 
 from cli.cloud import Cloud
 from cli.errors import CommandFailed, sentence
+from cli.usage import reason_first
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Command(cliff.command.Command):
                     group.add_argument(*choice.names, **choice.keywords)
             else:
                 parser.add_argument(*declared.names, **declared.keywords)
-        return parser
+        return reason_first(parser)
 
     def get_epilog(self) -> str:
         """Return nothing: cliff would read every installed package to name this one."""

@@ -7,10 +7,14 @@ build on ``cli.command``; the others need no authentication.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import cliff.commandmanager
+
+from cli.suggestions import unknown_command
 
 COMMANDS: Mapping[str, str] = {
     "audit": "cli.audit:RunAudit",
@@ -101,6 +105,23 @@ class CommandTable(cliff.commandmanager.CommandManager):
         super().__init__()
         for name, path in commands.items():
             self.commands[name] = EntryPoint(name, path, "micronova")
+
+    def find_command(self, argv: list[str]) -> tuple[type[Any], str, list[str]]:
+        """Return the command's class, its name, and the words after it.
+
+        Only whole names count: cliff takes the beginning of a name for the command, and would
+        delete for ``server del``.
+
+        :raises ValueError: there is none; the text says what may be meant.
+        """
+        words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
+        for length in range(len(words), 0, -1):
+            name = " ".join(words[:length])
+            if name in self.commands:
+                return self.commands[name].load(), name, argv[length:]
+        if not words:
+            raise ValueError(f"{argv[0]} is no option here: options of a command come after it.")
+        raise ValueError(unknown_command(words, self.commands))
 
     def add_command(self, name: str, command_class: type) -> None:
         """Add a class, unless the table has the name (cliff adds its own help and complete)."""

@@ -87,9 +87,7 @@ class ShowFlavor(ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the flavor, a private one with the projects that may use it."""
         compute = self.cloud.compute
-        flavor = compute.find_flavor(
-            parsed_args.flavor, get_extra_specs=True, ignore_missing=False
-        )
+        flavor = self.cloud.find("flavor", parsed_args.flavor, get_extra_specs=True)
         projects = None
         if not flavor.is_public:
             projects = [entry["tenant_id"] for entry in compute.get_flavor_access(flavor.id)]
@@ -150,7 +148,7 @@ class DeleteFlavors(Command):
         self.each(
             parsed_args.flavor,
             "delete flavor",
-            lambda name: compute.delete_flavor(compute.find_flavor(name, ignore_missing=False).id),
+            lambda name: compute.delete_flavor(self.cloud.find("flavor", name).id),
         )
 
 
@@ -171,9 +169,7 @@ class SetFlavor(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change what was asked."""
         compute = self.cloud.compute
-        flavor = compute.find_flavor(
-            parsed_args.flavor, get_extra_specs=True, ignore_missing=False
-        )
+        flavor = self.cloud.find("flavor", parsed_args.flavor, get_extra_specs=True)
         if parsed_args.project and flavor.is_public:
             raise CommandFailed(f"Flavor {flavor.name} is public: every project is in already")
         if parsed_args.description:
@@ -208,11 +204,11 @@ class UnsetFlavor(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Remove what was asked."""
         compute = self.cloud.compute
-        flavor = compute.find_flavor(parsed_args.flavor, ignore_missing=False)
+        flavor = self.cloud.find("flavor", parsed_args.flavor)
         if parsed_args.project and flavor.is_public:
             raise CommandFailed(f"Flavor {flavor.name} is public: no project can be shut out")
         for key in parsed_args.properties:
-            compute.delete_flavor_extra_specs_property(flavor.id, key, ignore_missing=False)
+            compute.delete_flavor_extra_specs_property(flavor.id, key)
         if parsed_args.project:
             project = self.cloud.project_id(parsed_args.project, parsed_args.project_domain)
             compute.flavor_remove_tenant_access(flavor.id, project)

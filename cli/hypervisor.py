@@ -92,9 +92,7 @@ class ShowHypervisor(ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the hypervisor with its service."""
         compute = self.cloud.compute
-        found = compute.find_hypervisor(
-            parsed_args.hypervisor, ignore_missing=False, details=False
-        )
+        found = self.cloud.find("hypervisor", parsed_args.hypervisor, details=False)
         values = compute.get_hypervisor(found.id).to_dict(headers=False)
         service = values.pop("service_details", None) or {}
         values |= {"service_id": service.get("id"), "service_host": service.get("host")}

@@ -86,7 +86,7 @@ class ShowImage(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the image."""
-        image = self.cloud.image.find_image(parsed_args.image, ignore_missing=False)
+        image = self.cloud.find("image", parsed_args.image)
         return image_shown(image.to_dict(ignore_none=True, original_names=True))
 
 

@@ -49,9 +49,7 @@ class ShowKeypair(_OfUser, ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the keypair, or print its public key alone."""
-        keypair = self.cloud.compute.find_keypair(
-            parsed_args.name, ignore_missing=False, **self.owner(parsed_args)
-        )
+        keypair = self.cloud.find("keypair", parsed_args.name, **self.owner(parsed_args))
         if parsed_args.public_key:
             self.app.stdout.write(keypair.public_key.rstrip("\n") + "\n")
             return (), ()
@@ -116,7 +114,7 @@ class DeleteKeypairs(_OfUser):
         self.each(
             parsed_args.name,
             "delete keypair",
-            lambda name: compute.delete_keypair(name, ignore_missing=False, **owner),
+            lambda name: compute.delete_keypair(name, **owner),
         )
 
 

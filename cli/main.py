@@ -14,6 +14,7 @@ import cliff.app
 from cli import options as cloud_options
 from cli.cloud import Cloud, connect
 from cli.commands import CommandTable
+from cli.usage import reason_first
 
 DESCRIPTION = "OpenStack-compatible compute for Proxmox VE: run it, use it, ask it why."
 
@@ -72,7 +73,7 @@ class Program(cliff.app.App):
             {"prog": self.NAME, "usage": _USAGE, **(argparse_kwargs or {})},
         )
         cloud_options.add_to(parser)
-        return parser
+        return reason_first(parser)
 
     def configure_logging(self) -> None:
         """Send warnings and worse to standard error, more with -v, all with --debug."""
@@ -97,6 +98,10 @@ class Program(cliff.app.App):
         """Print the help: there is no interactive mode."""
         self.options.deferred_help = True
         self.print_help_if_requested()
+
+    def get_fuzzy_matches(self, cmd: str) -> list[str]:
+        """Return nothing: the command table's own words say what may be meant."""
+        return []
 
     def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:
         """Close what the command opened."""

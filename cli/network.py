@@ -113,7 +113,7 @@ class ShowNetwork(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the network."""
-        network = self.cloud.network.find_network(parsed_args.network, ignore_missing=False)
+        network = self.cloud.find("network", parsed_args.network)
         return columns.shown(
             network.to_dict(headers=False), _NETWORK_RENAMED, ("tenant_id",), _NETWORK_CELLS
         )
@@ -134,9 +134,7 @@ class ListSubnets(Lister):
         query = given(parsed_args, "name") | paging(parsed_args)
         network = self.cloud.network
         if parsed_args.network:
-            query["network_id"] = network.find_network(
-                parsed_args.network, ignore_missing=False
-            ).id
+            query["network_id"] = self.cloud.find("network", parsed_args.network).id
         return table(
             _SUBNET + (_SUBNET_LONG if parsed_args.long else ()), network.subnets(**query)
         )
@@ -164,11 +162,7 @@ class ListPorts(Lister):
         query |= paging(parsed_args)
         network = self.cloud.network
         if parsed_args.server:
-            query["device_id"] = self.cloud.compute.find_server(
-                parsed_args.server, ignore_missing=False
-            ).id
+            query["device_id"] = self.cloud.find("server", parsed_args.server).id
         if parsed_args.network:
-            query["network_id"] = network.find_network(
-                parsed_args.network, ignore_missing=False
-            ).id
+            query["network_id"] = self.cloud.find("network", parsed_args.network).id
         return table(_PORT + (_PORT_LONG if parsed_args.long else ()), network.ports(**query))

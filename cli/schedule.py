@@ -56,8 +56,8 @@ class Schedule(Lister):
         compute = self.cloud.compute
         asked: dict[str, Any] = {
             "name": "dry-run",
-            "flavorRef": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
-            "imageRef": self.cloud.image.find_image(parsed_args.image, ignore_missing=False).id,
+            "flavorRef": self.cloud.find("flavor", parsed_args.flavor).id,
+            "imageRef": self.cloud.find("image", parsed_args.image).id,
             "min_count": parsed_args.count,
             "max_count": parsed_args.count,
             "networks": network_ids(self.cloud, parsed_args.nics or ["auto"]),
@@ -108,13 +108,11 @@ class ShowCapacity(Lister):
     def _room(self, parsed_args: argparse.Namespace) -> Any:
         compute = self.cloud.compute
         query: dict[str, Any] = {
-            "flavor": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
+            "flavor": self.cloud.find("flavor", parsed_args.flavor).id,
             "without": parsed_args.without,
         }
         if parsed_args.image:
-            query["image"] = self.cloud.image.find_image(
-                parsed_args.image, ignore_missing=False
-            ).id
+            query["image"] = self.cloud.find("image", parsed_args.image).id
         if parsed_args.availability_zone:
             query["availability_zone"] = parsed_args.availability_zone
         found = _json(compute.get("/capacity", params=query))["capacity"]

@@ -51,8 +51,7 @@ class ShowServerGroup(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the group with its members."""
-        find = self.cloud.compute.find_server_group
-        return _shown(self.cloud, find(parsed_args.server_group, ignore_missing=False))
+        return _shown(self.cloud, self.cloud.find("server_group", parsed_args.server_group))
 
 
 class CreateServerGroup(ShowOne):
@@ -101,8 +100,8 @@ class DeleteServerGroups(Command):
         compute = self.cloud.compute
 
         def delete(name: str) -> None:
-            found = compute.find_server_group(name, ignore_missing=False)
-            compute.delete_server_group(found.id, ignore_missing=False)
+            found = self.cloud.find("server_group", name)
+            compute.delete_server_group(found.id)
 
         self.each(parsed_args.server_group, "delete server group", delete)
 

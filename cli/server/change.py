@@ -37,7 +37,7 @@ class SetServer(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change what was asked."""
         compute = self.cloud.compute
-        server = compute.find_server(parsed_args.server, ignore_missing=False)
+        server = self.cloud.find("server", parsed_args.server)
         changed = given(parsed_args, "name", "description", "hostname")
         if changed:
             compute.update_server(server, **changed)
@@ -80,7 +80,7 @@ class UnsetServer(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Remove what was asked."""
         compute = self.cloud.compute
-        server = compute.find_server(parsed_args.server, ignore_missing=False)
+        server = self.cloud.find("server", parsed_args.server)
         if parsed_args.properties or parsed_args.all_properties:
             compute.delete_server_metadata(server, parsed_args.properties or None)
         if parsed_args.description:

@@ -166,7 +166,6 @@ class CreateServer(ShowOne):
         return list(self.cloud.compute.servers(reservation_id=created.reservation_id))
 
     def _attributes(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        compute = self.cloud.compute
         if parsed_args.min > parsed_args.max:
             raise CommandFailed("--min is more than --max")
         optional = given(
@@ -194,8 +193,8 @@ class CreateServer(ShowOne):
             optional["networks"] = network_ids(self.cloud, nics)
         return {
             "name": parsed_args.server_name,
-            "flavor_id": compute.find_flavor(parsed_args.flavor, ignore_missing=False).id,
-            "image_id": self.cloud.image.find_image(parsed_args.image, ignore_missing=False).id,
+            "flavor_id": self.cloud.find("flavor", parsed_args.flavor).id,
+            "image_id": self.cloud.find("image", parsed_args.image).id,
             "min_count": parsed_args.min,
             "max_count": parsed_args.max,
             **optional,
@@ -209,14 +208,13 @@ def network_ids(cloud: Cloud, nics: list[Any]) -> str | list[dict[str, str]]:
         if len(nics) > 1:
             raise CommandFailed(f"--nic {words[0]} goes with no other network or port")
         return words[0]
-    network = cloud.network
     resolved = []
     for nic in nics:
         ids = dict(nic)
         if "uuid" in nic:
-            ids["uuid"] = network.find_network(nic["uuid"], ignore_missing=False).id
+            ids["uuid"] = cloud.find("network", nic["uuid"]).id
         if "port" in nic:
-            ids["port"] = network.find_port(nic["port"], ignore_missing=False).id
+            ids["port"] = cloud.find("port", nic["port"]).id
         resolved.append(ids)
     return resolved
 

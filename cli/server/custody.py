@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cli.cloud import Cloud
 from cli.command import Command, ShowOne, argument, flag
 from cli.errors import CommandFailed
 from cli.server.show import show
@@ -25,8 +26,8 @@ def _post(compute: Any, path: str, body: dict[str, Any]) -> Any:
     return response
 
 
-def _find(compute: Any, name: str, *, everywhere: bool) -> Any:
-    return compute.find_server(name, ignore_missing=False, details=False, all_projects=everywhere)
+def _find(cloud: Cloud, name: str, *, everywhere: bool) -> Any:
+    return cloud.find("server", name, details=False, all_projects=everywhere)
 
 
 class AdoptServer(ShowOne):
@@ -65,7 +66,7 @@ class AdoptServer(ShowOne):
         if parsed_args.name:
             asked["name"] = parsed_args.name
         if parsed_args.flavor:
-            asked["flavor"] = compute.find_flavor(parsed_args.flavor, ignore_missing=False).id
+            asked["flavor"] = self.cloud.find("flavor", parsed_args.flavor).id
         answer = _post(compute, "/adoptions", {"adoption": asked}).json()["adoption"]
         if parsed_args.wait:
             self._wait(answer["server_id"], parsed_args.name or f"VM {parsed_args.vmid}")
@@ -101,7 +102,7 @@ class ReleaseServer(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Ask for it; see the record gone."""
         compute = self.cloud.compute
-        found = _find(compute, parsed_args.server, everywhere=parsed_args.all_projects)
+        found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         _post(compute, f"/servers/{found.id}/action", {"release": None})
         if parsed_args.wait:
             Waiting(self.cloud, self.app.stderr).until_gone(found.id, found.name, "release")
@@ -149,7 +150,7 @@ class HoldServers(Command):
         compute = self.cloud.compute
 
         def act(name: str) -> None:
-            found = _find(compute, name, everywhere=parsed_args.all_projects)
+            found = _find(self.cloud, name, everywhere=parsed_args.all_projects)
             _post(compute, f"/servers/{found.id}/action", {action: None})
 
         self.each(parsed_args.server, f"{action} server", act)
@@ -182,7 +183,7 @@ class ForgetServer(Command):
         if parsed_args.force and not parsed_args.reason:
             raise CommandFailed("--force needs a --reason: it stays in the history")
         compute = self.cloud.compute
-        found = _find(compute, parsed_args.server, everywhere=parsed_args.all_projects)
+        found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         asked = {"force": parsed_args.force}
         if parsed_args.reason:
             asked["reason"] = parsed_args.reason

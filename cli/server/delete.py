@@ -25,9 +25,7 @@ class DeleteServers(Command):
         asked: dict[str, Any] = {}
 
         def delete(name: str) -> None:
-            server = compute.find_server(
-                name, ignore_missing=False, all_projects=parsed_args.all_projects
-            )
+            server = self.cloud.find("server", name, all_projects=parsed_args.all_projects)
             compute.delete_server(server, force=parsed_args.force)
             asked[name] = server
 

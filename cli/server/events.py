@@ -11,6 +11,7 @@ from cli.cloud import Cloud
 from cli.columns import Column, shown, table
 from cli.command import PAGING, Lister, ShowOne, argument, flag, given, paging
 from cli.errors import CommandFailed
+from cli.finding import NotFound
 
 _COLUMNS = (
     Column("Request ID", "request_id"),
@@ -35,14 +36,14 @@ def is_uuid(text: str) -> bool:
 def server_id(cloud: Cloud, name_or_id: str) -> str:
     """Return a server's id. A UUID that isn't found is taken as a deleted server's.
 
-    :raises CommandFailed: no server has this name.
+    :raises CommandFailed: no server has this name, or several have.
     """
-    found = cloud.compute.find_server(name_or_id, ignore_missing=True)
-    if found is not None:
-        return str(found.id)
-    if is_uuid(name_or_id):
-        return name_or_id
-    raise CommandFailed(f"No server named {name_or_id} (a deleted server is asked for by ID)")
+    try:
+        return str(cloud.find("server", name_or_id).id)
+    except NotFound as error:
+        if is_uuid(name_or_id):
+            return name_or_id
+        raise CommandFailed(f"{error} (A deleted server is asked for by ID.)") from error
 
 
 class ListServerEvents(Lister):

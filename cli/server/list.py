@@ -172,7 +172,6 @@ class ListServers(Lister):
         return (*chosen[:place], *later, *chosen[place:])
 
     def _query(self, parsed_args: argparse.Namespace, everybody: bool) -> dict[str, Any]:
-        compute = self.cloud.compute
         query = given(parsed_args, *_FILTERS, "deleted") | paging(parsed_args)
         if everybody:
             query["all_projects"] = True
@@ -182,9 +181,9 @@ class ListServers(Lister):
         if parsed_args.user:
             query["user_id"] = self.cloud.user_id(parsed_args.user, parsed_args.user_domain)
         if parsed_args.flavor:
-            query["flavor"] = compute.find_flavor(parsed_args.flavor, ignore_missing=False).id
+            query["flavor"] = self.cloud.find("flavor", parsed_args.flavor).id
         if parsed_args.image:
-            found = self.cloud.image.find_image(parsed_args.image, ignore_missing=False)
+            found = self.cloud.find("image", parsed_args.image)
             query["image"] = found.id
         if parsed_args.host:
             query["compute_host"] = parsed_args.host

@@ -47,7 +47,7 @@ class RebootServer(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Reboot it."""
         compute = self.cloud.compute
-        found = compute.find_server(parsed_args.server, ignore_missing=False)
+        found = self.cloud.find("server", parsed_args.server)
         compute.reboot_server(found.id, "HARD" if parsed_args.hard else "SOFT")
         if parsed_args.wait:
             Waiting(self.cloud, self.app.stderr).until_idle(found.id, found.name, "reboot")
@@ -60,11 +60,10 @@ def _act(
 
     :param action: as ``os-instance-actions`` calls it.
     """
-    compute = command.cloud.compute
     asked: dict[str, Any] = {}
     for name in parsed_args.server:
-        found = compute.find_server(
-            name, ignore_missing=False, details=False, all_projects=parsed_args.all_projects
+        found = command.cloud.find(
+            "server", name, details=False, all_projects=parsed_args.all_projects
         )
         ask(found.id)
         asked[name] = found

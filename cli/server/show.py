@@ -124,7 +124,5 @@ class ShowServer(ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the server."""
-        server = self.cloud.compute.find_server(
-            parsed_args.server, ignore_missing=False, details=True
-        )
+        server = self.cloud.find("server", parsed_args.server, details=True)
         return show(self.cloud, server)

@@ -47,6 +47,6 @@ def where(cloud: Cloud, parsed_args: argparse.Namespace) -> tuple[dict[str, Any]
     """What was given of ``WHERE``: the server's attributes, and the hints."""
     hints = dict(parsed_args.hints or {})
     if parsed_args.server_group:
-        group = cloud.compute.find_server_group(parsed_args.server_group, ignore_missing=False)
+        group = cloud.find("server_group", parsed_args.server_group)
         hints["group"] = group.id
     return given(parsed_args, "availability_zone", "host", "hypervisor_hostname"), hints

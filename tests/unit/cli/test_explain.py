@@ -22,11 +22,15 @@ EXPLANATION = {"subject": UUID, "operations": [{"server": UUID, "action": "creat
 
 def a_cloud(find_server: Any = None) -> FakeConnection:
     """A cloud that explains everything alike."""
+
+    def find(name: str, **_: Any) -> Any:
+        if find_server is None:
+            raise exceptions.NotFoundException(f"No Server found for {name}")
+        return find_server
+
     response = SimpleNamespace(status_code=200, json=lambda: {"explanation": EXPLANATION})
     server = SimpleNamespace(name="web", status="ACTIVE", hypervisor_hostname="pve1")
-    return FakeConnection(
-        FakeProxy(get=response, find_server=lambda *_, **__: find_server, get_server=server)
-    )
+    return FakeConnection(FakeProxy(get=response, find_server=find, get_server=server))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +52,7 @@ def test_a_request_a_name_and_a_deleted_server(what: str, found: Any, asked: str
 def test_an_unknown_name() -> None:
     ran = run(a_cloud(), "explain", "nix")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("No server named nix")
+    assert ran.err.startswith("No server named 'nix'.")
 
 
 def test_a_server_that_is_gone_has_no_name() -> None:

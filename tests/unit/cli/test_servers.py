@@ -171,7 +171,7 @@ def test_show_has_the_names_of_openstackclient() -> None:
 
 def test_show_of_an_unknown_server_fails() -> None:
     ran = run(FakeConnection(FakeProxy(find_server=named())), "server", "show", "nix")
-    assert (ran.code, ran.err) == (1, "No thing found for nix\n")
+    assert (ran.code, ran.err) == (1, "No server named 'nix'.\n")
 
 
 def creating(*states: Server, actions: Any = None, **more: Any) -> FakeConnection:
@@ -355,7 +355,7 @@ def test_delete_goes_on_after_a_failure_and_fails() -> None:
     ran = run(FakeConnection(compute), "server", "delete", "nix", "a")
     assert ran.code == 1
     assert ran.err.splitlines() == [
-        "Failed to delete server 'nix': No thing found for nix",
+        "Failed to delete server 'nix': No server named 'nix'.",
         "1 of 2 failed: delete server",
     ]
     assert len(compute.called("delete_server")) == 1

@@ -1,0 +1,20 @@
+"""Wrong usage: the reason first, then how it is meant."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from typing import NoReturn
+
+
+def reason_first(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return the parser, which says from now on what is wrong before it prints its usage."""
+    parser.error = functools.partial(_fail, parser)  # type: ignore[method-assign]
+    return parser
+
+
+def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    sys.stderr.write(f"{parser.prog}: {message}\n\n")
+    parser.print_usage(sys.stderr)
+    parser.exit(2)

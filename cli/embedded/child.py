@@ -56,10 +56,10 @@ def python(module: str, *arguments: str) -> list[str]:
 class Child:
     """One child process that tells its progress on a pipe, one JSON object a line.
 
-    ``{"step": …}`` is told to people, ``{"ready": true, …}`` ends the start, ``{"error": …}``
-    is the one line for people when it fails. Later ``{"ended": how}`` tells of a worker that ended
-    and is replaced, ``{"ready": true}`` that another one works. The child finds the pipe's number
-    in ``MICRONOVA_READY_FD``.
+    ``{"step": …}``, and ``{"detail": …}`` of it, are told to people, ``{"ready": true, …}`` ends
+    the start, ``{"error": …}`` is the one line for people when it fails. Later ``{"ended": how}``
+    tells of a worker that ended and is replaced, ``{"ready": true}`` that another one works. The
+    child finds the pipe's number in ``MICRONOVA_READY_FD``.
     """
 
     def __init__(
@@ -114,13 +114,15 @@ class Child:
     def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
         """Yield what the child tells until it is ready, that message included.
 
-        Raises ChildFailed when it ends, tells an error, or takes longer.
+        Raises ChildFailed when it ends, tells an error, or tells nothing for so long.
         """
-        deadline = time.monotonic() + timeout_seconds
+        last = "start"
         while True:
-            line = self._line(deadline)
+            line = self._line(time.monotonic() + timeout_seconds)
             if line is None:
-                raise self._failed(f"did not start within {timeout_seconds:g} s")
+                raise self._failed(
+                    f"told nothing for {timeout_seconds:g} s; its last word: {last}"
+                )
             if not line:
                 raise self._failed("ended while it started")
             message: dict[str, Any] = json.loads(line)
@@ -128,6 +130,7 @@ class Child:
                 self.stop()  # it is about to end
                 raise ChildFailed(message["error"], child=self.name, log=str(self.log_path))
             yield message
+            last = message.get("detail") or message.get("step") or last
             if message.get("ready"):
                 return
 

@@ -13,6 +13,9 @@ class Progress(Protocol):
     def step(self, text: str) -> None:
         """A step begins; the one before it is done."""
 
+    def detail(self, text: str) -> None:
+        """How far the step is."""
+
     def note(self, text: str) -> None:
         """Something happened that is no step."""
 
@@ -34,6 +37,10 @@ class PlainProgress:
         """Print it."""
         self._stream.write(f"{time.monotonic() - self._began:6.1f} s  {text}\n")
         self._stream.flush()
+
+    def detail(self, text: str) -> None:
+        """Print it."""
+        self.step(text)
 
     def note(self, text: str) -> None:
         """Print it."""
@@ -63,6 +70,10 @@ class RichProgress:
         self._text, self._began = text, time.monotonic()
         self._status.update(text)
         self._status.start()
+
+    def detail(self, text: str) -> None:
+        """Show it beside the step."""
+        self._status.update(f"{self._text}: {text}")
 
     def note(self, text: str) -> None:
         """Print it with the time."""

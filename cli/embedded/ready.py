@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 
+from cli.embedded.patience import Missing, Patience
 from common import auth
 from common.context import internal
 from common.errors import Unavailable
@@ -17,8 +18,6 @@ from common.errors import Unavailable
 if TYPE_CHECKING:
     from cli.services.wiring import Wiring
 
-TIMEOUT_SECONDS = 90
-_PAUSE_SECONDS = 0.1
 _REQUEST_SECONDS = 10
 
 
@@ -29,13 +28,13 @@ class Readiness:
         self._wiring = wiring
         self._stopping = stopping
         self._session = auth.service_session(wiring.conf, "placement")
-        self._deadline = time.monotonic() + TIMEOUT_SECONDS
         options = wiring.conf.embedded
         self._base_url = options.base_url
         self._hosts = options.hosts
 
     def wait(self, tell: Callable[..., None]) -> None:
         """Return when all works. Raises Unavailable with the part that doesn't."""
+        patience = Patience(self._stopping, lambda text: tell(detail=text))
         for text, look in (
             ("waiting for the APIs", self._versions),
             ("waiting for the conductor", self._conductor),
@@ -43,45 +42,33 @@ class Readiness:
             ("waiting for the hosts in placement", self._providers),
         ):
             tell(step=text)
-            self._until(look)
+            patience.until(functools.partial(_looked, look))
 
-    def _until(self, look: Callable[[], str | None]) -> None:
-        """Look again until nothing is missing."""
-        while True:
-            try:
-                missing = look()
-            except (requests.RequestException, ksa_exceptions.ClientException) as error:
-                missing = f"{type(error).__name__}: {error}".splitlines()[0]
-            if missing is None:
-                return
-            if time.monotonic() > self._deadline or self._stopping.wait(_PAUSE_SECONDS):
-                raise Unavailable(f"The cloud isn't ready: {missing}.")
-
-    def _versions(self) -> str | None:
-        for name in ("compute", "placement", "image", "network"):
+    def _versions(self) -> Missing | None:
+        for number, name in enumerate(("compute", "placement", "image", "network")):
             answer = requests.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
             if answer.status_code not in (200, 300):
-                return f"the {name} API answers {answer.status_code}"
+                return Missing(f"the {name} API answers {answer.status_code}", number)
         return None
 
-    def _conductor(self) -> str | None:
+    def _conductor(self) -> Missing | None:
         try:
             self._wiring.conductor_client.ping(internal())
         except Unavailable as error:
-            return error.message
+            return Missing(error.message)
         return None
 
-    def _known_hosts(self) -> str | None:
+    def _known_hosts(self) -> Missing | None:
         found = self._get("/compute/v2.1/os-hypervisors/detail")["hypervisors"]
         up = sum(host["state"] == "up" for host in found)
-        return None if up >= self._hosts else f"{up} of {self._hosts} hosts are up"
+        return None if up >= self._hosts else Missing(f"{up} of {self._hosts} hosts are up", up)
 
-    def _providers(self) -> str | None:
+    def _providers(self) -> Missing | None:
         found = self._get("/placement/allocation_candidates?resources=VCPU:1,MEMORY_MB:1")
         offered = len(found["provider_summaries"])
         if offered >= self._hosts or (self._published() and self._servers()):
             return None
-        return f"placement offers {offered} of {self._hosts} hosts"
+        return Missing(f"placement offers {offered} of {self._hosts} hosts", offered)
 
     def _published(self) -> bool:
         known = self._get("/placement/resource_providers")["resource_providers"]
@@ -96,3 +83,11 @@ class Readiness:
         return self._session.get(
             self._base_url + path, headers={"OpenStack-API-Version": "placement 1.36"}
         ).json()
+
+
+def _looked(look: Callable[[], Missing | None]) -> Missing | None:
+    """Look; what can't be reached is missing."""
+    try:
+        return look()
+    except (requests.RequestException, ksa_exceptions.ClientException) as error:
+        return Missing(f"{type(error).__name__}: {error}".splitlines()[0])

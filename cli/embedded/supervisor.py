@@ -39,7 +39,8 @@ from identity.passwords import load_passwords
 SIMULATOR_SECONDS = 60
 PREPARATION_SECONDS = 120
 KEYSTONE_SECONDS = 60
-CLOUD_SECONDS = 120
+CLOUD_SECONDS = 240
+"""Longer than the cloud itself waits for a part that doesn't move."""
 
 _SIMULATOR = "simulator"
 
@@ -258,11 +259,16 @@ class Supervisor:
             self._progress.step(text)
 
     def _follow(self, child: Child, seconds: float) -> dict[str, Any]:
-        """Show the child's steps until it is ready; return what it then says."""
+        """Show the child's steps until it is ready; return what it then says.
+
+        It may take any time, but must tell something every so many seconds.
+        """
         message: dict[str, Any] = {}
         for message in child.messages(seconds):
             if "step" in message:
                 self._progress.step(message["step"])
+            elif "detail" in message:
+                self._progress.detail(message["detail"])
         return message
 
 

@@ -11,6 +11,9 @@ from cli.embedded.child import READY_FD
 from cli.embedded.settings import Sections, Settings
 from identity.private_file import write_private
 
+CLEAN_UP_SECONDS = 30.0
+"""How long a node's clean-up waits for a VM that was started again."""
+
 FINISH_SECONDS = 10.0
 """What the simulator gets at the end to bring running tasks to theirs."""
 
@@ -29,8 +32,13 @@ def simulator_arguments(settings: Settings, folder: Path) -> list[str]:
     ]
 
 
-def simulated_clusters(folder: Path, endpoints: Sequence[Mapping[str, Any]]) -> Sections:
-    """Return the sections of simulated clusters; `endpoints` is what the simulator told."""
+def simulated_clusters(
+    folder: Path, endpoints: Sequence[Mapping[str, Any]], speed: float
+) -> Sections:
+    """Return the sections of simulated clusters; `endpoints` is what the simulator told.
+
+    Its clean-ups last by `speed` shorter than those of a real node.
+    """
     token = json.loads((folder / "token.json").read_text(encoding="utf-8"))
     token_file = folder / "agent-token"
     write_private(token_file, f"{token['tokenid']}={token['secret']}\n")
@@ -40,6 +48,7 @@ def simulated_clusters(folder: Path, endpoints: Sequence[Mapping[str, Any]]) -> 
             "endpoints": one["url"],
             "token_file": str(token_file),
             "ca_file": str(folder / "ca.pem"),
+            "restart_lock_seconds": f"{CLEAN_UP_SECONDS / speed:g}",
         }
     return found
 

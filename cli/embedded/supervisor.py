@@ -232,7 +232,7 @@ class Supervisor:
         self._start_child(child)
         endpoints = self._follow(child, SIMULATOR_SECONDS)["endpoints"]
         self._watched.append(child)
-        return simulated_clusters(folder, endpoints)
+        return simulated_clusters(folder, endpoints, self._settings.speed)
 
     def _start_cloud(self, config_file: Path, listener: socket.socket) -> None:
         number = listener.fileno()

@@ -66,5 +66,6 @@ def sections(
             "vm_storage": "local",
             "iso_storage": "local",
             "linked_clones": "always",
+            "restart_lock_seconds": str(30 / simulator.options.speed),
         },
     }

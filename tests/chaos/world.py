@@ -134,6 +134,7 @@ class World(Cloud):
                 "iso_storage": "local",
                 "blind_seconds": "5",
                 "linked_clones": "always",
+                "restart_lock_seconds": str(30 / SPEED),
             },
         }
         for section, values in options.items():

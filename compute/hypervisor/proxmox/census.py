@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from compute.hypervisor.proxmox import ownership, privileges
+from compute.hypervisor.proxmox import holders, ownership, privileges
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.clusterwide import has_rules
 from compute.hypervisor.proxmox.errors import ApiError
@@ -184,7 +184,11 @@ class Census:
         if lock is None:
             return {}
         try:
-            live = [one for one in self._running(node) if self._concerns(one, vmid)]
+            live = [
+                one
+                for one in self._running(node)
+                if self._concerns(one, vmid) or holders.of_several(one, lock)
+            ]
             return {"lock_live": bool(live), "maker": self._maker(node, vmid, lock)}
         except ApiError as error:
             self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node

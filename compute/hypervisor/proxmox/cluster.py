@@ -11,6 +11,7 @@ from compute.hypervisor.proxmox.admission import Admission, Key
 from compute.hypervisor.proxmox.affinity import Affinity
 from compute.hypervisor.proxmox.client import Client
 from compute.hypervisor.proxmox.elsewhere import Elsewhere
+from compute.hypervisor.proxmox.restarts import Restarts
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.tasks import Tasks
 from compute.hypervisor.proxmox.view import Snapshot
@@ -32,6 +33,7 @@ class Shared:
         self.settings = settings
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)
+        self.restarts = Restarts(settings.restart_lock_seconds)
         self.affinity = Affinity(self.client)
         self.elsewhere = Elsewhere(self.client)
         self.admission = Admission(

@@ -218,6 +218,11 @@ class ApiError(HypervisorError):
         return _LOCKED.search(self.text) is not None
 
     @property
+    def config_lock(self) -> bool:
+        """Whether the lock of a VM's configuration was not had in time."""
+        return _BEING_CREATED.search(self.text) is not None
+
+    @property
     def storage_lock(self) -> str | None:
         """The storage whose lock was not had in time, or None."""
         found = _STORAGE_LOCK.search(self.text)

@@ -4,6 +4,9 @@ A VM in the hands of high availability is started and stopped by its manager: Pr
 request of ours one to it, whose task (``hastart``, ``hastop``) ends well at once. So what the
 server's owner wants is what the manager wants, and it brings nothing back; what it makes of the
 request is waited for.
+
+A hard reboot is a reset where that does all that it is for: the same QEMU goes on, and the node
+has nothing to clean up (see ``restarts``). What waits for the VM's next start needs a new QEMU.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any
 
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import upid
+from compute.hypervisor.proxmox import resets, upid
 from compute.hypervisor.proxmox.errors import ApiError
 from compute.hypervisor.proxmox.tasks import Ended
 from compute.hypervisor.proxmox.vm import Vm
@@ -36,6 +39,8 @@ def start(vm: Vm, *, look_first: bool) -> None:
         raise HypervisorError(
             Category.CREATION_FAILED, f"{vm} does not run after its start task ended well."
         )
+    elif ended is not None:
+        vm.shared.restarts.started(vm.vmid)
 
 
 def stop(vm: Vm, graceful_seconds: int) -> None:
@@ -50,6 +55,8 @@ def stop(vm: Vm, graceful_seconds: int) -> None:
     )
     if _is_request(ended):
         _await_manager(vm, "stopped")
+    elif ended is not None:
+        vm.shared.restarts.ended(vm.vmid)
 
 
 def _is_request(ended: Ended | None) -> bool:
@@ -87,8 +94,10 @@ def _status(vm: Vm) -> Mapping[str, Any]:
 
 
 def reboot(vm: Vm, graceful_seconds: int) -> str:
-    """Restart it; how: ``soft``, or ``hard`` where that was asked or the guest didn't listen."""
+    """Restart it; how: ``soft``; where that wasn't asked, or the guest didn't listen, ``reset``,
+    or ``hard``, that is with a new QEMU."""
     if graceful_seconds > 0 and vm.running():
+        vm.await_clean_up()
         vm.fence()
         try:
             vm.task(
@@ -101,6 +110,9 @@ def reboot(vm: Vm, graceful_seconds: int) -> str:
         else:
             start(vm, look_first=True)
             return "soft"
+    if resets.suffices(vm) and resets.reset(vm):
+        start(vm, look_first=True)
+        return "reset"
     stop(vm, 0)
     start(vm, look_first=True)
     return "hard"

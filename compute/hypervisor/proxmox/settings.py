@@ -117,6 +117,15 @@ CLUSTER_OPTIONS = [
         max=256,
         help="How many of them there may come to be. 0 keeps to the numbers to begin with.",
     ),
+    cfg.FloatOpt(
+        "restart_lock_seconds",
+        default=30.0,
+        min=0.0,
+        max=300.0,
+        help="For how long a node keeps a VM's lock when it was stopped and started again at "
+        "once: Proxmox VE's clean-up waits that long. What needs the lock is asked for when it "
+        "is about to be free. 0: nothing waits for it.",
+    ),
     cfg.BoolOpt(
         "write_affinity_rules",
         default=False,
@@ -183,6 +192,7 @@ class Cluster:
     local_storage_slots: int
     shared_storage_slots: int
     most_storage_slots: int
+    restart_lock_seconds: float
     write_affinity_rules: bool
     timeout_seconds: int
     connect_seconds: int

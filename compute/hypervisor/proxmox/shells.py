@@ -5,7 +5,8 @@ from __future__ import annotations
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox import disks, volumes
 from compute.hypervisor.proxmox.errors import ApiError
-from compute.hypervisor.proxmox.vm import MAKERS, Vm
+from compute.hypervisor.proxmox.holders import MAKERS
+from compute.hypervisor.proxmox.vm import Vm
 
 
 def name_disks(vm: Vm, error: HypervisorError) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
-from compute.hypervisor.proxmox import ownership
+from compute.hypervisor.proxmox import holders, ownership
 from compute.hypervisor.proxmox.cluster import Shared
 from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.holders import MAKERS
 from compute.hypervisor.proxmox.ownership import Mark, Owner
 from compute.hypervisor.proxmox.tasks import Ended
 from compute.hypervisor.proxmox.upid import Upid
@@ -24,9 +25,6 @@ TRIES = 4
 SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
 LOCK_SECONDS = (1.0, 3.0, 6.0)
 OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low, vmid_high)"
-#: kinds of tasks that leave a shell with this lock
-#: locks of what is not made to its end → the kind of task that makes it
-MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
 class ForeignError(HypervisorError):
@@ -152,7 +150,7 @@ class Vm:
         """
         looks = 0
         while config is not None and "lock" in config:
-            live = self._live(str(config["lock"]))
+            live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
             if not live:
                 # The task may have ended between the two looks; or a shell's is yet to begin.
                 looks += 1
@@ -170,7 +168,7 @@ class Vm:
 
     def _stuck(self, lock: str) -> HypervisorError:
         half_made = lock in MAKERS
-        unproven = half_made and self._maker(lock) is None
+        unproven = half_made and holders.maker(self.shared, self.node, self.vmid, lock) is None
         made = " No task of this token is known to have made it." if unproven else ""
         unlock = f"as root on {self.node}: qm unlock {self.vmid}"
         return (StuckError if half_made else HypervisorError)(
@@ -179,40 +177,17 @@ class Vm:
             left=(f"{self}: locked ({lock})",),
             # Only what was never finished may go; a whole VM needs its lock off and no more.
             remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
-            # No waiting ends it.
-            verdict=Verdict.QUARANTINE,
-        )
-
-    def _live(self, lock: str) -> list[Upid]:
-        active = self.shared.tasks.active(self.node)
-        mine = [task for task in active if task.concerns(self.vmid)]
-        if lock == "clone":
-            # A clone's task is filed under its source; its log names the target.
-            mine += [task for task in active if self._clones_to_here(task)]
-        return mine
-
-    def _maker(self, lock: str) -> Upid | None:
-        """The task of our token that left a shell with this lock, if there is one on record."""
-        kind = MAKERS.get(lock)
-        if kind is None:
-            return None
-        me = self.shared.settings.token.id
-        if kind == "qmcreate":
-            made = self.shared.tasks.of_vm(self.node, self.vmid, kind)
-            return made[0] if made and made[0].who == me else None
-        clones = [one for one in self.shared.tasks.recent(self.node, "qmclone") if one.who == me]
-        return next((one for one in clones if self._clones_to_here(one)), None)
-
-    def _clones_to_here(self, task: Upid) -> bool:
-        if task.kind != "qmclone":
-            return False
-        return any(
-            line.rstrip().endswith(f"with ID {self.vmid}")
-            for line in self.shared.tasks.log_head(task)
+            # No waiting ends that of a shell; the other ends as soon as somebody unlocks it.
+            verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
         )
 
     def _wait_out(self, upid: Upid) -> None:
         """Wait for a task whose result doesn't matter: the look after it does."""
+        if not upid.subject:
+            # It goes on with other VMs once it is through with this one.
+            self.work.tell(waits_for=upid.text)
+            self.work.pause(LOCK_SECONDS[-1])
+            return
         self.work.tell(upid=upid.text)
         try:
             self.shared.tasks.wait(self.work, upid.text)
@@ -229,6 +204,22 @@ class Vm:
             return None
         self.work.tell(upid=upid)
         return self.shared.tasks.wait(self.work, upid)
+
+    def await_clean_up(self) -> None:
+        """Wait while the node is known to keep the VM's lock, since it was started again."""
+        seconds = self.shared.restarts.pause_seconds(self.vmid)
+        if seconds:
+            self.work.tell(waits="the node cleans up after the VM's last stop", seconds=seconds)
+            self.work.pause(seconds)
+
+    def lock_pause(self, error: ApiError, attempt: int) -> float:
+        """Seconds until a write is tried again that didn't get a lock.
+
+        Most of the times that a VM's lock isn't had, its node cleans up: that takes three times
+        as long as a call waits, so the second call after such a pause gets it.
+        """
+        seconds = LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3)  # noqa: S311
+        return max(seconds, self.shared.restarts.call_seconds if error.config_lock else 0.0)
 
     def converge(
         self,
@@ -248,6 +239,7 @@ class Vm:
         for attempt in range(TRIES):
             if (look_first or attempt) and done():
                 return None
+            self.await_clean_up()
             try:
                 if fence:
                     self.fence()
@@ -258,7 +250,7 @@ class Vm:
                     key = self.shared.storage_key(self.node, error.storage_lock)
                     self.shared.admission.refused(key)
                 if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
-                    self.work.pause(LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3))  # noqa: S311
+                    self.work.pause(self.lock_pause(error, attempt))
                 elif error.category is Category.UNKNOWN_OUTCOME:
                     self._settle(done)
                 elif (error.unheard_of and self._settle(done)) or done():
@@ -277,7 +269,7 @@ class Vm:
         for seconds in SETTLE_SECONDS:
             self.work.pause(seconds)
             try:
-                live = self._live("clone")
+                live = holders.live(self.shared, self.node, self.vmid, "clone")
                 for upid in live:
                     self._wait_out(upid)
                 seen = done()

@@ -40,6 +40,8 @@ from tests.functional.simulator_fixture import RunningSimulator, running_simulat
 from tests.functional.waiting import eventually
 
 SETTLE_SECONDS = 20
+#: of the simulator's time
+SPEED = 50.0
 IMAGE = "cirros"
 _numbers = itertools.count(1)
 #: VMIDs of the tests' templates; the last one is the present test's
@@ -48,7 +50,7 @@ _template = [190_000]
 
 @pytest.fixture(scope="session")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSimulator]:
-    with running_simulator(tmp_path_factory.mktemp("simulator") / "state") as running:
+    with running_simulator(tmp_path_factory.mktemp("simulator") / "state", speed=SPEED) as running:
         yield running
 
 
@@ -147,6 +149,7 @@ def proxmox_text(simulator: RunningSimulator, **more: str) -> str:
         "vm_storage": "local",
         "iso_storage": "local",
         "linked_clones": "always",
+        "restart_lock_seconds": str(30 / SPEED),
         **more,
     }
     lines = "\n".join(f"{name} = {value}" for name, value in values.items())

@@ -122,12 +122,16 @@ class Stage:
             self.taken.append(build.placed.vmid)
         if operation == "retire":
             assert self.worker.run(a_destroy(build)).gone
+        if operation == "restart":
+            # It waits for a new QEMU, so that a reset doesn't do.
+            self.api.nodes("pve1").qemu(build.placed.vmid).config.put(cores=1)
         if operation == "start":
             assert self.worker.run(a_power(build, PowerAction.STOP)).ok
         commands: dict[str, Operation] = {
             "stop": lambda one: a_power(one, PowerAction.STOP),
             "start": lambda one: a_power(one, PowerAction.START),
             "reboot": lambda one: a_power(one, PowerAction.REBOOT_SOFT),
+            "restart": lambda one: a_power(one, PowerAction.REBOOT_HARD),
             "hard reboot": lambda one: a_power(one, PowerAction.REBOOT_HARD),
             "destroy": a_destroy,
             "leftover": a_destroy,

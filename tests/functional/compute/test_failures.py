@@ -440,7 +440,7 @@ def test_a_read_whose_answer_is_lost_is_read_again(
     assert cluster.is_empty(build.placed.vmid)
 
 
-def test_a_lock_that_no_task_explains_is_not_waited_for(
+def test_a_lock_that_no_task_explains_is_left_to_who_can_clear_it(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     build = a_build(template=None)
@@ -450,7 +450,7 @@ def test_a_lock_that_no_task_explains_is_not_waited_for(
     outcome = worker.run(a_power(build, PowerAction.REBOOT_HARD))
     failure = outcome.failure
     assert failure is not None
-    assert (failure.category, failure.verdict) == (Category.LOCK, Verdict.QUARANTINE)
+    assert (failure.category, failure.verdict) == (Category.LOCK, Verdict.WAIT)
     assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
     assert cluster.vm(vmid)["config"]["lock"] == "backup"
     simulator.control("DELETE", "faults")

@@ -60,7 +60,8 @@ CALLS = {
     "stop": ["POST /nodes/N/qemu/V/status/shutdown"],
     "start": ["POST /nodes/N/qemu/V/status/start"],
     "reboot": ["POST /nodes/N/qemu/V/status/reboot"],
-    "hard reboot": ["POST /nodes/N/qemu/V/status/stop", "POST /nodes/N/qemu/V/status/start"],
+    "hard reboot": ["POST /nodes/N/qemu/V/status/reset"],
+    "restart": ["POST /nodes/N/qemu/V/status/stop", "POST /nodes/N/qemu/V/status/start"],
     "destroy": [
         "POST /nodes/N/qemu/V/status/stop",
         "DELETE /nodes/N/qemu/V",

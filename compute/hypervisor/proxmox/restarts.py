@@ -1,0 +1,71 @@
+"""VMs that were stopped and started again: for some time their node keeps the config lock.
+
+When QEMU has ended, the node cleans up after it, beginning some seconds later. If the VM runs
+again by then, the clean-up takes the configuration's lock and waits up to 30 s for an end that
+doesn't come. A call that needs the lock meanwhile waits 10 s for it, fails, and stands in the
+node's task list as an error. So whoever knows of such a clean-up comes when it is about to end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+#: shares of the time that a clean-up waits (30 s): until it begins, until it surely hasn't begun,
+#: and for how long a call waits for a lock by itself
+_BEGINS, _STILL_FREE, _CALL_WAITS = 0.12, 0.05, 0.33
+#: VMs that are remembered before old ones are looked for
+_MANY = 1000
+
+
+class Restarts:
+    """Of one cluster: when VMs ended, and which of them were started again; threads share it."""
+
+    def __init__(self, seconds: float = 30.0, timer: Callable[[], float] = time.monotonic) -> None:
+        """``seconds``: how long a clean-up waits for a VM that runs again. 0: none does."""
+        self._seconds, self._timer = seconds, timer
+        self._lock = threading.Lock()
+        self._ended: dict[int, float] = {}
+        self._windows: dict[int, float] = {}
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call waits for a VM's lock until it fails."""
+        return self._seconds * _CALL_WAITS
+
+    def ended(self, vmid: int) -> None:
+        """A VM's QEMU was ended by us just now."""
+        with self._lock:
+            self._forget_old()
+            self._windows.pop(vmid, None)
+            self._ended[vmid] = self._timer()
+
+    def started(self, vmid: int) -> None:
+        """A VM runs since just now."""
+        with self._lock:
+            ended = self._ended.pop(vmid, None)
+            if ended is not None and self._timer() - ended <= self._seconds * _BEGINS:
+                self._windows[vmid] = ended
+
+    def pause_seconds(self, vmid: int) -> float:
+        """How long to wait before a call that needs the VM's lock; the call waits for the rest."""
+        with self._lock:
+            ended = self._windows.get(vmid)
+            if ended is None:
+                return 0.0
+            now = self._timer()
+            rest = ended + self._seconds * (1 + _BEGINS) - now
+            if rest <= 0:
+                del self._windows[vmid]
+                return 0.0
+            if now < ended + self._seconds * _STILL_FREE:
+                return 0.0
+            return max(0.0, rest - self._seconds * _CALL_WAITS * 0.8)
+
+    def _forget_old(self) -> None:
+        before = self._timer() - 2 * self._seconds
+        for kept in (self._ended, self._windows):
+            if len(kept) > _MANY:
+                for vmid in [vmid for vmid, at in kept.items() if at < before]:
+                    del kept[vmid]

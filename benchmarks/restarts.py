@@ -42,6 +42,7 @@ class Bench:
         job = Job(command, internal(), self._reports.append)
         began = time.monotonic()
         outcome = self._carry_out(job, command)
+        job.journal.close(outcome)
         if not outcome.ok:
             raise RuntimeError(f"{type(command).__name__} failed: {outcome.failure}")
         return round(time.monotonic() - began, 2)
@@ -61,7 +62,9 @@ class Bench:
         return [str(step.detail["reboot"]) for step in steps if "reboot" in step.detail]
 
 
-def measure(hypervisor: ProxmoxHypervisor, number: int, *, change: bool) -> dict[str, Any]:
+def measure(
+    hypervisor: ProxmoxHypervisor, number: int, between: float, *, change: bool
+) -> dict[str, Any]:
     """Reboots and a delete of one server; with ``change`` each reboot has something to apply."""
     bench = Bench(hypervisor, number)
     bench.run(bench.build)
@@ -69,10 +72,11 @@ def measure(hypervisor: ProxmoxHypervisor, number: int, *, change: bool) -> dict
     client, took = hypervisor.shared.client, []
     for turn in range(REBOOTS):
         if change:
-            _change(client, placed.vmid, turn)
+            _change(client, placed.vmid, turn)  # waits for the lock itself
         until = clock.after(DEADLINE_SECONDS)
         action = PowerAction.REBOOT_HARD
         took.append(bench.run(Power(100 + turn, 1, server, placed, until, action=action)))
+        time.sleep(between)
     gone = bench.run(Destroy(200, 1, server, placed, clock.after(DEADLINE_SECONDS)))
     listed = client.get(f"nodes/{NODE}/tasks", source="all", vmid=placed.vmid, limit=500)
     failed = [one["status"] for one in listed if one.get("endtime") and one["status"] != "OK"]
@@ -98,15 +102,18 @@ def _change(client: Any, vmid: int, turn: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.parse_args(arguments)
+    parser.add_argument(
+        "--between", type=float, default=5.0, help="seconds between two commands, for a clean-up"
+    )
+    between = parser.parse_args(arguments).between
     with cluster(1.0) as where:
         conf = configuration(where, ())
         hypervisor = ProxmoxHypervisor(conf, settings.clusters(conf)[0])
         try:
             hypervisor.observe()
             result = {
-                "unchanged": measure(hypervisor, 0, change=False),
-                "with_a_pending_change": measure(hypervisor, 1, change=True),
+                "unchanged": measure(hypervisor, 0, between, change=False),
+                "with_a_pending_change": measure(hypervisor, 1, between, change=True),
             }
         finally:
             hypervisor.close()

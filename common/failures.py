@@ -18,6 +18,7 @@ class Verdict(enum.StrEnum):
 
     WAIT = "wait"  #: the same host again, after a pause
     OTHER_HOST = "other_host"
+    AWAIT_HOST = "await_host"  #: another host; where there is none, this one after a pause
     OTHER_CLUSTER = "other_cluster"
     PROBE = "probe"  #: the outcome is unknown: look, then go on
     FATAL = "fatal"  #: no other host would do better
@@ -134,6 +135,15 @@ RULES: Mapping[Category, Rule] = {
         409,
     ),
 }
+
+
+#: what ends by itself on the host where the VM is
+PASSING = frozenset({Verdict.WAIT, Verdict.AWAIT_HOST})
+
+
+def passes(failure: Failure) -> bool:
+    """Whether waiting may end it, where there is no other host to go to."""
+    return verdict_of(failure) in PASSING
 
 
 def verdict_of(failure: Failure) -> Verdict:

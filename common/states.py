@@ -79,7 +79,7 @@ class Action:
     done: VmState
     """The vm_state when it succeeded."""
     failed: VmState | None
-    """The vm_state when it failed; None: what it was before."""
+    """The vm_state when it failed; None: what is seen of the VM then, else what it was before."""
     must_have_launched: bool = True
     """Whether the server must once have been active (a half-built one can only be deleted)."""
 
@@ -129,7 +129,7 @@ ACTIONS: Mapping[str, Action] = {
             _IDLE,
             (TaskState.REBOOTING,),
             VmState.ACTIVE,
-            VmState.ERROR,
+            None,
         ),
         Action(
             "reboot-hard",
@@ -138,7 +138,7 @@ ACTIONS: Mapping[str, Action] = {
             frozenset({None, TaskState.REBOOTING, TaskState.REBOOTING_HARD}),
             (TaskState.REBOOTING_HARD,),
             VmState.ACTIVE,
-            VmState.ERROR,
+            None,
         ),
         Action(
             "delete",
@@ -196,7 +196,8 @@ SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
     (VmState.STOPPED, PowerState.PAUSED): VmState.ACTIVE,
 }
 
-#: what a server becomes whose VM had vanished and is there again
+#: what a server becomes by what is seen of its VM: one that had vanished and is there again, one
+#: in ERROR whose VM is well, and one on which an action failed
 BACK: Mapping[PowerState, VmState] = {
     PowerState.RUNNING: VmState.ACTIVE,
     PowerState.PAUSED: VmState.ACTIVE,
@@ -204,6 +205,11 @@ BACK: Mapping[PowerState, VmState] = {
     PowerState.CRASHED: VmState.STOPPED,
     PowerState.SUSPENDED: VmState.STOPPED,
 }
+
+
+def found_well(vm_state: str, power_state: int) -> VmState:
+    """The vm_state of a server whose VM is proven its own and unlocked; unseen: what it was."""
+    return BACK.get(PowerState(power_state), VmState(vm_state))
 
 
 def as_seen(vm_state: str, power_state: int) -> VmState:

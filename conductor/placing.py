@@ -258,6 +258,10 @@ class Placing:
 
         self._cloud.store.run(work)
         reason = decision.reason or "No valid host was found."
+        if operation.plan.awaited and self._unwinding.may_wait(operation):
+            why = operation.message or "they did not answer"
+            self._unwinding.await_hosts(operation, why)
+            return
         failed = len(operation.plan.failed_hosts)
         if failed:
             # The last attempt's own fault is the cause; it is kept beside this one.

@@ -56,7 +56,7 @@ class PowerFlow(ShortFlow):
         if outcome.ok:
             self._done(operation, server, outcome)
         else:
-            self._failed(operation, server, failure_of(outcome))
+            self._failed(operation, server, failure_of(outcome), outcome.power_state)
 
     def _done(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         def work(connection: sa.Connection) -> None:

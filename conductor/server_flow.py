@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
 from common import clock
-from common.failures import Verdict, verdict_of
+from common.failures import passes
 from common.log import logger
 from common.messages.commands import Placed
 from common.messages.reports import Category, Failure
-from common.states import ACTIONS, OperationState, VmState
+from common.states import ACTIONS, OperationState, PowerState, VmState, found_well
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, next_attempt
 from conductor.store import operations as ledger
@@ -22,6 +24,14 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 
 LOG = logger(__name__)
+
+#: how an action that failed is asked for again once its cause is gone
+_AGAIN = {
+    "start": "openstack server start {}",
+    "stop": "openstack server stop {}",
+    "reboot": "openstack server reboot --hard {}",
+    "reboot-hard": "openstack server reboot --hard {}",
+}
 
 
 class ServerFlow:
@@ -91,7 +101,8 @@ class Reached:
 class ShortFlow(ServerFlow):
     """A flow of one command to the server's agent, that leaves the VM there.
 
-    Where it fails the server is what the table of actions says, or what it was.
+    Where it fails the server is what the table of actions says, or what was seen of its VM, else
+    what it was. The fault is the operation's.
     """
 
     def _reach(self, operation: Operation) -> Reached | None:
@@ -102,6 +113,8 @@ class ShortFlow(ServerFlow):
         host = str(server.host)
         if operation.deadline is None or operation.deadline < clock.utcnow():
             text = f"The {operation.action} did not end in time."
+            if operation.message:
+                text += f" It waited: {operation.message}"
             self._fail(operation, server, Failure(Category.TASK_TIMEOUT, text, host=host))
             return None
         worker = self._cloud.take_to(operation, host)
@@ -112,16 +125,45 @@ class ShortFlow(ServerFlow):
         where = Placed(host, server.cluster or "", server.node or "", server.vmid or 0)
         return Reached(server.uuid, worker, where, operation.deadline)
 
-    def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
-        """Once more later, where waiting may help."""
-        waits = verdict_of(failure) == Verdict.WAIT
-        if waits and operation.attempt <= self._cloud.conf.conductor.max_waits:
-            self._again(operation, failure)
+    def _failed(
+        self,
+        operation: Operation,
+        server: Server,
+        failure: Failure,
+        seen: int = PowerState.NOSTATE,
+    ) -> None:
+        """Once more later, where waiting may help; ``seen`` is how its VM was seen."""
+        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
+            self._wait(operation, failure)
         else:
-            self._fail(operation, server, failure)
+            self._fail(operation, server, failure, seen)
 
-    def _fail(self, operation: Operation, server: Server, failure: Failure) -> None:
+    def _wait(self, operation: Operation, failure: Failure) -> None:
+        """A new attempt after the back-off, or at the deadline, which then ends it."""
+        pause = backoff(operation.attempt)
+        if operation.deadline is not None:
+            pause = min(pause, max(0.0, (operation.deadline - clock.utcnow()).total_seconds()))
+
+        def work(connection: sa.Connection) -> None:
+            ledger.save(connection, operation.id, message=failure.message)
+
+        self._again(operation, failure, work, seconds=pause)
+        LOG.info("%s waits %.0f s: %s", operation.action, pause, failure.message)
+
+    def _fail(
+        self,
+        operation: Operation,
+        server: Server,
+        failure: Failure,
+        seen: int = PowerState.NOSTATE,
+    ) -> None:
         after = ACTIONS[operation.action].failed or VmState(server.vm_state)
+        values: dict[str, Any] = {}
+        if seen != PowerState.NOSTATE:
+            after, values = found_well(after, seen), {"power_state": seen}
+        again = _AGAIN.get(operation.action)
+        if again is not None and failure.remedy is None:
+            failure = dataclasses.replace(failure, remedy=again.format(server.uuid))
 
         def work(connection: sa.Connection) -> None:
             lifecycle.move(
@@ -130,6 +172,7 @@ class ShortFlow(ServerFlow):
                 operation_id=operation.id,
                 vm_state=after,
                 task_state=None,
+                **values,
             )
             ledger.record_failure(connection, operation, failure)
             ledger.close(connection, operation.id, OperationState.FAILED, failure.message)

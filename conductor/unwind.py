@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.failures import Verdict, blames_host, verdict_of
+from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
@@ -52,14 +52,17 @@ class Unwinding:
         verdict = verdict_of(failure)
         if blames_host(failure) and operation.plan.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
-        if not outcome.gone:
-            self.fail(operation, server, failure)
-        elif (
-            verdict == Verdict.WAIT and operation.plan.waits < self._cloud.conf.conductor.max_waits
-        ):
+        may_wait = passes(failure) and self.may_wait(operation)
+        if may_wait and (verdict == Verdict.WAIT or not outcome.gone):
+            # What is there already is gone on with.
             self._again_here(operation, failure)
+        elif not outcome.gone:
+            self.fail(operation, server, failure)
         elif not failure.refused and not self._may_go_on(operation, verdict):
-            self.fail(operation, server, failure, gone=True)
+            if may_wait:
+                self._elsewhere(operation, server, failure, verdict, wait=True)
+            else:
+                self.fail(operation, server, failure, gone=True)
         elif verdict == Verdict.QUARANTINE:
             self._renumbered(operation, server, failure)
         else:
@@ -73,8 +76,24 @@ class Unwinding:
             with self._cloud.store.read() as connection:
                 if not registry.hosts_outside(connection, str(operation.plan.cluster)):
                     return False
-        tried = operation.attempt - operation.plan.waits - operation.plan.refusals
+        plan = operation.plan
+        tried = operation.attempt - plan.waits - plan.refusals - plan.excused
         return tried < int(self._cloud.conf.conductor.max_attempts)
+
+    def may_wait(self, operation: Operation) -> bool:
+        """Whether it has not waited too often."""
+        return operation.plan.waits < int(self._cloud.conf.conductor.max_waits)
+
+    def await_hosts(self, operation: Operation, why: str) -> None:
+        """There is no other host: those that may be well again are tried anew after a pause."""
+        plan = operation.plan.anew(operation.attempt)
+
+        def work(connection: sa.Connection) -> None:
+            ledger.save(connection, operation.id, plan=plan, message=why)
+            leases.postpone(connection, operation.id, backoff(plan.waits))
+
+        self._cloud.store.run(work)
+        LOG.info("The build waits for %s: %s", ", ".join(operation.plan.awaited), why)
 
     def _again_here(self, operation: Operation, failure: Failure) -> None:
         waits = operation.plan.waits + 1
@@ -106,9 +125,16 @@ class Unwinding:
             self.fail(operation, server, failure, gone=True)
 
     def _elsewhere(
-        self, operation: Operation, server: Server, failure: Failure, verdict: Verdict
+        self,
+        operation: Operation,
+        server: Server,
+        failure: Failure,
+        verdict: Verdict,
+        *,
+        wait: bool = False,
     ) -> None:
-        """Give this host's reservation back and schedule anew, without it.
+        """Give this host's reservation back and schedule anew, without it; with ``wait`` later,
+        and with all hosts that may be well again by then.
 
         Who resumes it gives the claim back, as there is no host in the plan: were it done here,
         an outcome that is told twice would take the next attempt's claim.
@@ -133,15 +159,20 @@ class Unwinding:
                 vmid=None,
                 availability_zone=None,
             )
+            awaited = failed if verdict == Verdict.AWAIT_HOST else ()
             fresh = Plan(
                 alternates=plan.alternates,
                 failed_hosts=tuple(dict.fromkeys((*plan.failed_hosts, *failed))),
+                awaited=tuple(dict.fromkeys((*plan.awaited, *awaited))),
+                excused=plan.excused,
                 waits=plan.waits,
                 refusals=plan.refusals,
                 nics=plan.nics,
             )
-            ledger.save(connection, following.id, plan=fresh)
-            leases.postpone(connection, following.id, 0)
+            if wait:
+                fresh = fresh.anew(following.attempt)
+            ledger.save(connection, following.id, plan=fresh, message=failure.message)
+            leases.postpone(connection, following.id, backoff(fresh.waits) if wait else 0)
 
         self._cloud.store.run(work)
         self._cloud.wake()

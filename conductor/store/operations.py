@@ -34,6 +34,10 @@ class Plan:
     storage: str | None = None
     alternates: tuple[Mapping[str, Any], ...] = ()
     failed_hosts: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
+    """Those of them that may be well again after a pause."""
+    excused: int = 0
+    """Attempts that don't count, as their hosts were awaited."""
     waits: int = 0
     refusals: int = 0  # VMIDs that others had already
     image: Mapping[str, Any] | None = None
@@ -42,6 +46,19 @@ class Plan:
     stopped_on: str | None = None  # see common.messages.commands.Destroy
     drive_only: bool = False  # likewise
     saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
+
+    def anew(self, attempt: int) -> Plan:
+        """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
+        kept = tuple(host for host in self.failed_hosts if host not in self.awaited)
+        waits = self.waits + 1
+        return dataclasses.replace(
+            self,
+            failed_hosts=kept,
+            awaited=(),
+            alternates=(),
+            waits=waits,
+            excused=max(self.excused, attempt - 1 - waits - self.refusals - len(kept)),
+        )
 
 
 @dataclass(frozen=True)
@@ -75,7 +92,7 @@ class Operation:
 FIELDS = [operations.c[item.name] for item in dataclasses.fields(Operation)]
 _PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
 _NAMES = [item.name for item in dataclasses.fields(Operation)]
-_TUPLES = ("alternates", "failed_hosts", "nics")
+_TUPLES = ("alternates", "failed_hosts", "awaited", "nics")
 
 
 def _plan(data: Mapping[str, Any]) -> Plan:

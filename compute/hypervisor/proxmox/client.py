@@ -18,6 +18,7 @@ import requests
 import requests.adapters
 from proxmoxer import core
 
+from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.proxmox import handshake
 from compute.hypervisor.proxmox.errors import ApiError, api_error
@@ -246,6 +247,7 @@ class Client:
                     raise ApiError(
                         Category.UNKNOWN_OUTCOME,
                         f"The answer to {method} {path} was lost: {error}.",
+                        verdict=Verdict.AWAIT_HOST,
                     ) from error
                 lost = True
                 problems.append(str(error))
@@ -263,4 +265,5 @@ class Client:
             Category.NODE_UNHEALTHY,
             f"No endpoint of cluster {cluster} answers ({'; '.join(problems)}).",
             lost=lost,
+            verdict=Verdict.AWAIT_HOST,
         )

@@ -45,7 +45,9 @@ TABLE: Sequence[Pattern] = (
         verdict=Verdict.OTHER_CLUSTER,
     ),
     _row(r"hostname lookup '.*' failed|no such cluster node", Category.NODE_UNHEALTHY),
-    _row(r"no route to host|connection refused", Category.NODE_UNHEALTHY),
+    _row(
+        r"no route to host|connection refused", Category.NODE_UNHEALTHY, verdict=Verdict.AWAIT_HOST
+    ),
     _row(r"KVM virtualisation configured, but not available", Category.NODE_UNHEALTHY),
     _row(r"cannot allocate memory", Category.NODE_UNHEALTHY, SOURCE),
     _row(r"unable to activate storage|mount error", Category.NODE_UNHEALTHY, SOURCE),
@@ -184,8 +186,10 @@ class ApiError(HypervisorError):
         status: int = 0,
         text: str = "",
         lost: bool = False,
+        verdict: Verdict | None = None,
     ) -> None:
-        super().__init__(category, message, verdict=verdict_of(text or message))
+        verdict = verdict or verdict_of(text or message, status)
+        super().__init__(category, message, verdict=verdict)
         self.status = status
         self.lost = lost or status in _LOST_CODES
         """Whether there was a way and the answer got lost on it: a read may be tried again."""
@@ -265,8 +269,13 @@ def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
     return category
 
 
-def verdict_of(text: str) -> Verdict | None:
-    """Where to go on, where a text says more about it than its category does."""
+def verdict_of(text: str, status: int = 500) -> Verdict | None:
+    """Where to go on, where a text or a code says more about it than its category does.
+
+    What kept the node's answer from coming passes: most times its daemons restart.
+    """
+    if status in _PROXY_CODES or status in _LOST_CODES:
+        return Verdict.AWAIT_HOST
     row = _found(text)
     return None if row is None else row.verdict
 

@@ -41,6 +41,7 @@ class ProxmoxMachine:
         self._absent = False
         self._foreign = False
         self._refused = False
+        self._proven = False
         self._stuck: tuple[str, ...] = ()
         #: the id was seen free of config by this very operation, and of volumes on these storages
         self._clear: volumes.Seen | None = None
@@ -173,8 +174,8 @@ class ProxmoxMachine:
         return {"reboot": power.reboot(self._vm, graceful_seconds)}
 
     def power_state(self) -> PowerState:
-        """What status/current says."""
-        if self._absent or self._foreign:
+        """What status/current says, once the VM was seen to be the server's."""
+        if not self._proven:
             return PowerState.NOSTATE
         return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
 
@@ -235,9 +236,10 @@ class ProxmoxMachine:
 
     def _see(self, *, recent: bool = False) -> Config | None:
         """The configuration, if it is ours and no lock is held."""
+        self._proven = False
         try:
             config = self._vm.locate(recent=recent)
-            return None if config is None else self._vm.ours(config)
+            ours = None if config is None else self._vm.ours(config)
         except ForeignError:
             self._foreign, self._refused, self._stuck = True, True, ()
             raise
@@ -245,6 +247,12 @@ class ProxmoxMachine:
             shells.name_disks(self._vm, error)
             self._foreign, self._stuck = False, error.left
             raise
+        except HypervisorError as error:
+            # Whose it is was looked at before its lock.
+            self._proven = error.category is Category.LOCK
+            raise
+        self._proven = ours is not None
+        return ours
 
     def _have(self, build: Build, storage: Storage) -> None:
         try:

@@ -59,7 +59,10 @@ class Templates:
         template = build.template
         if template is None or self.node_of(template) == build.placed.node:
             return False
-        return error.category is Category.NODE_UNHEALTHY and error.verdict is None
+        return (
+            error.category is Category.NODE_UNHEALTHY
+            and error.verdict is not Verdict.OTHER_CLUSTER
+        )
 
     def forget(self, template: Template) -> None:
         """It wasn't there when it was needed."""

@@ -309,3 +309,85 @@ def test_a_delete_that_is_refused_leaves_the_server_as_it_was(world: World, vm_s
     world.act(uuid, "delete")
     world.answer(world.compute.wait_for(3), ok=True, gone=True)
     world.until(uuid, "deleted")
+
+
+SILENT = Failure(Category.NODE_UNHEALTHY, "Connection refused", verdict=Verdict.AWAIT_HOST)
+
+
+def refuse(world: World, count: int, **more: Any) -> Any:
+    """The count-th command met a node that doesn't answer."""
+    command = world.compute.wait_for(count)
+    world.answer(command, ok=False, failure=SILENT, **{"gone": True, **more})
+    world.until_faults(count)
+    return command
+
+
+def until_it_waits(world: World) -> None:
+    """Return once the operation is nobody's for a while."""
+    deadline, tick = clock.after(10), threading.Event()
+    while (until := operation(world).not_before) is None or until < clock.after(5):
+        assert clock.utcnow() < deadline
+        tick.wait(0.01)
+
+
+def test_another_host_is_taken_first_then_those_that_did_not_answer_are_waited_for(
+    world: World,
+) -> None:
+    (uuid,) = world.create()
+    for count, host in enumerate(["pve1", "pve2"] * 3, 1):
+        assert refuse(world, count).placed.host == host
+        if host == "pve2":
+            until_it_waits(world)
+            row = world.row(uuid)
+            assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
+            world.make_due()
+    last = world.compute.wait_for(7)
+    world.answer(last, ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
+def test_the_only_host_is_waited_for_and_the_pauses_grow(tmp_path: Path) -> None:
+    world = World(tmp_path, hosts=("pve1",))
+    world.conductor.runner.start()
+    (uuid,) = world.create()
+    for count, seconds in enumerate(BACKOFF_SECONDS, 1):
+        before = clock.utcnow()
+        refuse(world, count)
+        until_it_waits(world)
+        pause = (operation(world).not_before - before).total_seconds()
+        assert seconds * (1 - JITTER) <= pause <= seconds * (1 + JITTER) + 5
+        assert operation(world).message == SILENT.message
+        world.make_due()
+    # Not for ever.
+    refuse(world, len(BACKOFF_SECONDS) + 1)
+    world.until(uuid, "error")
+    world.make_due()
+    world.until_operation("failed")
+    world.close()
+
+
+def test_what_a_silent_node_kept_from_being_removed_is_gone_on_with(world: World) -> None:
+    (uuid,) = world.create()
+    first = refuse(world, 1, gone=False)
+    until_it_waits(world)
+    row = world.row(uuid)
+    assert (row.vm_state, row.task_state) == ("building", "spawning")
+    world.make_due()
+    second = world.compute.wait_for(2)
+    assert (second.placed, second.attempt) == (first.placed, 2)
+    world.answer(second, ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
+def test_a_host_that_failed_otherwise_is_not_tried_again_when_another_is_awaited(
+    world: World,
+) -> None:
+    (uuid,) = world.create()
+    broken = Failure(Category.CREATION_FAILED, "boom", host="pve1")
+    world.answer(world.compute.wait_for(1), ok=False, failure=broken, gone=True)
+    for count in (2, 3):
+        assert refuse(world, count).placed.host == "pve2"
+        until_it_waits(world)
+        world.make_due()
+    world.answer(world.compute.wait_for(4), ok=True, power_state=1)
+    assert world.until(uuid, "active").host == "pve2"

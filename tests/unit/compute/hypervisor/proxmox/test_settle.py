@@ -9,6 +9,7 @@ import pytest
 
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.restarts import Restarts
 from compute.hypervisor.proxmox.tasks import Ended
 from compute.hypervisor.proxmox.upid import Upid, parse
 from compute.hypervisor.proxmox.vm import Vm
@@ -43,7 +44,7 @@ class Node:
 @pytest.mark.parametrize("task", ["imgdel:200@local", "qmdestroy:200"])
 def test_it_is_not_sent_again_while_it_runs(task: str) -> None:
     node = Node(task)
-    shared: Any = SimpleNamespace(tasks=node)
+    shared: Any = SimpleNamespace(tasks=node, restarts=Restarts())
     vm = Vm(shared, FakeWork(), 200, "pve1", None)  # type: ignore[arg-type]
     assert vm.converge(lambda: node.done, node.lose_the_answer, look_first=False) is None
     assert node.sent == 1
@@ -54,7 +55,7 @@ def test_it_is_not_sent_again_while_it_runs(task: str) -> None:
 )
 def test_what_works_on_something_else_is_not_waited_for(task: str) -> None:
     node = Node(task)
-    shared: Any = SimpleNamespace(tasks=node)
+    shared: Any = SimpleNamespace(tasks=node, restarts=Restarts())
     vm = Vm(shared, FakeWork(), 200, "pve1", None)  # type: ignore[arg-type]
     with pytest.raises(ApiError):
         vm.converge(lambda: node.done, node.lose_the_answer, look_first=False)

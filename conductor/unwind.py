@@ -29,7 +29,7 @@ from conductor.cloud import (
 )
 from conductor.store import networks, registry, server_groups
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.vmids import BandExhausted
 
@@ -159,16 +159,7 @@ class Unwinding:
                 vmid=None,
                 availability_zone=None,
             )
-            awaited = failed if verdict == Verdict.AWAIT_HOST else ()
-            fresh = Plan(
-                alternates=plan.alternates,
-                failed_hosts=tuple(dict.fromkeys((*plan.failed_hosts, *failed))),
-                awaited=tuple(dict.fromkeys((*plan.awaited, *awaited))),
-                excused=plan.excused,
-                waits=plan.waits,
-                refusals=plan.refusals,
-                nics=plan.nics,
-            )
+            fresh = plan.elsewhere(failed, awaited=verdict == Verdict.AWAIT_HOST)
             if wait:
                 fresh = fresh.anew(following.attempt)
             ledger.save(connection, following.id, plan=fresh, message=failure.message)

@@ -35,7 +35,7 @@ class Plan:
     alternates: tuple[Mapping[str, Any], ...] = ()
     failed_hosts: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
-    """Those of them that may be well again after a pause."""
+    """Hosts that did not answer, and may be well again after a pause."""
     excused: int = 0
     """Attempts that don't count, as their hosts were awaited."""
     waits: int = 0
@@ -47,6 +47,19 @@ class Plan:
     drive_only: bool = False  # likewise
     saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
 
+    def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> Plan:
+        """The plan of an attempt on another host than these; ``awaited``: they didn't answer."""
+        others = tuple(host for host in self.awaited if host not in failed)
+        return Plan(
+            alternates=self.alternates,
+            failed_hosts=tuple(dict.fromkeys((*self.failed_hosts, *failed))),
+            awaited=(*others, *failed) if awaited else others,
+            excused=self.excused,
+            waits=self.waits,
+            refusals=self.refusals,
+            nics=self.nics,
+        )
+
     def anew(self, attempt: int) -> Plan:
         """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
         kept = tuple(host for host in self.failed_hosts if host not in self.awaited)
@@ -54,7 +67,6 @@ class Plan:
         return dataclasses.replace(
             self,
             failed_hosts=kept,
-            awaited=(),
             alternates=(),
             waits=waits,
             excused=max(self.excused, attempt - 1 - waits - self.refusals - len(kept)),

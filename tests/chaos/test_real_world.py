@@ -67,3 +67,113 @@ def test_a_protected_server_is_not_stopped_by_its_delete(cloud: World) -> None:
     assert fault.remedy in cloud.followed
     cloud.delete(row.uuid)
     assert vm_of(cloud, row) is None
+
+
+def pid_of(cloud: World, row: Any) -> int:
+    """Of the server's QEMU."""
+    return int(vm_of(cloud, row)["pid"])
+
+
+def failed_tasks(cloud: World, row: Any) -> list[str]:
+    """How the node's tasks on the VM ended that did not end well."""
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        ended = [one for one in cluster.tasks.archive(row.node) if one.id == str(row.vmid)]
+    return [one.exitstatus for one in ended if one.exitstatus != "OK"]
+
+
+def test_a_backup_delays_a_hard_reboot_and_fails_nothing(cloud: World) -> None:
+    """A hard reboot met the lock of a backup: ERROR for good, and the server ran.
+
+    Here it waits until the VM is unlocked; meanwhile the server shows that it is being rebooted.
+    """
+    row = cloud.built("backed-up")
+    order = cloud.simulator.fault(action="config-lock", vmid=row.vmid, lock="backup")
+    cloud.act(row.uuid, "reboot-hard")
+    cloud.until(lambda: cloud.faults(row.uuid))
+    waiting = cloud.server(row.uuid)
+    assert (waiting.vm_state, waiting.task_state) == ("active", "rebooting_hard")
+    fault = cloud.faults(row.uuid)[0]
+    assert (fault.category, "backup" in fault.message) == ("lock", True)
+    cloud.simulator.take_back(order)
+    after = at_rest(cloud, row.uuid)
+    assert after.vm_state == "active"
+    assert last_operation(cloud, row.uuid).state == "done"
+
+
+@pytest.mark.parametrize("action", ["reboot-hard", "reboot", "stop"])
+def test_a_power_action_that_is_forbidden_leaves_a_running_server_active(
+    cloud: World, action: str
+) -> None:
+    """A 403 left it in ERROR for good. Here the action has failed, and the server runs."""
+    row = cloud.built("forbidden")
+    before = pid_of(cloud, row)
+    cloud.simulator.fault(
+        action="fail",
+        status=403,
+        method="POST",
+        path=r"/status/\w+$",
+        text=f"Permission check failed (/vms/{row.vmid}, VM.PowerMgmt)",
+        times=0,
+    )
+    cloud.act(row.uuid, action)
+    after = at_rest(cloud, row.uuid)
+    assert (after.vm_state, after.power_state) == ("active", 1)
+    assert pid_of(cloud, row) == before
+    assert last_operation(cloud, row.uuid).state == "failed"
+    fault = cloud.faults(row.uuid)[-1]
+    assert fault.category == "authorization"
+    assert fault.remedy.startswith("openstack server ")
+    cloud.calm()
+    cloud.act(row.uuid, "stop")
+    assert at_rest(cloud, row.uuid).vm_state == "stopped"
+
+
+def test_a_node_whose_daemons_restart_delays_a_hard_reboot(cloud: World) -> None:
+    """A 595 left the server in ERROR for good. Here the node is waited for."""
+    row = cloud.built("unlucky")
+    cloud.simulator.fault(action="daemon-down", node=row.node)
+    cloud.act(row.uuid, "reboot-hard")
+    cloud.until(lambda: cloud.faults(row.uuid))
+    assert cloud.server(row.uuid).vm_state == "active"
+    cloud.calm()
+    assert at_rest(cloud, row.uuid).vm_state == "active"
+    assert last_operation(cloud, row.uuid).state == "done"
+
+
+def test_hard_reboots_and_a_delete_in_a_row_keep_nobody_waiting(cloud: World) -> None:
+    """After a stop and a start the node keeps the VM's lock for 30 s: the second hard reboot, and
+    the delete after it, stopped the VM three times in vain. Here it is reset."""
+    row = cloud.built("restless")
+    before = pid_of(cloud, row)
+    for _ in range(2):
+        cloud.act(row.uuid, "reboot-hard")
+        assert at_rest(cloud, row.uuid).vm_state == "active"
+    assert pid_of(cloud, row) == before
+    cloud.delete(row.uuid)
+    assert failed_tasks(cloud, row) == []
+
+
+def test_a_build_waits_for_the_only_host_that_does_not_answer(tmp_path: Path) -> None:
+    """A 595 from the only host that could take it was ERROR after four seconds."""
+    with world(tmp_path, nodes=1) as cloud:
+        cloud.simulator.fault(
+            action="fail", status=595, text="Connection refused", path=r"/upload$", times=0
+        )
+        cloud.create("patient")
+        row = cloud.until(lambda: cloud.named("patient"))
+        cloud.until(lambda: cloud.faults(row.uuid))
+        assert cloud.faults(row.uuid)[0].category == "node_unhealthy"
+        assert cloud.server(row.uuid).vm_state == "building"
+        cloud.calm()
+        assert at_rest(cloud, row.uuid).vm_state == "active"
+
+
+def test_a_build_whose_node_falls_silent_half_way_is_gone_on_with(cloud: World) -> None:
+    """What was made can't be removed while the node is silent, so it is used."""
+    cloud.simulator.fault(
+        action="fail", status=595, text="Connection refused", path="/status/start$", times=3
+    )
+    row = cloud.built("half-way")
+    assert row.vm_state == "active"
+    assert {fault.category for fault in cloud.faults(row.uuid)} == {"node_unhealthy"}

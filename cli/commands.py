@@ -85,6 +85,7 @@ COMMANDS: Mapping[str, str] = {
     "server mark": "cli.server.custody:MarkServer",
     "server release": "cli.server.custody:ReleaseServer",
     "server release-hold": "cli.server.custody:ReleaseHold",
+    "server retry": "cli.server.custody:RetryServers",
     "server set": "cli.server.change:SetServer",
     "server show": "cli.server.show:ShowServer",
     "server start": "cli.server.power:StartServers",

@@ -180,6 +180,7 @@ class Happening(enum.StrEnum):
     FOLLOW = "follow"  #: the VM was not where the record says: looked after, and followed
     HOLD = "hold"
     RELEASE_HOLD = "release-hold"
+    RETRY = "retry"  #: what waited was tried again at once
     FORGET = "forget"  #: the record went, whatever became of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again
     REAP = "reap"  #: what the audit found left of a server was removed

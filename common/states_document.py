@@ -31,7 +31,7 @@ def _row(action: Action) -> str:
         _names(action.task_states),
         " → ".join(action.walk),
         action.done,
-        action.failed or "as before",
+        action.failed or "as seen, else as before",
     )
     return f"| {' | '.join(cells)} |"
 

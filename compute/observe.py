@@ -53,6 +53,7 @@ class Observer:
         except HypervisorError as error:
             LOG.warning("Cluster %s: %s", self._hypervisor.cluster, error.message)
             news = self._board.unreachable(self._hypervisor.cluster, error.message)
+            self._watch.unreachable(self._hypervisor.cluster)
         else:
             news = self._board.update(seen.hosts, seen.cluster)
             moved = self._watch.update(seen, began)

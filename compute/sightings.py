@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from common.messages.facts import Sightings, VmFacts
+from compute.causes import Causes
 from compute.hypervisor.port import Observation
 
 #: VMs that travel in one message (some 80 bytes each)
@@ -43,6 +44,7 @@ class _Cluster:
     whole_looks: int = 0
     told: dict[int, _Told] = field(default_factory=dict)
     tell_all: bool = True
+    causes: Causes = field(default_factory=Causes)
 
     @property
     def whole(self) -> bool:
@@ -77,7 +79,14 @@ class Watch:
             if cluster.whole and not was_whole:
                 # Only now absence can be told.
                 cluster.tell_all = True
-            return cluster.tell_all or any(_news(cluster))
+            ended = cluster.causes.update(seen.locked, seen.usable)
+            return ended or cluster.tell_all or any(_news(cluster))
+
+    def unreachable(self, name: str) -> None:
+        """No look at a cluster was possible."""
+        with self._lock:
+            if name in self._clusters:
+                self._clusters[name].causes.unreachable()
 
     def forget_told(self) -> None:
         """Everything is news again: somebody just started and knows nothing."""
@@ -102,6 +111,10 @@ class Watch:
             nodes=cluster.nodes,
             whole=cluster.whole,
         )
+        unlocked, eased = cluster.causes.take()
+        for start in range(0, max(len(unlocked), bool(eased)), VMS_PER_MESSAGE):
+            part = unlocked[start : start + VMS_PER_MESSAGE]
+            yield replace(head, unlocked=part, eased=eased)
         if cluster.tell_all:
             cluster.tell_all = False
             cluster.told = {vmid: _Told(vm, now, twice=False) for vmid, vm in cluster.now.items()}

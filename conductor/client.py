@@ -95,6 +95,14 @@ class ConductorClient:
         """Let nothing be tried again for the server, or go on with it. Raises ServerNotFound."""
         self._rpc.call(ctxt, "hold_server", server_uuid=server_uuid, held=held)
 
+    def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """Try at once what waits to be tried again; look after a server in ERROR for which
+        nothing waits.
+
+        Raises ServerNotFound; Conflict where nothing waits, and for a server that is held.
+        """
+        self._rpc.call(ctxt, "retry_server", server_uuid=server_uuid)
+
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:

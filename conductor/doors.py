@@ -44,6 +44,7 @@ class CustodyDoors:
         self._acceptance = Acceptance(cloud)
         self._forgetting = Forgetting(cloud)
         self._followed = Followed(cloud, runner)
+        runner.chores.append(self._followed.look_after_errors)
 
     def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
         """See ``ConductorClient.adopt``."""
@@ -69,6 +70,12 @@ class CustodyDoors:
         """See ``ConductorClient.mark_server``."""
         ctxt.server_uuid = server_uuid
         self._runner.submit(remark.begin(self._cloud, ctxt, server_uuid))
+
+    def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """See ``ConductorClient.retry_server``."""
+        ctxt.server_uuid = server_uuid
+        if hold.retry(self._cloud, ctxt, server_uuid) is not None:
+            self._followed.look_at(server_uuid)
 
     def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
         """VMs as a worker saw them."""

@@ -16,7 +16,7 @@ from common.errors import HostNotFound, Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import BACK, OperationState, PowerState, VmState, as_seen
+from common.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor import leases, lifecycle
 from conductor.cloud import Cloud, backoff, next_attempt
 from conductor.compare import Saw
@@ -180,9 +180,11 @@ class Follow:
         self._settling.settle(dataclasses.replace(operation, plan=plan))
 
     def _vm_state(self, server: Server, found: Inspection) -> VmState:
-        """As seen; one that had vanished is shown again, one in ERROR for another reason stays."""
-        if server.vm_state == VmState.ERROR and self._had_vanished(server):
-            return BACK.get(PowerState(found.power_state), VmState.ERROR)
+        """As seen. One in ERROR is what is seen, too, where it had vanished, or once ran and is
+        not locked."""
+        well = server.launched_at is not None and found.lock is None
+        if server.vm_state == VmState.ERROR and (well or self._had_vanished(server)):
+            return found_well(server.vm_state, found.power_state)
         return as_seen(server.vm_state, found.power_state)
 
     def _had_vanished(self, server: Server) -> bool:

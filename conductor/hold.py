@@ -1,7 +1,7 @@
 """A hold: what is under way for a server is not tried again until the hold is released.
 
 What an agent works on goes on, and a user's new request begins; only what failed, or was
-abandoned, stays where it is.
+abandoned, stays where it is. The reverse is a retry: what waits is tried again at once.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import sqlalchemy as sa
 
 from common import clock
 from common.context import RequestContext
+from common.errors import Conflict
 from common.log import logger
 from common.messages.reports import Step
-from common.states import OPEN_STATES, Happening, OperationState
+from common.states import Happening, OperationState, VmState
 from conductor.accept import scope
 from conductor.cloud import Cloud
 from conductor.store import operations as ledger
-from conductor.store import servers
+from conductor.store import servers, waiting
 from conductor.store.operations import NewOperation
 from conductor.store.servers import Server
-from db.schema import operations
+from conductor.store.sightings import is_idle
 from db.schema import servers as table
 
 LOG = logger(__name__)
@@ -36,10 +37,11 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
         if now_held == held:
             return False
         servers.change(connection, server, {"held": held})
-        waiting = ledger.open_of(connection, server.uuid)
-        if not held and waiting:
-            _due_now(connection, waiting, cloud.conf.conductor.action_timeout_seconds)
-        _tell(connection, cloud, ctxt, server, waiting, held=held)
+        ids = ledger.open_of(connection, server.uuid)
+        if not held and ids:
+            waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+        action = Happening.HOLD if held else Happening.RELEASE_HOLD
+        _tell(connection, cloud, ctxt, server, ids, action)
         return True
 
     if cloud.store.run(work):
@@ -48,12 +50,28 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
             cloud.wake()
 
 
-def _due_now(connection: sa.Connection, ids: list[int], seconds: float) -> None:
-    """What was held goes on at once, and has time for it; what an agent works on is its own."""
-    mine = operations.c.id.in_(ids) & operations.c.state.in_(OPEN_STATES)
-    late = operations.c.deadline < clock.after(seconds)
-    connection.execute(operations.update().where(mine, late).values(deadline=clock.after(seconds)))
-    connection.execute(operations.update().where(mine).values(not_before=None))
+def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None:
+    """See ``ConductorClient.retry_server``; a server in ERROR is returned, to be looked after."""
+
+    def work(connection: sa.Connection) -> Server | None:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        held = connection.execute(
+            sa.select(table.c.held).where(table.c.id == server.id)
+        ).scalar_one()
+        if held:
+            raise Conflict(f"Server {server_uuid} is held: release its hold, which goes on.")
+        ids = waiting.of_server(connection, server.uuid)
+        lost = server.vm_state == VmState.ERROR and server.vmid is not None
+        if not ids and not (lost and is_idle(connection, server.uuid)):
+            raise Conflict(f"Nothing waits to be tried again for server {server_uuid}.")
+        waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+        _tell(connection, cloud, ctxt, server, ids, Happening.RETRY)
+        return None if ids else server
+
+    server = cloud.store.run(work)
+    LOG.info("Server %s is tried again at once.", server_uuid)
+    cloud.wake()
+    return server
 
 
 def _tell(
@@ -61,21 +79,21 @@ def _tell(
     cloud: Cloud,
     ctxt: RequestContext,
     server: Server,
-    waiting: list[int],
-    *,
-    held: bool,
+    ids: list[int],
+    action: Happening,
 ) -> None:
     options = cloud.conf.conductor
     new = NewOperation(
         server_uuid=server.uuid,
         project_id=server.project_id,
-        action=Happening.HOLD if held else Happening.RELEASE_HOLD,
+        action=action,
         owner=cloud.name,
         lease_seconds=options.lease_seconds,
         timeout_seconds=options.action_timeout_seconds,
     )
     operation = ledger.insert(connection, ctxt, [new])[0]
     now = clock.utcnow()
-    step = Step("conductor_hold", 0, now, now, "Success", detail={"operations": waiting})
+    name = "conductor_retry" if action == Happening.RETRY else "conductor_hold"
+    step = Step(name, 0, now, now, "Success", detail={"operations": ids})
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
     ledger.close(connection, operation.id, OperationState.DONE)

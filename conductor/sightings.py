@@ -15,7 +15,7 @@ from conductor.cloud import Cloud
 from conductor.compare import Difference
 from conductor.runner import Runner
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
+from conductor.store import servers, vmids, waiting
 from conductor.store import sightings as store
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
@@ -38,6 +38,10 @@ class Followed:
 
     def take(self, told: Sightings) -> None:
         """Compare a batch with the record: two queries, and writes only where they differ."""
+        if told.unlocked or told.eased:
+            self._hasten(told)
+        if not told.vms and not told.gone and told.low is None:
+            return
         seen = [vm.vmid for vm in told.vms]
         with self._cloud.store.read() as connection:
             hosts = store.hosts_of(connection, told.cluster)
@@ -74,6 +78,34 @@ class Followed:
         strangers = {vmid: seen[vmid] for vmid in new if vmid in seen}
         if strangers or free:
             self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
+
+    def _hasten(self, told: Sightings) -> None:
+        """What operations waited for has ended: they need not wait out their pauses."""
+        hastened = self._cloud.store.run(
+            lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)
+        )
+        if hastened:
+            LOG.info("Cluster %s: %d operations go on early.", told.cluster, hastened)
+            self._cloud.wake()
+
+    # --- servers in ERROR whose VMs may be well
+
+    def look_after_errors(self) -> None:
+        """Look closely at VMs of servers in ERROR for which nothing is under way: a few at a
+        time, each once, and a locked one again later."""
+        settle = self._cloud.conf.conductor.settle_seconds
+        before, long_before = clock.after(-settle), clock.after(-compare.SEARCH_AGAIN_SECONDS)
+        with self._cloud.store.read() as connection:
+            found = store.in_error(connection, before, long_before, SEARCHES)
+        for known in found:
+            self._search(Difference(known, known.node))
+
+    def look_at(self, server_uuid: str) -> None:
+        """Look closely at the VM of a server in ERROR, as an operator asks for it."""
+        with self._cloud.store.read() as connection:
+            found = store.in_error(connection, clock.after(1), clock.after(1), 1, server_uuid)
+        for known in found:
+            self._search(Difference(known, known.node))
 
     # --- power
 

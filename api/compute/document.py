@@ -121,7 +121,9 @@ Resources and actions of micronova's own; operate.md tells what they do.
   VMID or MAC address another server's, a flavor that is smaller than the VM; 400: no such project
   or flavor; 403: over the project's quota.
 - Actions of a server, answered 202 without a body: `{"release": null}`, `{"mark": null}`,
-  `{"hold": null}`, `{"release-hold": null}`, `{"forget": {"reason": …, "force": …}}`.
+  `{"hold": null}`, `{"release-hold": null}`, `{"retry": null}`,
+  `{"forget": {"reason": …, "force": …}}`. `retry` is refused with 409 where nothing waits to be
+  tried again, and for a server that is held.
 
 ## What if
 

@@ -178,6 +178,7 @@ RELEASE = "micronova:servers:release"
 MARK = "micronova:servers:mark"
 HOLD = "micronova:servers:hold"
 RELEASE_HOLD = "micronova:servers:release-hold"
+RETRY = "micronova:servers:retry"
 FORGET = "micronova:servers:forget"
 EXPLAIN_ALL = "micronova:explanations:show:operator"
 AUDIT_BEGIN = "micronova:audit:begin"
@@ -204,6 +205,7 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
     rule(MARK, ADMIN, "Write an edited owner mark again.", ("POST", f"{_SERVER}/action")),
     rule(HOLD, PROJECT_MEMBER, "Try nothing again.", ("POST", f"{_SERVER}/action")),
     rule(RELEASE_HOLD, PROJECT_MEMBER, "Go on.", ("POST", f"{_SERVER}/action")),
+    rule(RETRY, ADMIN, "Try at once what waits.", ("POST", f"{_SERVER}/action")),
     rule(FORGET, ADMIN, "Forget a server whose VM isn't ours.", ("POST", f"{_SERVER}/action")),
     rule(PREVIEW, ADMIN, "Ask where servers would go.", ("POST", "/schedule")),
     rule(

@@ -74,6 +74,7 @@ ROUTES = (
             "mark": "mark",
             "hold": "hold",
             "release-hold": "release_hold",
+            "retry": "retry",
             "forget": "forget",
         },
     ),

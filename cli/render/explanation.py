@@ -78,6 +78,11 @@ def operation_lines(operation: Facts) -> list[Line]:
         lines.extend(((_INDENT, ""), *line) for line in entry.lines[1:])
     if operation.get("message") and not _is_told(operation):
         lines.append(((_INDENT, ""), (one_line(operation["message"]), "bold red")))
+    until = parse_time(operation.get("waits_until"))
+    if until:
+        lines.append(((_INDENT, ""), (f"tried again at {until:%H:%M:%S} UTC", "yellow")))
+    if until and operation.get("retry"):
+        lines.append(((_INDENT, ""), (f"to try it at once: {operation['retry']}", "bold")))
     gone = forgotten(operation)
     if gone:
         lines.append(((_INDENT, ""), (gone, "dim")))

@@ -1,4 +1,4 @@
-"""``micronova server adopt``, ``release``, ``mark``, ``hold``, ``release-hold`` and ``forget``."""
+"""``micronova server adopt``, ``release``, ``mark``, ``hold``, ``retry`` and their like."""
 
 from __future__ import annotations
 
@@ -162,6 +162,18 @@ class ReleaseHold(HoldServers):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Release the hold of each."""
         self._each(parsed_args, "release-hold")
+
+
+class RetryServers(HoldServers):
+    """Try at once what waits to be tried again, and look after a server in ERROR (admin only).
+
+    For when the cause is gone: a lock, a missing privilege, a silent node. What ends a wait is
+    mostly seen by itself within seconds. A server that is held stays as it is.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Have each tried again."""
+        self._each(parsed_args, "retry")
 
 
 class ForgetServer(Command):

@@ -150,6 +150,10 @@ class Sightings:
     vms: tuple[VmFacts, ...] = ()
     gone: tuple[int, ...] = ()
     """VMIDs that were there and were in neither of the last two looks."""
+    unlocked: tuple[int, ...] = ()
+    """VMIDs that carried a lock in the look before, and carry none now."""
+    eased: tuple[str, ...] = ()
+    """Nodes that take work now and did not before: away, without rights or quorum, silent."""
     low: int | None = None
     high: int | None = None
     """``vms`` are all that there are from this VMID to that; None: they are just some."""

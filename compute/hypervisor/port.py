@@ -162,6 +162,11 @@ class Observation:
     """Nodes that are online."""
     whole: bool = False
     """Whether every node is online, with quorum and rights: what isn't seen isn't there."""
+    locked: frozenset[int] = frozenset()
+    """VMs that carry a lock."""
+    usable: tuple[str, ...] = ()
+    """Nodes that take work, as far as can be seen: online, with quorum and rights, and they
+    answer."""
 
 
 class Custody(Protocol):

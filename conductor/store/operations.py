@@ -34,10 +34,8 @@ class Plan:
     storage: str | None = None
     alternates: tuple[Mapping[str, Any], ...] = ()
     failed_hosts: tuple[str, ...] = ()
-    awaited: tuple[str, ...] = ()
-    """Hosts that did not answer, and may be well again after a pause."""
-    excused: int = 0
-    """Attempts that don't count, as their hosts were awaited."""
+    awaited: tuple[str, ...] = ()  # hosts that did not answer, and may be well again
+    excused: int = 0  # attempts that don't count, as their hosts were awaited
     waits: int = 0
     refusals: int = 0  # VMIDs that others had already
     image: Mapping[str, Any] | None = None
@@ -62,8 +60,7 @@ class Plan:
 
     def anew(self, attempt: int) -> Plan:
         """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
-        kept = tuple(host for host in self.failed_hosts if host not in self.awaited)
-        waits = self.waits + 1
+        kept, waits = tuple(h for h in self.failed_hosts if h not in self.awaited), self.waits + 1
         return dataclasses.replace(
             self,
             failed_hosts=kept,

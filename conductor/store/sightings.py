@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, Happening, OperationState
+from common.states import OPEN_STATES, Happening, OperationState, VmState
 from db.schema import hosts, operations, servers, vmids
 
 
@@ -90,6 +90,55 @@ def known(
         )
     )
     return [Known(*row) for row in rows]
+
+
+def in_error(
+    connection: sa.Connection,
+    before: datetime.datetime,
+    long_before: datetime.datetime,
+    limit: int,
+    server_uuid: str | None = None,
+) -> list[Known]:
+    """Idle servers in ERROR that once ran and have a VM, as far as it may be well: one query.
+
+    Those that changed last before ``before``; of those that were searched for last, and found,
+    before ``long_before``. What vanished is told by who sees it again.
+    """
+    columns = servers.c
+    saw = operations.c.plan["saw"].as_string()
+    changed = sa.func.coalesce(
+        columns.updated_at, columns.created_at, type_=columns.created_at.type
+    )
+    query = (
+        sa.select(
+            columns.uuid,
+            columns.vmid,
+            columns.host,
+            columns.node,
+            columns.vm_state,
+            columns.power_state,
+            columns.operation_id,
+            changed,
+            saw,
+        )
+        .select_from(servers.outerjoin(operations, operations.c.id == columns.operation_id))
+        .where(
+            columns.vm_state == VmState.ERROR,
+            columns.task_state.is_(None),
+            columns.deleted_at.is_(None),
+            columns.launched_at.is_not(None),
+            columns.vmid.is_not(None),
+            columns.node.is_not(None),
+            ~columns.held,
+            saw.is_(None) & (changed < before) | (saw == "moved") & (changed < long_before),
+            idle(columns.uuid),
+        )
+        .order_by(columns.id)
+        .limit(limit)
+    )
+    if server_uuid is not None:
+        query = query.where(columns.uuid == server_uuid)
+    return [Known(*row) for row in connection.execute(query)]
 
 
 def is_idle(connection: sa.Connection, server_uuid: str, besides: int | None = None) -> bool:

@@ -39,6 +39,8 @@ class Operation:
     finished_at: datetime.datetime | None
     forgotten_at: datetime.datetime | None
     """Since when its details are not there any more."""
+    not_before: datetime.datetime | None = None
+    """Until when nobody works on it."""
 
 
 @dataclass(frozen=True, slots=True)

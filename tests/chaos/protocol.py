@@ -44,7 +44,7 @@ AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template
 #: about other actions, or about no server
 OTHERS = frozenset(
     {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
-    | {"mark_server"}
+    | {"mark_server", "retry_server"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
     | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}

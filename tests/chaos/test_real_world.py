@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from common import clock
+from common.context import RequestContext
 from db import schema
+from tests.chaos.cloud import BOUND_SECONDS
 from tests.chaos.world import World, world
 
 
@@ -152,6 +157,91 @@ def test_hard_reboots_and_a_delete_in_a_row_keep_nobody_waiting(cloud: World) ->
     assert pid_of(cloud, row) == before
     cloud.delete(row.uuid)
     assert failed_tasks(cloud, row) == []
+
+
+def until_told(cloud: World, check: Any) -> Any:
+    """Return the first true answer; unlike ``until`` it ends no pause."""
+    deadline, pause = time.monotonic() + BOUND_SECONDS, threading.Event()
+    while not (answer := check()):
+        assert time.monotonic() < deadline, cloud.tell()
+        pause.wait(0.1)
+    return answer
+
+
+def let_it_wait(cloud: World, uuid: str) -> None:
+    """Return when the last operation has met its first fault; it waits for an hour then."""
+    until_told(cloud, lambda: cloud.faults(uuid))
+    until_told(cloud, lambda: last_operation(cloud, uuid).not_before)
+    mine = schema.operations.c.id == last_operation(cloud, uuid).id
+    with cloud.engine.begin() as connection:
+        later = schema.operations.update().where(mine).values(not_before=clock.after(3600))
+        connection.execute(later)
+
+
+def test_an_unlocked_vm_is_deleted_within_seconds(cloud: World) -> None:
+    """A delete that had met a lock waited out its pause, up to ten minutes, after it was gone."""
+    row = cloud.built("unlocked")
+    order = cloud.simulator.fault(action="config-lock", vmid=row.vmid, lock="backup")
+    cloud.act(row.uuid, "delete")
+    let_it_wait(cloud, row.uuid)
+    # Looks have seen the lock by then.
+    seen = len(cloud.simulator.recorder.since(0))
+    looks = "/cluster/resources"
+    until_told(cloud, lambda: count(cloud, looks, seen) >= 2)
+    cloud.simulator.take_back(order)
+    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
+    assert len(cloud.faults(row.uuid)) == 1
+
+
+def count(cloud: World, path: str, since: int = 0) -> int:
+    """Requests whose path ends so."""
+    return sum(one["path"].endswith(path) for one in cloud.simulator.recorder.since(since))
+
+
+def test_privileges_that_are_given_back_are_seen_at_once(cloud: World) -> None:
+    """They were seen a minute later, and what waited for them waited up to ten minutes more."""
+    row = cloud.built("forbidden")
+    access = cloud.simulator.cluster().access
+    with cloud.simulator.cluster().turn():
+        taken = [grant for grant in access.grants if "/vms" in grant.path or grant.path == "/"]
+        access.grants = [grant for grant in access.grants if grant not in taken]
+        access.changed()
+    cloud.act(row.uuid, "delete")
+    let_it_wait(cloud, row.uuid)
+    columns = schema.hosts.c
+    unwell = sa.select(columns.facts).where(columns.host == row.host)
+    until_told(cloud, lambda: not cloud.rows(unwell)[0][0]["healthy"])
+    with cloud.simulator.cluster().turn():
+        access.grants = [*access.grants, *taken]
+        access.changed()
+    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
+
+
+def test_an_operator_hurries_what_waits_and_brings_a_well_server_back(cloud: World) -> None:
+    """There was no way to have a delete tried again, and none out of ERROR for a server whose VM
+    is well."""
+    row = cloud.built("hurried")
+    with cloud.engine.begin() as connection:
+        connection.execute(
+            schema.servers.update()
+            .where(schema.servers.c.uuid == row.uuid)
+            .values(vm_state="error")
+        )
+    admin = RequestContext(user_id="boss", project_id="p", roles=["admin"], is_admin=True)
+    cloud.client.retry_server(admin, row.uuid)
+    cloud.until(lambda: cloud.server(row.uuid).vm_state == "active")
+    cloud.simulator.fault(
+        action="fail",
+        status=500,
+        method="DELETE",
+        path=rf"/qemu/{row.vmid}$",
+        text=f"can't lock file '/var/lock/qemu-server/lock-{row.vmid}.conf' - got timeout",
+        times=4,
+    )
+    cloud.act(row.uuid, "delete")
+    let_it_wait(cloud, row.uuid)
+    cloud.client.retry_server(admin, row.uuid)
+    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
 
 
 def test_a_build_waits_for_the_only_host_that_does_not_answer(tmp_path: Path) -> None:

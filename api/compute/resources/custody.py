@@ -1,4 +1,4 @@
-"""Whose VMs are: `POST /adoptions`, and the actions release, mark, hold and forget of servers.
+"""Whose VMs are: `POST /adoptions`, and servers' actions release, mark, hold, retry, forget.
 
 All of it is micronova's own.
 """
@@ -65,6 +65,11 @@ class CustodyActions:
     def release_hold(self, call: Call) -> None:
         """Go on with what was held."""
         call.conductor.hold_server(call.ctxt, call.server.uuid, held=False)
+
+    @operation(policies.RETRY, body=schemas.RETRY, status=202, on=the_server)
+    def retry(self, call: Call) -> None:
+        """Try at once what waits to be tried again; look after a server in ERROR."""
+        call.conductor.retry_server(call.ctxt, call.server.uuid)
 
     @operation(policies.FORGET, body=schemas.FORGET, status=202, on=the_server)
     def forget(self, call: Call) -> None:

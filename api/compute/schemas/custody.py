@@ -1,4 +1,4 @@
-"""Bodies of what is micronova's own about whose VMs are: adopt, release, hold, forget."""
+"""Bodies of what is micronova's own about whose VMs are: adopt, release, hold, retry, forget."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ RELEASE = {"2.1": body("release", _NOTHING)}
 MARK = {"2.1": body("mark", _NOTHING)}
 HOLD = {"2.1": body("hold", _NOTHING)}
 RELEASE_HOLD = {"2.1": body("release-hold", _NOTHING)}
+RETRY = {"2.1": body("retry", _NOTHING)}
 FORGET = {
     "2.1": body(
         "forget",

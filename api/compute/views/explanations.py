@@ -40,14 +40,24 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         "decisions": [_decision(decision, operator=operator) for decision in story.decisions],
         "faults": [_fault(fault, operator=operator) for fault in story.faults],
         "forgotten": _forgotten(operation),
+        "waits_until": _waits_until(operation),
     }
     if operator:
+        waits = view["waits_until"] is not None and not story.held
+        view["retry"] = f"micronova server retry {operation.server_uuid}" if waits else None
         view["message"] = operation.message
     elif failed and story.faults:
         view["message"] = faults.message(story.faults[-1], operator=False)
     else:
         view["message"] = "The operation failed." if failed else None
     return view
+
+
+def _waits_until(operation: Operation) -> str | None:
+    """When its next attempt begins, where it waits for that."""
+    at = operation.not_before
+    waits = operation.finished_at is None and at is not None and at > clock.utcnow()
+    return clock.iso_microseconds(at) if waits else None
 
 
 def _forgotten(operation: Operation) -> dict[str, Any] | None:
@@ -127,6 +137,7 @@ def refusal(refused: Refusal, *, operator: bool) -> dict[str, Any]:
         "faults": [],
         "message": refused.message,
         "forgotten": None,
+        "waits_until": None,
     }
 
 

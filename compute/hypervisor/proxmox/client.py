@@ -128,6 +128,11 @@ def _refused(error: requests.exceptions.ConnectionError) -> bool:
     return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
 
 
+def _node(path: str) -> str:
+    """The node that a path names; empty: it names none."""
+    return path.split("/", 2)[1] if path.startswith("nodes/") else ""
+
+
 class Client:
     """Requests to one cluster. Paths have no leading slash; answers are what ``data`` holds."""
 
@@ -136,6 +141,10 @@ class Client:
         self.endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
         self.own: dict[str, _Endpoint] = {}
         """Node → its own endpoint, as far as ``/cluster/status`` told whose they are."""
+        self.silent: set[str] = set()
+        """Nodes that an endpoint found no way to when they were asked last."""
+        self.forbidden = False
+        """Whether something was forbidden since this was last set to False."""
         self._turn = itertools.count()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -253,7 +262,9 @@ class Client:
                 problems.append(str(error))
             except ApiError as error:
                 if error.status != NOT_PROXIED:
+                    self.forbidden |= error.category is Category.AUTHORIZATION
                     raise
+                self.silent.add(_node(path))
                 # Another endpoint may have a way to the node; nothing was done yet.
                 if last is not None:
                     raise

@@ -56,10 +56,12 @@ class Clusterwide:
         """Read what is due. Raises HypervisorError."""
         now = time.monotonic()
         if self._rights_due <= now:
+            self._read_version()
             self._read_rights(nodes)
-            # Who lacks something is looked at again soon: it may be granted any moment.
-            pause = self._content_seconds if self._missing else self._detail_seconds
-            self._rights_due = now + pause
+            self._rights_due = now + self._detail_seconds
+        elif self._missing or self._client.forbidden:
+            # What is lacking may be granted any moment, and somebody waits for it.
+            self._read_rights(nodes)
         if self._plans_due <= now:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
             self._vnets = self._optional("The SDN vnets", self._read_vnets, {})
@@ -67,9 +69,12 @@ class Clusterwide:
         return Settled(self._version, self._missing, self._devices, self._rules, self._vnets)
 
     def _read_rights(self, nodes: Iterable[Node]) -> None:
-        self._version = str(self._client.get("version").get("version", ""))
+        self._client.forbidden = False
         missing = missing_privileges(self._client, storages_of(nodes))
         self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
+
+    def _read_version(self) -> None:
+        self._version = str(self._client.get("version").get("version", ""))
         mappings = self._client.get("cluster/mapping/pci")
         granted = self._client.get("access/permissions") if mappings else {}
         self._devices = devices.by_node(mappings, granted)

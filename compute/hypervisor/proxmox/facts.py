@@ -64,8 +64,15 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
     )
     online = tuple(sorted(node.name for node in snapshot.nodes.values() if node.online))
     whole = snapshot.quorate and not snapshot.missing and len(online) == len(snapshot.nodes)
+    well = snapshot.quorate and not snapshot.missing
     return Observation(
-        _cluster(settings, snapshot), hosts, _vms(settings, snapshot), online, whole
+        _cluster(settings, snapshot),
+        hosts,
+        _vms(settings, snapshot),
+        online,
+        whole,
+        locked=frozenset(vm.vmid for vm in snapshot.vms.values() if vm.locked),
+        usable=tuple(name for name in online if well and name not in snapshot.silent),
     )
 
 

@@ -75,6 +75,7 @@ class Surveyor:
             version=settled.version,
             devices=settled.devices,
             missing=settled.missing,
+            silent=self._still_silent(nodes),
             rules=settled.rules,
         )
 
@@ -82,6 +83,20 @@ class Surveyor:
         """Have a storage's import volumes listed with the next survey."""
         for key in (("", storage), (node, storage)):
             self._images.pop(key, None)
+
+    def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
+        """Of the nodes that didn't answer when they were asked: those that still don't.
+
+        One small call each, which its privileged daemon answers as it does writes.
+        """
+        for name in self._client.silent.copy():
+            if name in nodes and nodes[name].online:
+                try:
+                    self._client.get(f"nodes/{name}/lxc")
+                    self._client.silent.discard(name)
+                except HypervisorError as error:
+                    LOG.info("Node %s does not answer yet: %s", name, error.message)
+        return frozenset(self._client.silent.copy())
 
     def close(self) -> None:
         """Start no further reads."""
@@ -282,4 +297,5 @@ def _vm(one: Mapping[str, Any]) -> Vm:
         running=one.get("status") == "running",
         template=bool(one.get("template")),
         status=str(one.get("status", "")),
+        locked=bool(one.get("lock")),
     )

@@ -79,6 +79,8 @@ class Vm:
     running: bool
     template: bool
     status: str
+    locked: bool = False
+    """Whether its configuration carries a lock."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Snapshot:
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Node → mapping of PCI devices → how many devices it has there."""
     rules: tuple[Rule, ...] = ()
+    silent: frozenset[str] = frozenset()
+    """Nodes that could not be reached through another one when they were asked last."""
     missing: tuple[str, ...] = ()
     """Privileges that the token lacks, each as path and privilege."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -98,6 +99,39 @@ def test_owners_hold_and_release_the_hold(make: MakeApi) -> None:
     assert not api.get(path).json["explanation"]["operations"][0]["held"]
     assert act(api, "hold", auth.OTHER).status_code == 404
     assert act(api, "hold", inside={"x": 1}).status_code == 400
+
+
+def test_administrators_have_tried_again_what_waits(make: MakeApi) -> None:
+    later = clock.utcnow() + datetime.timedelta(seconds=300)
+    operation: Row = (
+        schema.operations,
+        {
+            "server_uuid": uuid_of(1),
+            "project_id": "demo",
+            "user_id": "demo",
+            "request_id": "req-1",
+            "action": "delete",
+            "state": "running",
+            "context": {},
+            "params": {},
+            "plan": {},
+            "started_at": NOW,
+            "updated_at": clock.utcnow(),
+            "not_before": later,
+        },
+    )
+    api = make(a_full_server(1), operation)
+    path = f"/explanations/{uuid_of(1)}"
+    [told] = api.get(path, token=auth.ADMIN).json["explanation"]["operations"]
+    assert told["waits_until"] == clock.iso_microseconds(later)
+    assert told["retry"] == f"micronova server retry {uuid_of(1)}"
+    [told] = api.get(path).json["explanation"]["operations"]
+    assert (told["waits_until"] is None, "retry" in told) == (False, False)
+    assert act(api, "retry", auth.MEMBER).status_code == 403
+    assert act(api, "retry", inside={"x": 1}).status_code == 400
+    assert act(api, "retry").status_code == 202
+    api.conductor.fail = Conflict("Nothing waits to be tried again.")
+    assert act(api, "retry").status_code == 409
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def test_an_adoption_that_failed_says_why() -> None:
         (("release", "db"), {"release": None}),
         (("hold", "db"), {"hold": None}),
         (("release-hold", "db"), {"release-hold": None}),
+        (("retry", "db"), {"retry": None}),
         (("forget", "db"), {"forget": {"force": False}}),
         (
             ("forget", "db", "--force", "--reason", "burnt"),

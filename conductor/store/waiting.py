@@ -1,0 +1,66 @@
+"""Operations that wait for their next attempt, and what makes them due before their pause is over.
+
+What is held stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from common import clock
+from common.states import OPEN_STATES, VmState
+from db.schema import operations, servers
+
+#: operations that one message may make due; the others wait out their pauses
+MOST = 1000
+
+
+def due_now(connection: sa.Connection, ids: Sequence[int], seconds: float) -> None:
+    """Have these go on at once, with at least so much time for it.
+
+    What an agent or a conductor works on is its own, and goes on as it does.
+    """
+    mine = operations.c.id.in_(ids) & operations.c.state.in_(OPEN_STATES)
+    late = operations.c.deadline < clock.after(seconds)
+    connection.execute(operations.update().where(mine, late).values(deadline=clock.after(seconds)))
+    connection.execute(operations.update().where(mine).values(not_before=None))
+
+
+def of_server(connection: sa.Connection, server_uuid: str) -> list[int]:
+    """Ids of a server's operations that nobody works on, and whose time has not come."""
+    query = sa.select(operations.c.id).where(operations.c.server_uuid == server_uuid, _waiting())
+    return list(connection.execute(query.order_by(operations.c.id)).scalars())
+
+
+def hasten(
+    connection: sa.Connection, cluster: str, vmids: Sequence[int], nodes: Sequence[str]
+) -> int:
+    """Have those go on that waited for these VMs' locks, or for one of these nodes; how many.
+
+    A build that waits for any host goes on as well.
+    """
+    columns = servers.c
+    there = (columns.cluster == cluster) & (
+        columns.vmid.in_(list(vmids)) | columns.node.in_(list(nodes))
+    )
+    if nodes:
+        there |= columns.cluster.is_(None) & (columns.vm_state == VmState.BUILDING)
+    found = sa.select(operations.c.id).join(servers, columns.uuid == operations.c.server_uuid)
+    ids = list(
+        connection.execute(found.where(_waiting(), there, ~columns.held).limit(MOST)).scalars()
+    )
+    if ids:
+        due = operations.update().where(operations.c.id.in_(ids), _waiting())
+        connection.execute(due.values(not_before=None))
+    return len(ids)
+
+
+def _waiting() -> sa.ColumnElement[bool]:
+    columns = operations.c
+    return (
+        columns.state.in_(OPEN_STATES)
+        & columns.lease_owner.is_(None)
+        & (columns.not_before > clock.utcnow())
+    )

@@ -121,7 +121,7 @@ class MarkServer(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Ask for it; see it written, or say why not."""
         compute = self.cloud.compute
-        found = _find(compute, parsed_args.server, everywhere=parsed_args.all_projects)
+        found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         asked = _post(compute, f"/servers/{found.id}/action", {"mark": None})
         request_id = asked.headers["x-openstack-request-id"]
         for _ in range(_LOOKS):

@@ -12,7 +12,7 @@ from db.schema import metadata
 from db.types import UtcDateTime
 from tests.functional.db.test_migrate import connected
 
-BEFORE = "0007_owners"
+BEFORE = "0010_secrets"
 COUNTED = [one for one in metadata.sorted_tables if one.autoincrement_column is not None]
 
 

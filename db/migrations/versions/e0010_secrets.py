@@ -2,16 +2,16 @@
 
 Such a message could hold a whole request with the password and the user data in it.
 
-Revision ID: 0009_secrets
-Revises: 0008_refused
+Revision ID: 0010_secrets
+Revises: 0009_disk_config
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-revision = "0009_secrets"
-down_revision: str | None = "0008_refused"
+revision = "0010_secrets"
+down_revision: str | None = "0009_disk_config"
 
 
 def upgrade() -> None:

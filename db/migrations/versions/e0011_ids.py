@@ -1,15 +1,15 @@
 """Expand: no ID is given out twice; SQLite did so with that of the row deleted last.
 
-Revision ID: 0008_ids
-Revises: 0007_owners
+Revision ID: 0011_ids
+Revises: 0010_secrets
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-revision = "0008_ids"
-down_revision: str | None = "0007_owners"
+revision = "0011_ids"
+down_revision: str | None = "0010_secrets"
 
 _TABLES = (
     "servers",

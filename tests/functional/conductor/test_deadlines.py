@@ -23,16 +23,22 @@ WAITS = 1
 REQUEST = CreateServers("late", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
 
 
+def client(name: str, waits: int) -> tuple[Any, ConductorClient]:
+    """A bus, and a client on it that waits for so many seconds."""
+    conf = config.load([rpc.register, log.register])
+    conf.set_override("transport_url", f"micronova-local://{name}/")
+    conf.set_override("rpc_timeout_seconds", waits, group="rpc")
+    bus = rpc.transport(conf)
+    return bus, ConductorClient(bus)
+
+
 class Held(World):
     """A world whose conductor answers calls, and may be held up."""
 
     def __init__(self, folder: Path, name: str, workers: int = 4) -> None:
         super().__init__(folder)
-        conf = config.load([rpc.register, log.register])
-        conf.set_override("transport_url", f"micronova-local://{name}/")
-        conf.set_override("rpc_timeout_seconds", WAITS, group="rpc")
-        bus = rpc.transport(conf)
-        self.client = ConductorClient(bus)
+        bus, self.client = client(name, WAITS)
+        _, self.patient = client(name, 60)
         cloud, runner = self.conductor.cloud, self.conductor.runner
         doors = [ServerDoors(cloud, runner, lambda operations: []), CatalogDoors(cloud)]
         self.server = rpc.Server(bus, "conductor", "c1", [Gate(), *doors], workers=workers)
@@ -68,15 +74,13 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Held]:
     made.close()
 
 
-CALLS: dict[str, Callable[[Held], Any]] = {
-    "create_servers": lambda world: world.client.create_servers(world.ctxt, REQUEST),
-    "create_keypair": lambda world: world.client.create_keypair(
+CALLS: dict[str, Callable[[Held, ConductorClient], Any]] = {
+    "create_servers": lambda world, by: by.create_servers(world.ctxt, REQUEST),
+    "create_keypair": lambda world, by: by.create_keypair(
         world.ctxt, NewKeyPair("u", "k", "ssh", "f", "ssh-rsa A")
     ),
-    "create_flavor": lambda world: world.client.create_flavor(
-        world.ctxt, NewFlavor("late", 1, 512, 1)
-    ),
-    "set_quota": lambda world: world.client.set_quota(world.ctxt, "p", {"cores": 1}, force=True),
+    "create_flavor": lambda world, by: by.create_flavor(world.ctxt, NewFlavor("late", 1, 512, 1)),
+    "set_quota": lambda world, by: by.set_quota(world.ctxt, "p", {"cores": 1}, force=True),
 }
 TABLES = (schema.servers, schema.operations, schema.keypairs, schema.flavors, schema.quota_limits)
 
@@ -88,13 +92,13 @@ def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> 
     assert Gate.entered.acquire(timeout=10)
     before = [world.count(table) for table in TABLES]
     with pytest.raises(Unavailable) as raised:
-        CALLS[call](world)
+        CALLS[call](world, world.client)
     assert raised.value.details == {"outcome": rpc.UNKNOWN}
     Gate.opened.set()
     # The one thread answers in order: what came before it is over when this is answered.
-    assert world.client.ping(world.ctxt) == "c1"
+    assert world.patient.ping(world.ctxt) == "c1"
     assert [world.count(table) for table in TABLES] == before
-    CALLS[call](world)
+    CALLS[call](world, world.patient)
     assert [world.count(table) for table in TABLES] != before
 
 
@@ -104,8 +108,8 @@ def test_what_waited_for_the_database_is_undone(world: Held, call: str) -> None:
     before = [world.count(table) for table in TABLES]
     gate = world.conductor.store._gate
     with gate, pytest.raises(Unavailable):
-        CALLS[call](world)
-    assert world.client.ping(world.ctxt) == "c1"
+        CALLS[call](world, world.client)
+    assert world.patient.ping(world.ctxt) == "c1"
     assert [world.count(table) for table in TABLES] == before
-    CALLS[call](world)
+    CALLS[call](world, world.patient)
     assert [world.count(table) for table in TABLES] != before

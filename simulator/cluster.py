@@ -74,8 +74,8 @@ class Cluster:
         self._depth = 0
         self._dirty: dict[tuple[str, str], object | None] = {}
         self._locks: dict[str, Lock] = {}
-        #: clean-ups of VMs that ended, which may keep the lock of one that runs again
-        self.cleanups: set[Process] = set()
+        #: goes on without a task: cleaning up after VMs, what the manager was asked for
+        self.background: set[Process] = set()
 
     @contextmanager
     def turn(self) -> Iterator[None]:

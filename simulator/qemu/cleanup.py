@@ -21,14 +21,14 @@ LOCK_WAIT_SECONDS = 10.0
 def begin(cluster: Cluster, vm: Vm) -> None:
     """Start the clean-up of a VM whose process has just ended. Needs the cluster's turn."""
     process = Process(_clean_up(cluster, vm.node, vm.vmid), cluster.turn)
-    cluster.cleanups.add(process)
-    process.on_end = cluster.cleanups.discard
+    cluster.background.add(process)
+    process.on_end = cluster.background.discard
     cluster.engine.spawn(process)
 
 
 def forget(cluster: Cluster) -> None:
-    """End all clean-ups that are under way and give their locks back. Needs the turn."""
-    for process in list(cluster.cleanups):
+    """End all that goes on without a task and give its locks back. Needs the turn."""
+    for process in list(cluster.background):
         cluster.engine.let_go(process)
 
 

@@ -43,7 +43,10 @@ def request(call: Call, state: str, work: Work) -> str:
         found.options["state"] = state
         call.cluster.save("ha-resource", found.sid, found)
         manager = _manage(call.cluster, call.vmid, state, work)
-        call.cluster.engine.spawn(Process(manager, call.cluster.turn))
+        process = Process(manager, call.cluster.turn)
+        call.cluster.background.add(process)
+        process.on_end = call.cluster.background.discard
+        call.cluster.engine.spawn(process)
         yield Sleep(0.1)
 
     return call.start(kind, call.vmid, body)

@@ -29,7 +29,7 @@ def _held(lab: Lab) -> bool:
 def _cleaning(lab: Lab) -> bool:
     cluster = lab.simulator.cluster()
     with cluster.turn():
-        return bool(cluster.cleanups)
+        return bool(cluster.background)
 
 
 @pytest.fixture

@@ -181,7 +181,8 @@ KINDS: Mapping[str, Kind] = {
             Verb.DESTROY,
             "its name names the server, and the journal gave that server this VMID",
             "micronova orphan reap",
-            _NOT_PROVEN,
+            "It bears the name of a server of this cloud. If no VM uses it, as root on {node}: "
+            "pvesm free {volid}",
         ),
         # Allocations
         Kind(

@@ -282,11 +282,19 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
         return False
     if finding.kind in _ALLOCATIONS:
         return facts.allocations is not None
-    if finding.cluster is None:
+    if finding.cluster is None or _is_left(facts, finding.cluster):
         return True
     inventory = facts.inventories.get(finding.cluster)
     seen = inventory is not None and finding.node not in inventory.unseen_nodes
     return seen and inventory is not None and _would_show(inventory, finding)
+
+
+def _is_left(facts: Facts, cluster: str) -> bool:
+    """Whether the record has neither a host nor a server in the cluster any more."""
+    hosts = any(host.cluster == cluster for host in facts.hosts.values())
+    return not hosts and not any(
+        server.place is not None and server.cluster == cluster for server in facts.servers.values()
+    )
 
 
 def _would_show(inventory: ClusterInventory, finding: Kept) -> bool:

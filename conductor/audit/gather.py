@@ -72,6 +72,9 @@ class Gatherer:
                 read = due(before.reservations.values(), doubted, self._reads)
             before = dataclasses.replace(before, read=read)
             workers = self._workers(connection, unseen)
+        without = {server.cluster for server in before.servers.values() if server.place}
+        without -= {host.cluster for host in before.hosts.values()}
+        unseen += [f"No host of cluster {name} is known." for name in sorted(map(str, without))]
         allocations = self._allocations(before.hosts.values(), unseen)
         inventories = self._inventories(workers, before, unseen)
         seen = dataclasses.replace(before, allocations=allocations, inventories=inventories)

@@ -619,3 +619,26 @@ def test_what_a_token_is_not_shown_is_not_taken_for_healed(world: World, cluster
     cluster.show()
     assert audit(world)["clean"]
     assert world.row(uuid).vm_state == "active"
+
+
+def test_of_a_cluster_that_was_given_up_nothing_is_left_open(
+    world: World, cluster: Cluster
+) -> None:
+    uuid = active(world, cluster)
+    cluster.vms.append(SeenVm(100_007, "pve1", name="theirs", read=True))
+    cluster.show()
+    assert audit(world)["open"] == {"vm_foreign": 1}
+    kept = [dict(row._mapping) for row in world.rows(schema.hosts)]
+    world.conductor.store.run(lambda c: c.execute(schema.hosts.delete()))
+    # A server is there by the record: that nobody can look is said.
+    report = audit(world)
+    assert "No host of cluster sim1 is known." in report["unseen"]
+    assert report["open"] == {"vm_foreign": 1}
+    world.conductor.store.run(lambda c: c.execute(schema.hosts.insert(), kept))
+    gone(world, cluster, uuid)
+    world.conductor.store.run(lambda c: c.execute(schema.hosts.delete()))
+    report = audit(world)
+    assert (report["open"], report["unseen"]) == ({}, [])
+    world.conductor.store.run(lambda c: c.execute(schema.hosts.insert(), kept))
+    cluster.vms = []
+    cluster.show()

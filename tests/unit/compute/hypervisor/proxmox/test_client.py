@@ -37,6 +37,7 @@ def a_client(*hosts: str, verify: bool = True) -> Client:
             most_storage_slots=1,
             write_affinity_rules=False,
             timeout_seconds=40,
+            restart_lock_seconds=30,
             blind_seconds=90,
             connect_seconds=5,
         )

@@ -23,7 +23,8 @@ from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
 from simulator.params import validate
-from simulator.routes import AUTHENTICATED, WORLD, Route, Router
+from simulator.routes import Route, Router
+from simulator.rows import AUTHENTICATED, WORLD
 from simulator.strikes import after, before
 from simulator.upload import read_multipart
 

@@ -134,6 +134,8 @@ def ha_sid(value: str) -> str | None:
 
 def sdn_id(value: str) -> str | None:
     """The id of a zone or vnet: 2 to 8 letters and digits."""
+    if len(value) > 8:
+        return text(8)(value)
     if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9]{0,6}[a-zA-Z0-9]", value):
         return None
     return "value does not match the regex pattern"
@@ -231,3 +233,40 @@ def ipv6(value: str) -> str | None:
         if _address(value, 6)
         else ("invalid format - value does not look like a valid ipv6 address\n")
     )
+
+
+def ip(value: str) -> str | None:
+    """An address of either family."""
+    if _address(value, 4) or _address(value, 6):
+        return None
+    return "invalid format - value does not look like a valid IP address\n"
+
+
+def cidr(value: str) -> str | None:
+    """A network of either family, with its prefix."""
+    try:
+        ipaddress.ip_network(value)
+    except ValueError:
+        return "invalid format - value does not look like a valid CIDR network\n"
+    return None if "/" in value else "invalid format - value is no network\n"
+
+
+def firewall_name(maximum: int, minimum: int) -> Check:
+    """The name of a security group, alias or IP set, or an action."""
+    length, shape = text(maximum, minimum), pattern(r"^[A-Za-z][A-Za-z0-9\-_]+$")
+
+    def check(value: str) -> str | None:
+        return length(value) or shape(value)
+
+    return check
+
+
+def address_or_network(value: str) -> str | None:
+    """An address, a network, or the name of an alias."""
+    if re.fullmatch(r"((dc|guest)/)?[A-Za-z][A-Za-z0-9\-_]+", value):
+        return None
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return "invalid format - value does not look like a valid IP address or CIDR network\n"
+    return None

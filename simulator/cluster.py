@@ -22,6 +22,7 @@ from simulator.errors import (
     read_only,
 )
 from simulator.faults import Faults
+from simulator.firewall_config import Firewall
 from simulator.ha_config import HaConfig
 from simulator.model import Node, PciMapping, Pool, Storage, Task, Vm, Volume
 from simulator.persistence import Store
@@ -59,6 +60,7 @@ class Cluster:
         self.pools: dict[str, Pool] = {}
         self.mappings: dict[str, PciMapping] = {}
         self.ha, self.sdn = HaConfig(), Sdn()
+        self.firewalls: dict[str, Firewall] = {}
         self.vms: dict[int, Vm] = {}
         self.volumes = VolumeStore()
         self.data: dict[str, bytes] = {}

@@ -30,6 +30,7 @@ class Node:
     bridges: list[str] = field(default_factory=lambda: ["vmbr0", "vmbr1"])
     last_pid: int = 1000
     sdn_version: int = 0
+    gateway: str = ""
 
 
 @dataclass

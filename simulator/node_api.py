@@ -172,6 +172,7 @@ def _bridge(node: Node, number: int, name: str) -> dict[str, Any]:
     }
     if number == 0:
         shown |= {"address": node.ip, "cidr": f"{node.ip}/16", "netmask": "16"}
+        shown |= {"gateway": node.gateway} if node.gateway else {}
     return shown
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from simulator.access import Access, Grant, Token, User
 from simulator.cluster import Cluster
+from simulator.firewall_config import Firewall, Named
 from simulator.ha_config import HaGroup, HaResource, HaRule
 from simulator.model import Node, PciMapping, Pool, Snapshot, Storage, Task, Vm, Volume
 from simulator.persistence import Store
-from simulator.sdn_config import Sdn, Vnet, Zone
+from simulator.sdn_config import Ip, Sdn, Subnet, Vnet, Zone
 
 
 def restore(cluster: Cluster, store: Store) -> None:
@@ -29,6 +30,7 @@ def restore(cluster: Cluster, store: Store) -> None:
     cluster.ha.resources = {body["sid"]: HaResource(**body) for body in saved("ha-resource")}
     cluster.ha.groups = {body["group"]: HaGroup(**body) for body in saved("ha-group")}
     cluster.ha.rules = {body["rule"]: HaRule(**body) for body in saved("ha-rule")}
+    cluster.firewalls = {body["key"]: _firewall(body) for body in saved("firewall")}
     for body in saved("sdn"):
         cluster.sdn = _sdn(body)
     for body in saved("vm"):
@@ -46,12 +48,22 @@ def restore(cluster: Cluster, store: Store) -> None:
         cluster.tasks.restore(Task(**body) for body in saved("task"))
 
 
-def _sdn(body: dict[str, Any]) -> Sdn:
-    kinds = {"zones": Zone, "running_zones": Zone, "vnets": Vnet, "running_vnets": Vnet}
-    made: dict[str, Any] = {
-        name: {key: kind(**one) for key, one in body[name].items()} for name, kind in kinds.items()
+def _firewall(body: dict[str, Any]) -> Firewall:
+    named: dict[str, Any] = {
+        kind: {key: Named(**one) for key, one in body.pop(kind).items()}
+        for kind in ("aliases", "ipsets", "groups")
     }
-    return Sdn(**made, version=body["version"])
+    return Firewall(**body, **named)
+
+
+def _sdn(body: dict[str, Any]) -> Sdn:
+    kinds: dict[str, Any] = {"zones": Zone, "vnets": Vnet, "subnets": Subnet}
+    kinds |= {f"running_{name}": kind for name, kind in kinds.items()} | {"ips": Ip}
+    made: dict[str, Any] = {
+        name: {key: kind(**one) for key, one in body.get(name, {}).items()}
+        for name, kind in kinds.items()
+    }
+    return Sdn(**made, version=body["version"], lock=body.get("lock", ""))
 
 
 def _access(access: Access, saved: dict[str, Any], pools: dict[str, Pool]) -> None:

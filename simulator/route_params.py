@@ -28,6 +28,11 @@ NAMED: dict[str, Param] = {
     "group": Param(checks.config_id, True),
     "zone": Param(checks.sdn_id, True),
     "vnet": Param(checks.sdn_id, True),
+    "subnet": Param(None, True),
+    "ipam": Param(None, True),
+    "name": Param(checks.firewall_name(64, 2), True),
+    "cidr": Param(checks.address_or_network, True),
+    "pos": Param(integer(0), True, "integer"),
 }
 SIZE = pattern(r"^\+?\d+(\.\d+)?[KMGT]?$")
 CHECKSUM = {
@@ -116,25 +121,6 @@ HA_GROUP = {
     "nofailback": BOOL,
     "restricted": BOOL,
     "type": Param(one_of("group")),
-}
-SDN_ZONE = {
-    "bridge": TEXT,
-    "ipam": TEXT,
-    "mtu": NUMBER,
-    "nodes": TEXT,
-    "peers": TEXT,
-    "tag": NUMBER,
-    "type": Param(one_of("evpn", "faucet", "qinq", "simple", "vlan", "vxlan"), True),
-    "zone": Param(checks.sdn_id, True),
-}
-SDN_VNET = {
-    "alias": TEXT,
-    "isolate-ports": BOOL,
-    "tag": NUMBER,
-    "type": Param(one_of("vnet")),
-    "vlanaware": BOOL,
-    "vnet": Param(checks.sdn_id, True),
-    "zone": Param(checks.sdn_id, True),
 }
 TASKS = {
     "errors": BOOL,

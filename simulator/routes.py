@@ -6,7 +6,7 @@ it is down, 596 when it hangs); `proxied` calls are answered by the node that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,18 @@ from simulator import access_api as access
 from simulator import (
     checks,
     cluster_api,
+    firewall_routes,
     ha_api,
     mapping_api,
     node_api,
     pool_api,
     resources,
-    sdn_api,
+    sdn_routes,
     statistics,
     storage_api,
     upload,
     volume_api,
 )
-from simulator.call import Call
 from simulator.checks import integer, one_of, pattern, storage_id
 from simulator.params import Param, Schema
 from simulator.qemu import (
@@ -58,8 +58,6 @@ from simulator.route_params import (
     NAMED,
     NUMBER,
     RRD,
-    SDN_VNET,
-    SDN_ZONE,
     SHUTDOWN,
     SIZE,
     SKIP,
@@ -68,11 +66,7 @@ from simulator.route_params import (
     TASKS,
     TEXT,
 )
-
-Handler = Callable[[Call], Any]
-
-WORLD = "world"
-AUTHENTICATED = "user"
+from simulator.rows import AUTHENTICATED, WORLD, Handler, Permission, Row
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class Route:
     path: str
     handler: Handler
     schema: Schema
-    permission: tuple[str, ...] | str
+    permission: Permission
     protected: bool
     proxied: bool
     token: bool = True
@@ -114,17 +108,12 @@ _READ = ("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
 _AGENT = ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor")
 _ROOT_AUDIT = ("/", "Sys.Audit")
 _ROOT_CONSOLE = ("/", "Sys.Console")
-_ALLOCATE = "SDN.Allocate"
 _USER_ADMIN = ("/access/groups", "User.Modify")
 _MAPPING = ("/mapping/pci", "Mapping.Modify")
 _CHECK_NODE = {"check-node": Param(checks.node_name)}
 _NODE_AUDIT = ("/nodes/{node}", "Sys.Audit")
 _SNAPSHOT = ("/vms/{vmid}", "VM.Snapshot")
 
-Row = tuple[str, str, str, Handler, tuple[str, ...] | str, Mapping[str, Param]]
-
-# Flags: p = privileged daemon, n = answered by the node in the path, t = not with a token,
-# v = takes every option of a VM, 9 = since version 9.
 _ROWS: tuple[Row, ...] = (
     ("GET", "/version", "", cluster_api.version, AUTHENTICATED, {}),
     ("GET", "/access/ticket", "", access.no_ticket, WORLD, {}),
@@ -293,35 +282,6 @@ _ROWS: tuple[Row, ...] = (
     ("GET", "/cluster/ha/groups", "", ha_api.groups, _ROOT_AUDIT, {}),
     ("POST", "/cluster/ha/groups", "p", ha_api.add_group, _ROOT_CONSOLE, HA_GROUP),
     ("DELETE", "/cluster/ha/groups/{group}", "p", ha_api.delete_group, _ROOT_CONSOLE, {}),
-    ("GET", "/cluster/sdn/zones", "", sdn_api.zones, AUTHENTICATED, {"running": BOOL}),
-    ("POST", "/cluster/sdn/zones", "p", sdn_api.add_zone, ("/sdn/zones", _ALLOCATE), SDN_ZONE),
-    ("GET", "/cluster/sdn/vnets", "", sdn_api.vnets, AUTHENTICATED, {"running": BOOL}),
-    (
-        "POST",
-        "/cluster/sdn/vnets",
-        "p",
-        sdn_api.add_vnet,
-        ("/sdn/zones/{zone}", _ALLOCATE),
-        SDN_VNET,
-    ),
-    (
-        "DELETE",
-        "/cluster/sdn/vnets/{vnet}",
-        "p",
-        sdn_api.delete_vnet,
-        ("/sdn/zones", _ALLOCATE),
-        {},
-    ),
-    ("PUT", "/cluster/sdn", "p", sdn_api.apply, ("/sdn", _ALLOCATE), {}),
-    ("GET", "/nodes/{node}/sdn/zones", "pn", sdn_api.node_zones, AUTHENTICATED, {}),
-    (
-        "GET",
-        "/nodes/{node}/sdn/zones/{zone}/content",
-        "pn",
-        sdn_api.node_zone,
-        ("/sdn/zones/{zone}", "SDN.Audit"),
-        {},
-    ),
     (
         "GET",
         "/pools",
@@ -692,7 +652,9 @@ def _route(row: Row) -> Route:
     )
 
 
-ROUTES: tuple[Route, ...] = tuple(_route(row) for row in _ROWS)
+ROUTES: tuple[Route, ...] = tuple(
+    _route(row) for row in (*_ROWS, *sdn_routes.ROWS, *firewall_routes.ROWS)
+)
 
 
 class Router:
@@ -711,6 +673,9 @@ class Router:
         parts = path.strip("/").split("/")
         if len(parts) > 6 and parts[0] == "nodes" and parts[2] == "storage":
             parts = [*parts[:5], "/".join(parts[5:])]
+        if "ipset" in parts[2:]:
+            last = parts.index("ipset") + 2
+            parts = [*parts[:last], *(["/".join(parts[last:])] if parts[last:] else [])]
         here: dict[str, Any] = self._root
         values: list[str] = []
         for part in parts:

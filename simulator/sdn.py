@@ -11,6 +11,7 @@ from simulator.model import Node
 from simulator.sdn_config import Vnet
 
 LOCAL = "localnetwork"
+NOT_GENERATED = "local sdn network configuration is not yet generated, please reload"
 NOT_RELOADED = "local sdn network configuration is too old, please reload"
 
 
@@ -33,7 +34,7 @@ def vnets_of(cluster: Cluster, node: Node) -> list[Vnet]:
 def vnet_status(cluster: Cluster, node: Node, vnet: Vnet) -> tuple[str, str]:
     """`available`, `pending` or `error`, with why."""
     if stale(cluster, node):
-        return "pending", NOT_RELOADED
+        return "pending", NOT_RELOADED if node.sdn_version else NOT_GENERATED
     for fault in cluster.faults.standing("vnet-error", node=node.name):
         if fault.vnet in ("", vnet.vnet):
             return "error", f"missing {vnet.vnet}"

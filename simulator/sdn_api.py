@@ -1,123 +1,215 @@
-"""Software-defined networks over the API: `/cluster/sdn` and `/nodes/{node}/sdn`.
-
-Written after the API's schema and its sources; no capture has any of it.
-"""
+"""Changes of software-defined networks: zones, vnets, subnets, addresses."""
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 
-from simulator import sdn
 from simulator.call import Call
-from simulator.engine import Sleep, Work
-from simulator.errors import PveError
-from simulator.sdn_config import Vnet, Zone
-from simulator.tasks import Job
+from simulator.errors import PveError, bad_parameters
+from simulator.sdn_config import Ip, Subnet, Vnet, Zone
+from simulator.sdn_lock import changing, save
 
-RELOAD_SECONDS = 3.0
-_NUMBERS = frozenset({"tag", "vlanaware", "isolate-ports", "mtu"})
-
-
-def _shown(options: dict[str, str]) -> dict[str, Any]:
-    return {name: int(text) if name in _NUMBERS else text for name, text in options.items()}
+_PERL = "/usr/share/perl5/PVE"
+NO_TYPE = f"cannot lookup undefined type! at {_PERL}/API2/Network/SDN/Vnets.pm line 326."
+_REQUIRED = {"vlan": ("bridge",), "qinq": ("bridge", "tag"), "evpn": ("controller", "vrf-vxlan")}
+_TAG = {"vlan": "vlan tag", "qinq": "vlan tag", "vxlan": "vxlan tag", "evpn": "vxlan tag"}
+_NOT_OPTIONS = ("zone", "type", "nodes", "vnet", "subnet", "delete", "digest", "lock-token")
 
 
-def zones(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/sdn/zones`: those that one may see."""
-    access, found = call.cluster.access, call.cluster.sdn
-    listed = found.running_zones if call.flag("running") else found.zones
-    return [
-        {"zone": one.zone, "type": one.type, **_shown(one.options)}
-        | ({"nodes": ",".join(one.nodes)} if one.nodes else {})
-        for one in listed.values()
-        if access.has(call.who, f"/sdn/zones/{one.zone}", "SDN.Audit", "SDN.Allocate")
-    ]
+def _options(call: Call) -> dict[str, str]:
+    return {name: text for name, text in call.params.items() if name not in _NOT_OPTIONS}
 
 
-def vnets(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/sdn/vnets`: those that one may see."""
-    access, found = call.cluster.access, call.cluster.sdn
-    listed = found.running_vnets if call.flag("running") else found.vnets
-    return [
-        {"vnet": one.vnet, "zone": one.zone, "type": "vnet", **_shown(one.options)}
-        for one in listed.values()
-        if access.has(call.who, f"/sdn/zones/{one.zone}/{one.vnet}", "SDN.Audit", "SDN.Allocate")
-    ]
+def _change(call: Call, options: dict[str, str]) -> None:
+    """Take away what `delete` names, then set what is given."""
+    for name in call.get("delete").split(","):
+        options.pop(name, None)
+    options.update(_options(call))
+
+
+def _gone(name: str) -> PveError:
+    return PveError(f"sdn '{name}' does not exist")
+
+
+def _nodes(call: Call) -> list[str]:
+    return [one for one in call.get("nodes").split(",") if one]
 
 
 def add_zone(call: Call) -> None:
     """`POST /cluster/sdn/zones`; it does nothing until it is applied."""
-    name = call.get("zone")
-    if name in call.cluster.sdn.zones:
-        raise PveError(
-            f"create sdn zone object failed: sdn zone object ID '{name}' already defined"
-        )
-    nodes = [one for one in call.get("nodes").split(",") if one]
-    options = _others(call, "zone", "type", "nodes")
-    call.cluster.sdn.zones[name] = Zone(name, call.get("type"), nodes, options)
-    _save(call)
+    name, kind = call.get("zone"), call.get("type")
+    for option in _REQUIRED.get(kind, ()):
+        if option not in call.params:
+            raise PveError(f"missing value for required option '{option}'")
+    with changing(call, "create sdn zone object failed"):
+        if name in call.cluster.sdn.zones:
+            raise PveError(f"sdn zone object ID '{name}' already defined")
+        call.cluster.sdn.zones[name] = Zone(name, kind, _nodes(call), _options(call))
+
+
+def change_zone(call: Call) -> None:
+    """`PUT /cluster/sdn/zones/{zone}`."""
+    with changing(call, "update sdn zone object failed"):
+        zone = call.cluster.sdn.zones.get(call.get("zone"))
+        if zone is None:
+            raise _gone(call.get("zone"))
+        if "nodes" in call.params or "nodes" in call.get("delete").split(","):
+            zone.nodes = _nodes(call)
+        _change(call, zone.options)
+
+
+def delete_zone(call: Call) -> None:
+    """`DELETE /cluster/sdn/zones/{zone}`: not while a vnet uses it."""
+    found, name = call.cluster.sdn, call.get("zone")
+    with changing(call, "delete sdn zone object failed"):
+        for vnet in found.vnets.values():
+            if vnet.zone == name:
+                raise PveError(
+                    f"zone {name} is used by vnet {vnet.vnet} "
+                    f"at {_PERL}/Network/SDN/Zones/Plugin.pm line 149."
+                )
+        if found.zones.pop(name, None) is None:
+            raise _gone(name)
 
 
 def add_vnet(call: Call) -> None:
     """`POST /cluster/sdn/vnets`."""
     found, name = call.cluster.sdn, call.get("vnet")
-    if name in found.vnets:
-        raise PveError(
-            f"create sdn vnet object failed: sdn vnet object ID '{name}' already defined"
-        )
-    if call.get("zone") not in found.zones:
-        raise PveError(f"create sdn vnet object failed: zone {call.get('zone')} does not exist")
-    found.vnets[name] = Vnet(name, call.get("zone"), _others(call, "vnet", "zone", "type"))
-    _save(call)
+    with changing(call, "create sdn vnet object failed"):
+        if name in found.vnets:
+            raise PveError(f"sdn vnet object ID '{name}' already defined")
+        made = Vnet(name, call.get("zone"), _options(call))
+        _check_tag(call, made)
+        found.vnets[name] = made
+
+
+def change_vnet(call: Call) -> None:
+    """`PUT /cluster/sdn/vnets/{vnet}`."""
+    vnet = _vnet(call)
+    with changing(call, "update sdn vnet object failed"):
+        changed = Vnet(vnet.vnet, call.get("zone", vnet.zone), dict(vnet.options))
+        _change(call, changed.options)
+        _check_tag(call, changed)
+        call.cluster.sdn.vnets[vnet.vnet] = changed
+
+
+def _check_tag(call: Call, vnet: Vnet) -> None:
+    """500 unless a vnet has the tag that its zone's type wants, and has it alone."""
+    found = call.cluster.sdn
+    if vnet.zone not in found.zones:
+        raise PveError(NO_TYPE)
+    wanted, tag = _TAG.get(found.zones[vnet.zone].type), vnet.options.get("tag")
+    if wanted is None and tag is not None:
+        raise bad_parameters(tag="vlan tag is not allowed on simple zone")
+    if wanted is not None and tag is None:
+        raise bad_parameters(tag=f"missing {wanted}")
+    for other in found.vnets.values():
+        same = other.zone == vnet.zone and other.vnet != vnet.vnet
+        if same and tag is not None and other.options.get("tag") == tag:
+            raise bad_parameters(tag=f"tag {tag} already exist in vnet {other.vnet}")
+
+
+def _vnet(call: Call) -> Vnet:
+    """The vnet of the path, which one must be allowed to change."""
+    vnet = call.cluster.sdn.vnets.get(call.get("vnet"))
+    if vnet is None:
+        raise _gone(call.get("vnet"))
+    call.cluster.access.require(call.who, f"/sdn/zones/{vnet.zone}/{vnet.vnet}", "SDN.Allocate")
+    return vnet
 
 
 def delete_vnet(call: Call) -> None:
-    """`DELETE /cluster/sdn/vnets/{vnet}`."""
-    if call.cluster.sdn.vnets.pop(call.get("vnet"), None) is None:
-        raise PveError(f"sdn '{call.get('vnet')}' does not exist")
-    _save(call)
+    """`DELETE /cluster/sdn/vnets/{vnet}`: not while it has subnets; VMs don't matter."""
+    vnet, found = _vnet(call), call.cluster.sdn
+    with changing(call, "delete sdn vnet object failed"):
+        if any(one.vnet == vnet.vnet for one in found.subnets.values()):
+            raise bad_parameters(vnet="Can't delete vnet if subnets exists")
+        del found.vnets[vnet.vnet]
 
 
-def apply(call: Call) -> str:
-    """`PUT /cluster/sdn`: what is configured runs, once the nodes have reloaded."""
-    cluster = call.cluster
-    cluster.sdn.apply()
-    _save(call)
-
-    def body(job: Job) -> Work:
-        yield Sleep(RELOAD_SECONDS)
-        for node in cluster.nodes.values():
-            if not node.up or cluster.faults.standing("no-reload", node=node.name):
-                job.warn(f"{node.name}: error running 'reload network config'")
-                continue
-            job.log(f"{node.name}: reloading network config")
-            node.sdn_version = cluster.sdn.version
-            cluster.save("node", node.name, node)
-
-    node = cluster.node(call.contacted)
-    return cluster.tasks.start(node, "reloadnetworkall", "", call.who, body)
+def add_subnet(call: Call) -> None:
+    """`POST /cluster/sdn/vnets/{vnet}/subnets`: overlapping ones are accepted."""
+    vnet, cidr = _vnet(call), call.get("subnet")
+    name = f"{vnet.zone}-{cidr.replace('/', '-')}"
+    with changing(call, "create sdn subnet object failed"):
+        if name in call.cluster.sdn.subnets:
+            raise PveError(f"sdn subnet object ID '{name}' already defined")
+        made = Subnet(name, vnet.vnet, vnet.zone, cidr, _options(call))
+        _check_gateway(made)
+        call.cluster.sdn.subnets[name] = made
 
 
-def node_zones(call: Call) -> list[dict[str, Any]]:
-    """`GET /nodes/{node}/sdn/zones`."""
-    found = sdn.zone_status(call.cluster, call.home())
-    return [{"zone": zone, "status": status} for zone, status in found.items()]
+def change_subnet(call: Call) -> None:
+    """`PUT /cluster/sdn/vnets/{vnet}/subnets/{subnet}`."""
+    subnet = _subnet(call)
+    with changing(call, "update sdn subnet object failed"):
+        changed = Subnet(subnet.subnet, subnet.vnet, subnet.zone, subnet.cidr, {**subnet.options})
+        _change(call, changed.options)
+        _check_gateway(changed)
+        call.cluster.sdn.subnets[subnet.subnet] = changed
 
 
-def node_zone(call: Call) -> list[dict[str, Any]]:
-    """`GET /nodes/{node}/sdn/zones/{zone}/content`: the zone's vnets and how they are there."""
-    shown = []
-    for vnet in sdn.vnets_of(call.cluster, call.home()):
-        if vnet.zone == call.get("zone"):
-            status, message = sdn.vnet_status(call.cluster, call.home(), vnet)
-            entry = {"vnet": vnet.vnet, "status": status}
-            shown.append(entry | ({"statusmsg": message} if message else {}))
-    return shown
+def _check_gateway(subnet: Subnet) -> None:
+    gateway = subnet.options.get("gateway")
+    if gateway and ipaddress.ip_address(gateway) not in ipaddress.ip_network(subnet.cidr):
+        raise bad_parameters(gateway=f"{gateway} is not in subnet {subnet.cidr}")
 
 
-def _others(call: Call, *named: str) -> dict[str, str]:
-    return {name: text for name, text in call.params.items() if name not in named}
+def _subnet(call: Call) -> Subnet:
+    vnet, subnet = _vnet(call), call.cluster.sdn.subnets.get(call.get("subnet"))
+    if subnet is None or subnet.vnet != vnet.vnet:
+        raise _gone(call.get("subnet"))
+    return subnet
 
 
-def _save(call: Call) -> None:
-    call.cluster.save("sdn", "sdn", call.cluster.sdn)
+def delete_subnet(call: Call) -> None:
+    """`DELETE /cluster/sdn/vnets/{vnet}/subnets/{subnet}`."""
+    subnet = _subnet(call)
+    with changing(call, "delete sdn subnet object failed"):
+        del call.cluster.sdn.subnets[subnet.subnet]
+
+
+def add_address(call: Call) -> None:
+    """`POST /cluster/sdn/vnets/{vnet}/ips`: give an address of one of the vnet's subnets out."""
+    found, address = call.cluster.sdn, call.get("ip")
+    subnet = _subnet_of(call, address)
+    if f"{subnet.zone}/{address}" in found.ips:
+        raise PveError(f"IP '{address}' already exist")
+    found.ips[f"{subnet.zone}/{address}"] = Ip(
+        address, subnet.zone, subnet.vnet, subnet.subnet, call.get("mac"), call.get("vmid")
+    )
+    save(call)
+
+
+def move_address(call: Call) -> None:
+    """`PUT /cluster/sdn/vnets/{vnet}/ips`: give the card of this MAC another address."""
+    mac = call.get("mac")
+    for key, one in list(call.cluster.sdn.ips.items()):
+        if (one.zone, one.vnet, one.mac) == (call.get("zone"), call.get("vnet"), mac):
+            del call.cluster.sdn.ips[key]
+    add_address(call)
+
+
+def delete_address(call: Call) -> None:
+    """`DELETE /cluster/sdn/vnets/{vnet}/ips`: take an address back."""
+    subnet = _subnet_of(call, call.get("ip"))
+    call.cluster.sdn.ips.pop(f"{subnet.zone}/{call.get('ip')}", None)
+    save(call)
+
+
+def _subnet_of(call: Call, address: str) -> Subnet:
+    """The smallest of a vnet's subnets that holds an address."""
+    fits = [
+        one
+        for one in call.cluster.sdn.subnets.values()
+        if (one.vnet, one.zone) == (call.get("vnet"), call.get("zone"))
+        and ipaddress.ip_address(address) in ipaddress.ip_network(one.cidr)
+    ]
+    if not fits:
+        raise PveError(f"can't find any subnet for ip {address}")
+    return max(fits, key=_prefix)
+
+
+def _prefix(subnet: Subnet) -> Any:
+    return ipaddress.ip_network(subnet.cidr).prefixlen

@@ -1,4 +1,4 @@
-"""Software-defined networks: zones and vnets, as configured and as applied. Plain data."""
+"""Software-defined networks, as configured and as applied. Plain data."""
 
 from __future__ import annotations
 
@@ -30,17 +30,60 @@ class Vnet:
 
 
 @dataclass
+class Subnet:
+    """A range of addresses of a vnet; its ID is the zone's name and the range with a dash."""
+
+    subnet: str
+    vnet: str
+    zone: str
+    cidr: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Ip:
+    """An address that the IPAM has given out."""
+
+    ip: str
+    zone: str
+    vnet: str
+    subnet: str
+    mac: str = ""
+    vmid: str = ""
+
+
+@dataclass
 class Sdn:
     """What is configured, and what of it runs since it was applied last."""
 
     zones: dict[str, Zone] = field(default_factory=dict)
     vnets: dict[str, Vnet] = field(default_factory=dict)
+    subnets: dict[str, Subnet] = field(default_factory=dict)
     running_zones: dict[str, Zone] = field(default_factory=dict)
     running_vnets: dict[str, Vnet] = field(default_factory=dict)
+    running_subnets: dict[str, Subnet] = field(default_factory=dict)
+    ips: dict[str, Ip] = field(default_factory=dict)
     version: int = 0
+    lock: str = ""
 
     def apply(self) -> None:
         """What is configured is what shall run."""
         self.running_zones = copy.deepcopy(self.zones)
         self.running_vnets = copy.deepcopy(self.vnets)
+        self.running_subnets = copy.deepcopy(self.subnets)
         self.version += 1
+
+    def roll_back(self) -> None:
+        """What runs is what is configured."""
+        self.zones = copy.deepcopy(self.running_zones)
+        self.vnets = copy.deepcopy(self.running_vnets)
+        self.subnets = copy.deepcopy(self.running_subnets)
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether what is configured differs from what runs."""
+        return (self.zones, self.vnets, self.subnets) != (
+            self.running_zones,
+            self.running_vnets,
+            self.running_subnets,
+        )

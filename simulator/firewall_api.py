@@ -1,0 +1,63 @@
+"""The firewall's options, and what it tells of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator import firewall_config as config
+from simulator.call import Call
+from simulator.firewall_config import Firewall
+from simulator.firewall_macros import MACROS
+
+_PATH = frozenset({"node", "vmid", "delete", "digest"})
+_PARTS = {
+    "cluster": ("rules", "options", "macros", "groups", "aliases", "ipset", "refs"),
+    "node": ("rules", "options", "log"),
+    "vm": ("rules", "aliases", "ipset", "refs", "options"),
+}
+
+
+def index(call: Call) -> list[dict[str, str]]:
+    """`GET …/firewall`."""
+    return [{"name": name} for name in _PARTS[config.key_of(call).partition("/")[0]]]
+
+
+def options(call: Call) -> dict[str, Any]:
+    """`GET …/firewall/options`: what was set, never what holds by default."""
+    found = config.read(call)
+    shown: dict[str, Any] = {
+        name: int(text) if text.isdecimal() else text for name, text in found.options.items()
+    }
+    return shown | {"digest": found.digest()}
+
+
+def set_options(call: Call) -> None:
+    """`PUT …/firewall/options`."""
+    kept = config.write(call).options
+    for name in call.get("delete").split(","):
+        kept.pop(name, None)
+    kept.update({name: text for name, text in call.params.items() if name not in _PATH})
+
+
+def macros(_call: Call) -> list[dict[str, str]]:
+    """`GET /cluster/firewall/macros`."""
+    return [{"macro": name, "descr": f"{name} traffic"} for name in sorted(MACROS)]
+
+
+def references(call: Call) -> list[dict[str, Any]]:
+    """`GET …/firewall/refs`: aliases and IP sets for rules; for a VM's also the cluster's."""
+    whole, own = call.cluster.firewalls.get("cluster"), config.read(call)
+    found = _references(own, "dc" if own.key == "cluster" else "guest")
+    if whole is not None and whole is not own:
+        found += _references(whole, "dc")
+    return [one for one in found if call.get("type") in ("", one["type"])]
+
+
+def _references(found: Firewall, scope: str) -> list[dict[str, Any]]:
+    kinds = (("alias", "", found.aliases), ("ipset", "+", found.ipsets))
+    return [
+        {"type": kind, "name": name, "ref": f"{mark}{scope}/{name}", "scope": scope}
+        | ({"comment": one.comment} if one.comment else {})
+        for kind, mark, kept in kinds
+        for name, one in kept.items()
+    ]

@@ -1,0 +1,73 @@
+"""What a file of the firewall holds: the cluster's, a node's or a VM's. Plain data.
+
+A file is there for whatever VMID it was written, whether or not there is such a VM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import orjson
+
+from simulator.errors import PveError
+
+if TYPE_CHECKING:
+    from simulator.call import Call
+
+CHANGED = "detected modified configuration - file changed by other user? Try again."
+Rule = dict[str, str]
+
+
+@dataclass
+class Named:
+    """A security group, an IP set or an alias: what it holds, and a comment."""
+
+    name: str
+    comment: str = ""
+    cidr: str = ""
+    rules: list[Rule] = field(default_factory=list)
+    entries: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+@dataclass
+class Firewall:
+    """One file. Only the cluster's has groups."""
+
+    key: str
+    options: dict[str, str] = field(default_factory=dict)
+    rules: list[Rule] = field(default_factory=list)
+    aliases: dict[str, Named] = field(default_factory=dict)
+    ipsets: dict[str, Named] = field(default_factory=dict)
+    groups: dict[str, Named] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """The SHA-1 of what it holds; that of nothing if it holds nothing."""
+        kept = [self.options, self.rules, self.aliases, self.ipsets, self.groups]
+        body = orjson.dumps(kept) if any(kept) else b""
+        return hashlib.sha1(body, usedforsecurity=False).hexdigest()
+
+
+def key_of(call: Call) -> str:
+    """The file that a call is about, by its path."""
+    if call.path.startswith("/cluster/"):
+        return "cluster"
+    return f"vm/{call.vmid}" if "vmid" in call.params else f"node/{call.node}"
+
+
+def read(call: Call) -> Firewall:
+    """The file that a call is about; an empty one if it isn't there."""
+    key = key_of(call)
+    return call.cluster.firewalls.get(key) or Firewall(key)
+
+
+def write(call: Call) -> Firewall:
+    """The same to be changed: made if it isn't there, saved at the end of the turn. 500 if it is
+    not the one that the caller has seen."""
+    found = read(call)
+    if call.get("digest", found.digest()) != found.digest():
+        raise PveError(CHANGED)
+    call.cluster.firewalls[found.key] = found
+    call.cluster.save("firewall", found.key, found)
+    return found

@@ -42,10 +42,13 @@ class World(Cloud):
         self,
         folder: Path,
         stack: contextlib.ExitStack,
-        options: Mapping[str, Mapping[str, str]],
+        options: Mapping[str, Mapping[str, str | None]],
         nodes: int,
+        *,
+        each_node: bool = False,
     ) -> None:
         super().__init__()
+        self._each_node = each_node
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.simulator = Simulator(
@@ -99,11 +102,12 @@ class World(Cloud):
         made.session.mount(_PLACEMENT, WsgiAdapter(make_app(conf, header_auth, services)))
         return made
 
-    def _sections(self, options: Mapping[str, Mapping[str, str]]) -> Sections:
+    def _sections(self, options: Mapping[str, Mapping[str, str | None]]) -> Sections:
         simulator = self._folder / "simulator"
         token = json.loads((simulator / "token.json").read_text(encoding="utf-8"))
         write_private(simulator / "agent-token", f"{token['tokenid']}={token['secret']}\n")
         endpoint = self.simulator.endpoints[0]
+        asked = endpoint["node_urls"].values() if self._each_node else [endpoint["url"]]
         made: Sections = {
             "DEFAULT": {"transport_url": f"micronova-local://{uuid.uuid4().hex}"},
             "database": {"connection": self.database_url},
@@ -127,7 +131,7 @@ class World(Cloud):
             },
             "proxmox": {"clusters": endpoint["cluster"]},
             f"proxmox:{endpoint['cluster']}": {
-                "endpoints": endpoint["url"],
+                "endpoints": ",".join(asked),
                 "token_file": str(simulator / "agent-token"),
                 "ca_file": str(simulator / "ca.pem"),
                 "vm_storage": "local",
@@ -138,7 +142,8 @@ class World(Cloud):
             },
         }
         for section, values in options.items():
-            made.setdefault(section, {}).update(values)
+            merged = {**made.get(section, {}), **values}
+            made[section] = {name: value for name, value in merged.items() if value is not None}
         return made
 
     def _hosts_are_known(self) -> bool:
@@ -152,10 +157,18 @@ class World(Cloud):
 
 @contextlib.contextmanager
 def world(
-    folder: Path, options: Mapping[str, Mapping[str, Any]] | None = None, nodes: int = 2
+    folder: Path,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    nodes: int = 2,
+    *,
+    each_node: bool = False,
 ) -> Iterator[World]:
-    """Run a world until the block ends; then it must be clean, see ``Cloud.require_clean``."""
+    """Run a world until the block ends; then it must be clean, see ``Cloud.require_clean``.
+
+    ``options`` are sections of its configuration; None leaves an option at its default.
+    ``each_node``: the agent asks the nodes' own endpoints, not one for all of them.
+    """
     with contextlib.ExitStack() as stack:
-        running = World(folder, stack, options or {}, nodes)
+        running = World(folder, stack, options or {}, nodes, each_node=each_node)
         yield running
         running.require_clean()

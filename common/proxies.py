@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -37,14 +37,12 @@ OPTIONS = (
     ),
 )
 
-_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_HOST = re.compile(rf"({_LABEL}(\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{{1,5}})?", re.ASCII)
+_LONGEST_HOST = 260
+"""A name of the DNS (253 characters, a dot at its end), a colon and a port."""
 _SCHEME = re.compile(r"https?", re.ASCII)
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?", re.ASCII)
-_FORMS: Mapping[str, re.Pattern[str]] = {
-    "HTTP_X_FORWARDED_PROTO": _SCHEME,
-    "HTTP_X_FORWARDED_HOST": _HOST,
-    "HTTP_X_FORWARDED_PREFIX": _PREFIX,
-}
 _NEVER = ("HTTP_FORWARDED",)
 _BAD_HOST = b'{"error": "The Host header is not a host."}'
 
@@ -54,6 +52,26 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare `[web]` on `conf`; idempotent."""
     conf.register_opts(OPTIONS, group=GROUP)
+
+
+def is_host(text: str) -> bool:
+    """Whether a text is what `Host` may hold: a name or an address, and a port."""
+    if len(text) > _LONGEST_HOST or not _HOST.fullmatch(text):
+        return False
+    if not text.startswith("["):
+        return True
+    try:
+        ipaddress.IPv6Address(text[1:].partition("]")[0])
+    except ValueError:
+        return False
+    return True
+
+
+_FORMS: Mapping[str, Callable[[str], object]] = {
+    "HTTP_X_FORWARDED_PROTO": _SCHEME.fullmatch,
+    "HTTP_X_FORWARDED_HOST": is_host,
+    "HTTP_X_FORWARDED_PREFIX": _PREFIX.fullmatch,
+}
 
 
 class Proxies:
@@ -72,7 +90,7 @@ class Proxies:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         host = environ.get("HTTP_HOST")
-        if host and not _HOST.fullmatch(host):
+        if host and not is_host(host):
             headers = [
                 ("Content-Type", "application/json"),
                 ("Content-Length", str(len(_BAD_HOST))),
@@ -84,7 +102,7 @@ class Proxies:
             trusted = self._trusts(environ.get("REMOTE_ADDR", ""))
             for name in given:
                 value = environ.pop(name).rpartition(",")[2].strip()
-                if trusted and name in _FORMS and _FORMS[name].fullmatch(value):
+                if trusted and name in _FORMS and _FORMS[name](value):
                     environ[name] = value
         return self._app(environ, start_response)
 

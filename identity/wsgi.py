@@ -12,11 +12,14 @@ import sys
 sys.argv[1:] = []
 
 from keystone.common.rbac_enforcer.enforcer import RBACEnforcer  # noqa: E402
-from keystone.wsgi.api import application  # noqa: E402
+from keystone.wsgi.api import application as keystone  # noqa: E402
 
+from identity.guard import Guard  # noqa: E402
 from identity.transactions import queue_writers  # noqa: E402
 
 queue_writers()
 RBACEnforcer()._enforcer.load_rules()
+
+application = Guard(keystone)
 
 __all__ = ["application"]

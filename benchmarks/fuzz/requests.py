@@ -154,7 +154,8 @@ class Maker:
         how = rng.random()
         if how < 0.95:
             mighty = target.api in ("placement", "compute") and how < 0.55
-            mighty = mighty or (target.api == "identity" and target.method == "GET")
+            looks = target.method == "GET"
+            mighty = mighty or (target.api == "identity" and (looks or how < 0.55))
             found.append(("X-Auth-Token", "{admin}" if mighty else "{member}"))
         elif how < 0.97:
             found.append(

@@ -19,10 +19,62 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 #: actions that leave a server's VM to somebody else, which an audit rightly tells
 _LEAVES = {"release", "forget"}
 
-IDENTITY = (
-    *("/v3", "/v3/auth/tokens", "/v3/auth/catalog", "/v3/auth/projects", "/v3/users", "/v3/roles"),
-    *("/v3/users/{id}", "/v3/projects", "/v3/projects/{id}", "/v3/services", "/v3/endpoints"),
-    *("/v3/users/{id}/application_credentials", "/v3/domains", "/v3/nothing", "/v3/limits"),
+_ID = {"type": "string", "format": "uuid"}
+_TEXT = {"type": "string"}
+_TIME = {"type": "string", "enum": ["2099-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "x"]}
+
+
+def _body(kind: str, needed: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of a body that holds one object."""
+    one = {"type": "object", "properties": {**needed, **more}, "required": list(needed)}
+    return {"type": "object", "properties": {kind: one}, "required": [kind]}
+
+
+_LOGIN = {
+    "type": "object",
+    "properties": {
+        "methods": {"enum": [["password"], ["token"], ["application_credential"], ["totp"]]},
+        "password": _body("user", {"name": _TEXT, "password": _TEXT}, domain=_body("x", {})),
+        "token": {"type": "object", "properties": {"id": _TEXT}},
+        "application_credential": {"type": "object", "properties": {"id": _ID, "secret": _TEXT}},
+    },
+    "required": ["methods"],
+}
+_NEW = {"name": _TEXT, "domain_id": {"enum": ["default"]}}
+_OPTIONS: Mapping[str, Any] = {
+    "description": _TEXT,
+    "enabled": {"type": "boolean"},
+    "tags": {"type": "array", "items": _TEXT},
+    "options": {"type": "object"},
+    "expires_at": _TIME,
+    "x": _TEXT,
+}
+#: {path: what is sent there}
+IDENTITY: Mapping[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("/v3", "/v3/auth/catalog", "/v3/auth/projects", "/v3/nothing"), ()),
+    **dict.fromkeys(("/v3/limits", "/v3/registered_limits", "/v3/role_assignments"), ()),
+    **dict.fromkeys(("/v3/OS-REVOKE/events", "/v3/OS-INHERIT/x", "/v3/users/{id}/groups"), ()),
+    "/v3/auth/tokens": (_body("auth", {"identity": _LOGIN}, scope=_body("project", _NEW)),),
+    "/v3/users": (_body("user", _NEW, default_project_id=_ID, password=_TEXT, **_OPTIONS),),
+    "/v3/users/{id}": (_body("user", {}, **_NEW, **_OPTIONS),),
+    "/v3/projects": (_body("project", _NEW, parent_id=_ID, **_OPTIONS),),
+    "/v3/projects/{id}": (_body("project", {}, **_NEW, **_OPTIONS),),
+    "/v3/groups": (_body("group", _NEW, **_OPTIONS),),
+    "/v3/roles": (_body("role", {"name": _TEXT}, **_OPTIONS),),
+    "/v3/domains": (_body("domain", {"name": _TEXT}, **_OPTIONS),),
+    "/v3/services": (_body("service", {"type": _TEXT}, name=_TEXT, **_OPTIONS),),
+    "/v3/regions": (_body("region", {"id": _TEXT}, parent_region_id=_ID, **_OPTIONS),),
+    "/v3/endpoints": (_body("endpoint", {"url": _TEXT, "service_id": _ID}, interface=_TEXT),),
+    "/v3/credentials": (_body("credential", {"blob": _TEXT, "type": _TEXT}, user_id=_ID),),
+    "/v3/policies": (_body("policy", {"blob": _TEXT, "type": _TEXT}, **_OPTIONS),),
+    "/v3/OS-TRUST/trusts": (_body("trust", {"trustor_user_id": _ID}, **_OPTIONS),),
+    "/v3/users/{id}/application_credentials": (
+        _body("application_credential", {"name": _TEXT}, secret=_TEXT, **_OPTIONS),
+    ),
+}
+_IDENTITY_QUERY = (
+    *("limit", "marker", "name", "name__contains", "sort_key", "domain_id", "enabled", "since"),
+    *("password_expires_at", "parent_id", "tags", "user.id", "scope.project.id", "allow_expired"),
 )
 
 
@@ -42,9 +94,16 @@ class Target:
 def targets() -> list[Target]:
     """Return everything that the APIs answer, in a fixed order."""
     found = [*_compute(), *_placement(), *_image(), *_network()]
-    found += [Target("identity", method, path) for path in IDENTITY for method in ("GET", "POST")]
+    found += _identity()
     documents = ("/", "/compute", "/compute/v2.1/", "/placement/", "/image/", "/network/v2.0")
     return found + [Target("versions", "GET", path) for path in documents]
+
+
+def _identity() -> Iterator[Target]:
+    for path, bodies in IDENTITY.items():
+        methods = ("GET", "PATCH", "DELETE") if path.endswith("{id}") else ("GET", "POST")
+        for method in methods:
+            yield Target("identity", method, path, bodies, _IDENTITY_QUERY)
 
 
 def _compute() -> Iterator[Target]:

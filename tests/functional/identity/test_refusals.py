@@ -1,0 +1,173 @@
+"""Requests that Keystone can't work with: refused in its own form, and never its failure."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.functional.keystone_fixture import RunningKeystone
+
+
+class Asker:
+    """An administrator who sends bytes as they are."""
+
+    def __init__(self, keystone: RunningKeystone) -> None:
+        self._port = keystone.server.port
+        self._token = keystone.token("admin", "admin")
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Any]:
+        """Return the status and the JSON of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        sent = {"X-Auth-Token": self._token, "Content-Type": "application/json"}
+        try:
+            connection.request(method, f"/v3/{path}", body, sent | dict(headers or {}))
+            answer = connection.getresponse()
+            raw = answer.read()
+            kind = answer.headers.get("Content-Type", "")
+            assert not raw or kind.startswith("application/json"), raw
+            assert answer.headers["x-openstack-request-id"]
+            return answer.status, json.loads(raw) if raw else None
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def asker(keystone: RunningKeystone) -> Asker:
+    return Asker(keystone)
+
+
+def assert_refused(answer: tuple[int, Any], message: str) -> None:
+    status, said = answer
+    assert status == 400, said
+    assert set(said) == {"error"}
+    assert said["error"]["code"] == 400
+    assert said["error"]["title"] == "Bad Request"
+    assert message in said["error"]["message"]
+
+
+LISTS = ("users", "projects", "roles", "domains", "services", "endpoints", "registered_limits")
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("limit", ["x", "today", "%00", "%D9%A1x", "%C2%B2", "5.0", "x&limit=5"])
+def test_a_limit_that_is_no_number(asker: Asker, path: str, limit: str) -> None:
+    what = "control character" if limit == "%00" else "limit is not a number"
+    assert_refused(asker.ask("GET", f"{path}?limit={limit}"), what)
+
+
+@pytest.mark.parametrize("limit", ["1", "0", "", "9" * 20, "9" * 3000])
+def test_a_limit_that_is_a_number(asker: Asker, limit: str) -> None:
+    assert asker.ask("GET", f"users?limit={limit}")[0] == 200
+
+
+@pytest.mark.parametrize("host", ["a..b", ".a", "x" * 64, "x." * 300, "a b", "a:b:c", "[a..b]"])
+def test_a_host_that_is_none(asker: Asker, host: str) -> None:
+    assert_refused(asker.ask("GET", "users", headers={"Host": host}), "Host header is not a host")
+
+
+TIMES = ("9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "99991231T235959-2359")
+
+
+@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize(
+    "path", ["users?password_expires_at=gt:{}", "users?password_expires_at={}"]
+)
+def test_a_time_of_no_year(asker: Asker, path: str, time: str) -> None:
+    assert_refused(asker.ask("GET", path.format(quote(time))), "is a time of no year")
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_revocations_since_a_time_of_no_year(asker: Asker, time: str) -> None:
+    path = f"OS-REVOKE/events?since={quote(time)}"
+    assert_refused(asker.ask("GET", path), "since is a time of no year")
+
+
+@pytest.mark.parametrize("time", ["gt:2026-01-01T00:00:00Z", "lte:2026-01-01T00:00:00%2B02:00"])
+def test_a_time_passes(asker: Asker, time: str) -> None:
+    assert asker.ask("GET", f"users?password_expires_at={time}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("users/%00", "path holds a control character"),
+        ("users/a%0Ab", "path holds a control character"),
+        ("users/%FF", "path is not UTF-8"),
+        ("users?name=%00", "query string holds a control character"),
+        ("users?%7F=a", "query string holds a control character"),
+        ("users?name=%FF", "query string is not UTF-8"),
+        ("users/" + "a" * 256, "part of the path is longer than 255"),
+        ("users/" + "%C3%A9" * 256, "part of the path is longer than 255"),
+        ("role_assignments?user.id=" + "a" * 256, "user.id is longer than 255"),
+        ("users?marker=" + "a" * 256, "marker is longer than 255"),
+    ],
+)
+def test_what_no_path_or_query_names(asker: Asker, path: str, message: str) -> None:
+    assert_refused(asker.ask("GET", path), message)
+
+
+@pytest.mark.parametrize("path", ["users/" + "a" * 255, "users/%C3%A9"])
+def test_what_is_not_there_is_not_found(asker: Asker, path: str) -> None:
+    assert asker.ask("GET", path)[0] == 404
+
+
+def _service(**members: Any) -> bytes:
+    return json.dumps({"service": {"type": "refused", "name": "refused", **members}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[" * 65 + b"]" * 65, "nested more than 64"),
+        (b"[" * 1100 + b"]" * 1100, "Malformed request body"),
+        (b'{"user": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", "Malformed request body"),
+        (b'{"a":' * 1100 + b"1" + b"}" * 1100, "Malformed request body"),
+        (b"9" * 4400, "Malformed request body"),
+        (b'{"endpoint": {"legacy_endpoint_id": ["a"]}}', "legacy_endpoint_id is not a text"),
+        (_service(x=10**30), "the number x is too large"),
+        (_service(x=-(10**19)), "the number x is too large"),
+        (_service(name="a\0b"), "null character"),
+        (_service(name="\ud800"), "Malformed request body"),
+        (_service(x=float("nan")), "Malformed request body"),
+        (b'"\xff"', "Malformed request body"),
+        ('{"service": {}}'.encode("utf-16"), "Malformed request body"),
+        (b'{"trust": {"expires_at": "9999-12-31T23:59:59-23:59"}}', "expires_at is a time of no"),
+    ],
+)
+@pytest.mark.parametrize("path", ["services", "auth/tokens", "projects"])
+def test_a_body_that_nobody_can_work_with(
+    asker: Asker, path: str, body: bytes, message: str
+) -> None:
+    assert_refused(asker.ask("POST", path, body), message)
+    if path == "auth/tokens":
+        assert_refused(asker.ask("POST", path, body, {"Content-Type": ""}), message)
+
+
+def test_a_body_in_chunks_is_read(asker: Asker) -> None:
+    parts = iter((b'{"role": {"name": ', b'"in-chunks"}}'))
+    status, said = asker.ask("POST", "roles", parts)  # type: ignore[arg-type]
+    assert status == 201
+    assert said["role"]["name"] == "in-chunks"
+    assert asker.ask("DELETE", f"roles/{said['role']['id']}")[0] == 204
+
+
+def test_a_body_that_is_too_long(asker: Asker) -> None:
+    status, said = asker.ask("POST", "roles", b'"' + b"x" * 150_000 + b'"')
+    assert (status, said["error"]["code"]) == (413, 413)
+
+
+def test_other_content_types_are_left_to_keystone(asker: Asker) -> None:
+    status, said = asker.ask("POST", "roles", b"a=b", {"Content-Type": "text/plain"})
+    assert status == 400
+    assert "Content-Type" in said["error"]["message"]

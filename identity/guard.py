@@ -42,6 +42,9 @@ TIMES = frozenset({"password_expires_at", "since", "expires_at"})
 TEXTS = frozenset({"legacy_endpoint_id"})
 """Members of bodies that Keystone writes into a text column without a look."""
 
+_LOGIN_TEXTS = frozenset({"id", "name", "password", "passcode", "secret"})
+_LOGIN_OBJECTS = frozenset({"user", "domain"})
+
 _MOST = 2**63 - 1
 _ID = re.compile(r"([\w.]*[._])?id|marker")
 _COMPARISON = re.compile(r"[a-z]+:")
@@ -144,8 +147,30 @@ def _check_body(environ: WSGIEnvironment) -> None:
         bodies.check(value)
         for name, each in _members(value):
             _check_time(name, each)
-            if name in TEXTS and not isinstance(each, str | None):
-                raise Invalid(f"{name} is not a text.")
+            _check_kind(name, each, TEXTS)
+        _check_login(value)
+
+
+def _check_login(value: Any) -> None:
+    """Check what Keystone's schema of a login leaves out: all methods but password and token."""
+    for name in ("auth", "identity"):
+        value = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return
+    for method, given in value.items():
+        if method == "methods":
+            continue
+        if not isinstance(given, dict | None):
+            raise Invalid(f"{method} is not an object.")
+        for name, each in _members(given):
+            _check_kind(name, each, _LOGIN_TEXTS)
+            if name in _LOGIN_OBJECTS and not isinstance(each, dict | None):
+                raise Invalid(f"{name} is not an object.")
+
+
+def _check_kind(name: str, value: object, texts: frozenset[str]) -> None:
+    if name in texts and not isinstance(value, str | None):
+        raise Invalid(f"{name} is not a text.")
 
 
 def _json(raw: bytes) -> Any:

@@ -171,3 +171,29 @@ def test_other_content_types_are_left_to_keystone(asker: Asker) -> None:
     status, said = asker.ask("POST", "roles", b"a=b", {"Content-Type": "text/plain"})
     assert status == 400
     assert "Content-Type" in said["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("text", "application_credential is not an object"),
+        ([1], "application_credential is not an object"),
+        (True, "application_credential is not an object"),
+        ({"id": ["a"], "secret": "x"}, "id is not a text"),
+        ({"id": {"a": 1}, "secret": "x"}, "id is not a text"),
+        ({"name": ["a"], "secret": "x", "user": {"id": "a"}}, "name is not a text"),
+        ({"name": "a", "secret": "x", "user": ["a"]}, "user is not an object"),
+        ({"name": "a", "secret": "x", "user": {"name": "a", "domain": "b"}}, "domain is not an"),
+    ],
+)
+def test_a_login_of_another_form(asker: Asker, given: Any, message: str) -> None:
+    identity = {"methods": ["application_credential"], "application_credential": given}
+    body = json.dumps({"auth": {"identity": identity}}).encode()
+    assert_refused(asker.ask("POST", "auth/tokens", body), message)
+
+
+def test_logins_of_the_right_form_are_keystones(asker: Asker) -> None:
+    given = {"id": "unknown", "secret": "x"}
+    identity = {"methods": ["application_credential"], "application_credential": given}
+    body = json.dumps({"auth": {"identity": identity}}).encode()
+    assert asker.ask("POST", "auth/tokens", body)[0] in (401, 404)

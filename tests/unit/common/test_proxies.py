@@ -84,11 +84,20 @@ def test_the_nearest_proxy_counts() -> None:
 
 
 @pytest.mark.parametrize("host", ["a b", "a/b", "a\tb", "javascript://x", "[::1", "é", "a:b:c"])
+def test_a_host_with_a_bad_character_is_refused(host: str) -> None:
+    assert seen([], "10.0.0.1", {"HTTP_HOST": host}) == ("400 Bad Request", {})
+
+
+@pytest.mark.parametrize(
+    "host", ["a..b", ".a", ".", "a" * 64, "a." * 131, "[a..b]", "[1:2]", "[::1.2]", "a:123456"]
+)
 def test_a_host_that_is_none_is_refused(host: str) -> None:
     assert seen([], "10.0.0.1", {"HTTP_HOST": host}) == ("400 Bad Request", {})
 
 
-@pytest.mark.parametrize("host", ["a", "a.b-c.d:80", "[::1]:80", "10.0.0.1", "my_host:8774"])
+@pytest.mark.parametrize(
+    "host", ["a", "a.b-c.d:80", "[::1]:80", "10.0.0.1", "my_host:8774", "a.b."]
+)
 def test_hosts_pass(host: str) -> None:
     assert seen([], "10.0.0.1", {"HTTP_HOST": host}) == ("200 OK", {"HTTP_HOST": host})
 

@@ -47,6 +47,7 @@ _LOGIN_OBJECTS = frozenset({"user", "domain"})
 
 _MOST = 2**63 - 1
 _ID = re.compile(r"([\w.]*[._])?id|marker")
+_SLASHES = re.compile("//+")
 _COMPARISON = re.compile(r"[a-z]+:")
 """What may stand before a time in a query."""
 _FORMS = ("/v3/OS-OAUTH2/",)
@@ -81,7 +82,9 @@ def check(environ: WSGIEnvironment) -> None:
     host = environ.get("HTTP_HOST")
     if host and not proxies.is_host(host):
         raise Invalid("The Host header is not a host.")
-    _check_path(environ.get("PATH_INFO", ""))
+    # Keystone would redirect, and fails where it has refused the request before that.
+    environ["PATH_INFO"] = _SLASHES.sub("/", environ.get("PATH_INFO", ""))
+    _check_path(environ["PATH_INFO"])
     _check_query(environ.get("QUERY_STRING", ""))
     _check_body(environ)
 

@@ -197,3 +197,11 @@ def test_logins_of_the_right_form_are_keystones(asker: Asker) -> None:
     identity = {"methods": ["application_credential"], "application_credential": given}
     body = json.dumps({"auth": {"identity": identity}}).encode()
     assert asker.ask("POST", "auth/tokens", body)[0] in (401, 404)
+
+
+def test_slashes_in_a_row_are_one(asker: Asker) -> None:
+    assert asker.ask("GET", "/users//")[0] == 200
+    refused = asker.ask("POST", "users//application_credentials", b"[]")
+    assert_refused(refused, "valid JSON")
+    unknown = {"X-Auth-Token": "\xe9"}
+    assert asker.ask("POST", "users//application_credentials", b'{"a": {}}', unknown)[0] < 500

@@ -21,11 +21,12 @@ from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, TaskState, VmState
 from conductor import command, guestdata, leases, lifecycle
 from conductor.cloud import Cloud
-from conductor.placing import Placing
-from conductor.store import networks, registry, server_groups, servers, templates
+from conductor.placing import Moved, Placing
+from conductor.store import batches, networks, registry, server_groups, servers, templates
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.together import Together
 from conductor.unwind import Unwinding
 from conductor.walk import must_build, step_on
 
@@ -39,6 +40,7 @@ class Create:
         self._cloud = cloud
         self._unwinding = Unwinding(cloud)
         self._placing = Placing(cloud, self._unwinding)
+        self._together = Together(cloud, self._decide)
         self._stages = {
             None: self._begin,
             TaskState.SCHEDULING: self._placing.place,
@@ -57,10 +59,16 @@ class Create:
         if operation.deadline is not None and operation.deadline < clock.utcnow():
             self._unwinding.fail(operation, server, _timed_out(operation, server))
             return
+        if not fresh and batches.is_undecided(operation):
+            self._together.resume(operation)
+            return
         if not fresh and operation.plan.host is None:
             # A claim may have been made that was never written down.
             self._cloud.placement.release(server.uuid)
-        self._walk(operation, server)
+        if operation.plan.too_few:
+            self._placing.give_up(operation, server)
+        else:
+            self._walk(operation, server)
 
     def begin_many(self, operations: Sequence[Operation]) -> list[tuple[Operation, bool]]:
         """Place the servers of one create by one decision.
@@ -68,21 +76,24 @@ class Create:
         Returns the operations that are not at their end, as they now are, each with whether its
         build goes on from here; the others begin by themselves.
         """
+        moved = self._decide(operations)
+        return [
+            (operation, False) if went is None else (went[0], True)
+            for operation, went in zip(operations, moved, strict=True)
+        ]
+
+    def _decide(self, operations: Sequence[Operation]) -> list[Moved | None]:
+        """Place them by one decision; see ``Placing.place_many``."""
         uuids = [operation.server_uuid for operation in operations]
         with self._cloud.store.read() as connection:
             found = servers.get_many(connection, uuids)
         mine = [(op, found[op.server_uuid]) for op in operations]
         begun = self._cloud.store.run(
             lambda connection: [
-                step_on(connection, self._cloud.name, operation, server, operation.plan)
-                for operation, server in mine
+                self._to_scheduling(connection, operation, server) for operation, server in mine
             ]
         )
-        moved = self._placing.place_many(begun)
-        return [
-            (operation, False) if went is None else (went[0], True)
-            for operation, went in zip(operations, moved, strict=True)
-        ]
+        return self._placing.place_many(begun)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """The agent's word on the build: ACTIVE, another attempt, or ERROR."""
@@ -115,6 +126,15 @@ class Create:
             operation, server = moved
             spawned = server.task_state == TaskState.SPAWNING
         self._spawn(operation, server, handed_over=spawned)
+
+    def _to_scheduling(
+        self, connection: sa.Connection, operation: Operation, server: Server
+    ) -> Moved:
+        """The stage ``scheduling``, in which it may be already."""
+        if server.task_state == TaskState.SCHEDULING:
+            must_build(operation, server)
+            return operation, server
+        return step_on(connection, self._cloud.name, operation, server, operation.plan)
 
     def _begin(self, operation: Operation, server: Server) -> tuple[Operation, Server]:
         name, plan = self._cloud.name, operation.plan

@@ -22,8 +22,8 @@ from conductor import command, renumber, unplaced
 from conductor.accept import scope
 from conductor.cloud import Cloud
 from conductor.offers import Offers
+from conductor.store import batches, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store import registry, server_groups, servers, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.vmids import BandExhausted
@@ -102,13 +102,32 @@ class Placing:
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
-        least = builds[0][0].params.get("min_count", 1)
+        # Those that were deleted meanwhile are none too few.
+        least = min(builds[0][0].params.get("min_count", 1), len(builds))
+        decisions = unplaced.all_or_none(decisions, least)
+        if batches.is_undecided(builds[0][0]):
+            builds = self._counted(builds, unplaced.too_few(decisions, least))
         return [
             self._decided(operation, server, decision, started)
-            for (operation, server), decision in zip(
-                builds, unplaced.all_or_none(decisions, least), strict=True
-            )
+            for (operation, server), decision in zip(builds, decisions, strict=True)
         ]
+
+    def give_up(self, operation: Operation, server: Server) -> None:
+        """ERROR: it was decided that none of its create is built."""
+        failure = Failure(
+            Category.NO_VALID_HOST,
+            str(operation.plan.too_few),
+            "conductor_schedule",
+            owner_message=unplaced.owner_reason(operation.params["min_count"]),
+        )
+        self._unwinding.fail(operation, server, failure, gone=True)
+
+    def _counted(self, builds: Sequence[Moved], too_few: str) -> list[Moved]:
+        """The decision counts for all of them, whoever goes on with each."""
+        counted = self._cloud.store.run(
+            lambda c: batches.decide(c, [one for one, _ in builds], self._cloud.name, too_few)
+        )
+        return [(one, server) for one, (_, server) in zip(counted, builds, strict=True)]
 
     def _decided(
         self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime

@@ -101,19 +101,37 @@ def with_flavor(requested: Requested, suggestion: Suggestion, offer: Offer) -> R
     )
 
 
+def too_few(decisions: Sequence[Decision], least: int) -> str:
+    """Why none of the servers of one create is built; empty: at least so many have a host."""
+    placed = sum(decision.host is not None for decision in decisions)
+    if placed >= least:
+        return ""
+    why = next(decision for decision in decisions if decision.host is None)
+    if not placed:
+        return why.reason or "No valid host was found."
+    text = f"Hosts were found for {placed} servers, and min_count asks for {least}: none is built."
+    return f"{text} For the next one: {why.reason}" if why.reason else text
+
+
 def all_or_none(decisions: Sequence[Decision], least: int) -> list[Decision]:
     """The decisions about the servers of one create; where some but fewer than ``least`` have a
     host, none has. The claims are given back as those servers' builds end.
     """
-    placed = sum(decision.host is not None for decision in decisions)
-    if not 0 < placed < least:
+    reason = too_few(decisions, least)
+    if not reason or all(decision.host is None for decision in decisions):
         return list(decisions)
-    why = next(decision for decision in decisions if decision.host is None)
-    return [_given_up(decision, why, placed, least) for decision in decisions]
+    return [_given_up(decision, reason, least) for decision in decisions]
 
 
-def _given_up(decision: Decision, why: Decision, placed: int, least: int) -> Decision:
-    text = f"Hosts were found for {placed} servers, and min_count asks for {least}: none is built."
+def owner_reason(least: int) -> str:
+    """What owners read where fewer hosts are found than ``min_count`` asks for."""
+    return (
+        "No valid host was found: there are not enough hosts available for the "
+        f"{least} servers that min_count asks for, so none is built."
+    )
+
+
+def _given_up(decision: Decision, reason: str, least: int) -> Decision:
     claims = decision.claims
     if decision.host is not None:
         claims = (*claims, {"host": decision.host, "result": "given back, as min_count isn't met"})
@@ -123,11 +141,8 @@ def _given_up(decision: Decision, why: Decision, placed: int, least: int) -> Dec
         uuid=None,
         alternates=(),
         claims=claims,
-        reason=f"{text} For the next one: {why.reason}" if why.reason else text,
-        owner_reason=(
-            "No valid host was found: there are not enough hosts available for the "
-            f"{least} servers that min_count asks for, so none is built."
-        ),
+        reason=reason,
+        owner_reason=owner_reason(least),
     )
 
 

@@ -43,6 +43,9 @@ class Plan:
     nics: tuple[Mapping[str, Any], ...] = ()
     stopped_on: str | None = None  # see common.messages.commands.Destroy
     drive_only: bool = False  # likewise
+    too_few: str | None = None
+    """Of a build bound by ``min_count``: why none of its create is built; empty: hosts were found
+    for that many. None: not decided yet."""
     saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
 
     def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> Plan:
@@ -56,6 +59,7 @@ class Plan:
             waits=self.waits,
             refusals=self.refusals,
             nics=self.nics,
+            too_few=self.too_few,
         )
 
     def anew(self, attempt: int) -> Plan:

@@ -1,0 +1,120 @@
+"""The builds of one create whose ``min_count`` binds them, until it is decided for all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import StaleTransition
+from common.states import OPEN_STATES, VmState
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation, Plan
+from db.schema import operations, servers
+
+
+def is_undecided(operation: Operation) -> bool:
+    """Whether it is still to be found out if ``min_count`` hosts are there."""
+    plan, least = operation.plan, operation.params.get("min_count", 1)
+    return least > 1 and plan.host is None and plan.too_few is None
+
+
+def take(
+    connection: sa.Connection, operation: Operation, owner: str, lease_seconds: float
+) -> tuple[Operation, ...]:
+    """All builds of the create that are undecided, as the owner's own from now on.
+
+    Only the first of them gets them, from whoever has them, who does nothing with them but wait;
+    for another one the answer is empty. Servers that were given another operation meanwhile are
+    left out. Raises StaleTransition when another conductor has the first one by now.
+    """
+    columns = operations.c
+    found = connection.execute(
+        sa.select(*ledger.FIELDS)
+        .where(
+            columns.request_id == operation.request_id,
+            columns.project_id == operation.project_id,
+            columns.action == operation.action,
+            columns.state.in_(OPEN_STATES),
+        )
+        .order_by(columns.id)
+        .with_for_update()
+    )
+    bound = [one for one in (ledger.from_row(row._mapping) for row in found) if is_undecided(one)]
+    building = set(
+        connection.scalars(
+            sa.select(servers.c.operation_id).where(
+                servers.c.uuid.in_([one.server_uuid for one in bound]),
+                servers.c.vm_state == VmState.BUILDING,
+            )
+        )
+    )
+    batch = [one for one in bound if one.id in building]
+    if not batch or batch[0].id != operation.id:
+        return ()
+    if batch[0].lease_owner != owner:
+        raise StaleTransition(operation_id=operation.id)
+    now = clock.utcnow()
+    until = clock.after(lease_seconds)
+    connection.execute(
+        operations.update()
+        .where(columns.id.in_([one.id for one in batch]))
+        .values(lease_owner=owner, lease_expires_at=until, not_before=None, updated_at=now)
+    )
+    return tuple(
+        dataclasses.replace(one, lease_owner=owner, lease_expires_at=until) for one in batch
+    )
+
+
+def decide(
+    connection: sa.Connection, batch: Sequence[Operation], owner: str, too_few: str
+) -> list[Operation]:
+    """Write down for all of them at once whether ``min_count`` is met; see ``Plan.too_few``.
+
+    Raises StaleTransition when another conductor has one of them by now.
+    """
+    columns, plan = operations.c, Plan(too_few=too_few)
+    changed = connection.execute(
+        operations.update()
+        .where(columns.id.in_([one.id for one in batch]), columns.lease_owner == owner)
+        .values(updated_at=clock.utcnow(), plan=dataclasses.asdict(plan))
+    )
+    if changed.rowcount != len(batch):
+        raise StaleTransition(operation_id=batch[0].id)
+    return [dataclasses.replace(one, plan=plan) for one in batch]
+
+
+def wait(connection: sa.Connection, operation: Operation, owner: str, seconds: float) -> None:
+    """One that does not lead is nobody's until then, unless who leads has taken it meanwhile."""
+    columns = operations.c
+    connection.execute(
+        operations.update()
+        .where(
+            columns.id == operation.id,
+            columns.lease_owner == owner,
+            columns.lease_expires_at == operation.lease_expires_at,
+        )
+        .values(lease_owner=None, lease_expires_at=None, not_before=clock.after(seconds))
+    )
+
+
+def let_go(
+    connection: sa.Connection, batch: Sequence[Operation], owner: str, seconds: float = 0
+) -> None:
+    """They are nobody's, and due so much later, where the owner still has them."""
+    columns = operations.c
+    connection.execute(
+        operations.update()
+        .where(
+            columns.id.in_([one.id for one in batch]),
+            columns.state.in_(OPEN_STATES),
+            columns.lease_owner == owner,
+        )
+        .values(
+            lease_owner=None,
+            lease_expires_at=None,
+            not_before=clock.after(seconds) if seconds else None,
+        )
+    )

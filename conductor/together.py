@@ -1,0 +1,55 @@
+"""Builds of one create that begin one by one decide about ``min_count`` together all the same.
+
+It is so where the decision that they were to get could not be made, or their conductor ended
+before it was written down. The first of them decides for all; the others wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.store import batches
+from conductor.store.operations import Operation
+
+LOG = logger(__name__)
+
+#: until a build looks again whether the first one has decided; who decides ends the pause
+WAIT_SECONDS = 5.0
+
+Decide = Callable[[Sequence[Operation]], object]
+
+
+class Together:
+    """The batch that an undecided build is of."""
+
+    def __init__(self, cloud: Cloud, decide: Decide) -> None:
+        self._cloud = cloud
+        self._decide = decide
+
+    def resume(self, operation: Operation) -> None:
+        """Decide for all of the create, or leave it to who does; then each goes on by itself.
+
+        Raises Unavailable when no decision can be had.
+        """
+        name = self._cloud.name
+        batch = self._cloud.store.run(
+            lambda c: batches.take(c, operation, name, self._cloud.lease_seconds)
+        )
+        if not batch:
+            self._cloud.store.run(lambda c: batches.wait(c, operation, name, WAIT_SECONDS))
+            return
+        try:
+            # Claims may have been made that were never written down.
+            for one in batch:
+                self._cloud.placement.release(one.server_uuid)
+            self._decide(batch)
+        except Exception:
+            # The first one pauses by itself.
+            rest = batch[1:]
+            self._cloud.store.run(lambda c: batches.let_go(c, rest, name, WAIT_SECONDS))
+            raise
+        self._cloud.store.run(lambda c: batches.let_go(c, batch, name))
+        self._cloud.wake()
+        LOG.info("Decided for %d builds of one create.", len(batch))

@@ -60,6 +60,7 @@ class Cluster:
         self.pools: dict[str, Pool] = {}
         self.mappings: dict[str, PciMapping] = {}
         self.ha, self.sdn = HaConfig(), Sdn()
+        self.shares: dict[str, dict[str, dict[str, str]]] = {}
         self.firewalls: dict[str, Firewall] = {}
         self.vms: dict[int, Vm] = {}
         self.volumes = VolumeStore()

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from simulator.call import Call
-from simulator.cluster import Cluster
 from simulator.errors import PveError, bad_parameters
 from simulator.model import Task
 
@@ -48,27 +47,6 @@ def status(call: Call) -> list[dict[str, Any]]:
         }
         for node in cluster.nodes.values()
     ]
-
-
-def options(call: Call) -> dict[str, Any]:
-    """`GET /cluster/options`."""
-    return {**call.cluster.options, "allowed-tags": _tags(call.cluster)}
-
-
-def set_options(call: Call) -> None:
-    """`PUT /cluster/options`."""
-    for name in call.get("delete").split(","):
-        call.cluster.options.pop(name, None)
-    given = {name: text for name, text in call.params.items() if name != "delete"}
-    call.cluster.options.update(given)
-    call.cluster.save("options", "options", call.cluster.options)
-
-
-def _tags(cluster: Cluster) -> list[str]:
-    found: set[str] = set()
-    for vm in cluster.vms.values():
-        found.update(tag for tag in vm.config.get("tags", "").split(";") if tag)
-    return sorted(found)
 
 
 def nextid(call: Call) -> str:

@@ -24,6 +24,7 @@ def machines(call: Call) -> list[dict[str, str]]:
     versions = [f"{major}.{minor}+pve1", f"{major}.{minor}"] + [f"{old}.0" for old in (8, 7, 6, 5)]
     return [
         {"id": f"pc-{kind}-{version}", "type": kind, "version": version}
+        | ({"changes": "A revision of Proxmox VE's own."} if "+" in version else {})
         for kind in ("i440fx", "q35")
         for version in versions
     ]

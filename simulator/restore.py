@@ -31,6 +31,8 @@ def restore(cluster: Cluster, store: Store) -> None:
     cluster.ha.groups = {body["group"]: HaGroup(**body) for body in saved("ha-group")}
     cluster.ha.rules = {body["rule"]: HaRule(**body) for body in saved("ha-rule")}
     cluster.firewalls = {body["key"]: _firewall(body) for body in saved("firewall")}
+    for body in saved("shares"):
+        cluster.shares = body
     for body in saved("sdn"):
         cluster.sdn = _sdn(body)
     for body in saved("vm"):

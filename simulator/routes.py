@@ -14,10 +14,12 @@ from simulator import access_api as access
 from simulator import (
     checks,
     cluster_api,
+    desk_routes,
     firewall_routes,
     ha_api,
     mapping_api,
     node_api,
+    options_api,
     pool_api,
     resources,
     sdn_routes,
@@ -107,6 +109,7 @@ _CONFIG = (
 _READ = ("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
 _AGENT = ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor")
 _ROOT_AUDIT = ("/", "Sys.Audit")
+_ROOT_MODIFY = ("/", "Sys.Modify")
 _ROOT_CONSOLE = ("/", "Sys.Console")
 _USER_ADMIN = ("/access/groups", "User.Modify")
 _MAPPING = ("/mapping/pci", "Mapping.Modify")
@@ -225,24 +228,8 @@ _ROWS: tuple[Row, ...] = (
         AUTHENTICATED,
         {"type": Param(one_of("vm", "storage", "node", "sdn", "network"))},
     ),
-    ("GET", "/cluster/options", "", cluster_api.options, _ROOT_AUDIT, {}),
-    (
-        "PUT",
-        "/cluster/options",
-        "p",
-        cluster_api.set_options,
-        ("/", "Sys.Modify"),
-        {
-            "delete": TEXT,
-            "mac_prefix": TEXT,
-            "next-id": TEXT,
-            "description": TEXT,
-            "user-tag-access": TEXT,
-            "registered-tags": TEXT,
-            "crs": TEXT,
-            "keyboard": TEXT,
-        },
-    ),
+    ("GET", "/cluster/options", "", options_api.options, AUTHENTICATED, {}),
+    ("PUT", "/cluster/options", "p", options_api.set_options, _ROOT_MODIFY, options_api.PARAMS),
     (
         "GET",
         "/cluster/nextid",
@@ -653,7 +640,7 @@ def _route(row: Row) -> Route:
 
 
 ROUTES: tuple[Route, ...] = tuple(
-    _route(row) for row in (*_ROWS, *sdn_routes.ROWS, *firewall_routes.ROWS)
+    _route(row) for row in (*_ROWS, *sdn_routes.ROWS, *firewall_routes.ROWS, *desk_routes.ROWS)
 )
 
 

@@ -14,6 +14,7 @@ from simulator.propstring import split
 from simulator.qemu.network import parse_net
 
 PING_TIMEOUT_SECONDS = 3.0
+_SYSTEM = {"id": "linux", "name": "Linux", "kernel-release": "6.1.0", "machine": "x86_64"}
 
 
 def _enabled(vm: Vm) -> bool:
@@ -40,6 +41,41 @@ def ping(call: Call) -> Work:
 def host_name(call: Call) -> Work:
     """`agent/get-host-name`."""
     return (yield from _answer(call, lambda vm: {"host-name": vm.config.get("name", "localhost")}))
+
+
+def system(call: Call) -> Work:
+    """`agent/get-osinfo`."""
+    return (yield from _answer(call, lambda vm: dict(_SYSTEM)))
+
+
+def frozen(call: Call) -> Work:
+    """`agent/fsfreeze-status`: nothing is ever frozen for longer than a backup takes."""
+    return (yield from _answer(call, lambda vm: "thawed"))
+
+
+def freeze(call: Call) -> Work:
+    """`agent/fsfreeze-freeze` and `-thaw`: how many file systems that did."""
+    return (yield from _answer(call, lambda vm: 1))
+
+
+def password(call: Call) -> Work:
+    """`agent/set-user-password`: the guest takes any."""
+    return (yield from _answer(call, lambda vm: {}))
+
+
+def execute(call: Call) -> Work:
+    """`agent/exec`: the guest has no programs."""
+    yield from _answer(call, lambda vm: {})
+    raise PveError(
+        "Agent error: Guest agent command failed, error was 'No such file or directory'"
+    )
+
+
+def read_file(call: Call) -> Work:
+    """`agent/file-read`: the guest has no files."""
+    yield from _answer(call, lambda vm: {})
+    name = call.get("file")
+    raise PveError(f"Agent error: failed to open file '{name}' (mode: 'r')")
 
 
 def interfaces(call: Call) -> Work:

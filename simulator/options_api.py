@@ -1,0 +1,78 @@
+"""The datacenter's options: kept as they were given, shown taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator import checks
+from simulator.call import Call
+from simulator.errors import parameter_errors
+from simulator.params import Param
+from simulator.propstring import split
+from simulator.route_params import TEXT
+
+_LISTS = frozenset({"registered-tags"})
+_PARTS = frozenset({"crs", "migration", "next-id", "tag-style", "user-tag-access"})
+_SCHEDULING = ("basic", "static", "dynamic")
+PARAMS = {
+    "console": Param(checks.one_of("applet", "vv", "html5", "xtermjs")),
+    "crs": TEXT,
+    "delete": TEXT,
+    "description": Param(checks.text(65536)),
+    "keyboard": TEXT,
+    "mac_prefix": TEXT,
+    "migration": TEXT,
+    "next-id": TEXT,
+    "registered-tags": TEXT,
+    "tag-style": TEXT,
+    "user-tag-access": TEXT,
+}
+
+
+def options(call: Call) -> dict[str, Any]:
+    """`GET /cluster/options`: all of them with Sys.Audit, else only the tags one may set."""
+    kept = call.cluster.options
+    tags = {"allowed-tags": _tags(call)}
+    if not call.cluster.access.has(call.who, "/", "Sys.Audit"):
+        return tags
+    return {"description": ""} | {name: _shown(name, kept[name]) for name in kept} | tags
+
+
+def _shown(name: str, text: Any) -> Any:
+    if name in _LISTS:
+        return [tag for tag in str(text).split(";") if tag]
+    if name not in _PARTS:
+        return text
+    parts: dict[str, Any] = {
+        key: int(value) if key.startswith("ha-") else value
+        for key, value in split(str(text), "type").items()
+    }
+    if "user-allow-list" in parts:
+        parts["user-allow-list"] = parts["user-allow-list"].split(";")
+    return parts
+
+
+def set_options(call: Call) -> None:
+    """`PUT /cluster/options`."""
+    mode = split(call.get("crs"), "ha").get("ha", "basic")
+    if mode not in _SCHEDULING:
+        known = ", ".join(_SCHEDULING)
+        raise parameter_errors(
+            {
+                "crs": "invalid format - format error\n"
+                f"crs.ha: value '{mode}' does not have a value in the enumeration '{known}'\n"
+            }
+        )
+    for name in call.get("delete").split(","):
+        call.cluster.options.pop(name, None)
+    given = {name: text for name, text in call.params.items() if name != "delete"}
+    call.cluster.options.update(given)
+    call.cluster.save("options", "options", call.cluster.options)
+
+
+def _tags(call: Call) -> list[str]:
+    found: set[str] = set()
+    for vm in call.cluster.vms.values():
+        found.update(tag for tag in vm.config.get("tags", "").split(";") if tag)
+    registered = str(call.cluster.options.get("registered-tags", ""))
+    return sorted(found | {tag for tag in registered.split(";") if tag})

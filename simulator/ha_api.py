@@ -1,6 +1,6 @@
 """High availability over the API: `/cluster/ha/resources`, `/rules` and `/groups`.
 
-Written after the API's schema and its sources; no capture has any of it.
+Groups, which only versions before 9 have, are written after the API's schema and its sources.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from simulator.ha_config import HaGroup, HaResource, HaRule, infeasible, nodes_o
 MODIFIED = "detected modified configuration - file changed by other user? Try again."
 _INNER = frozenset({"sid", "type", "rule", "resources", "group", "purge", "delete", "digest"})
 _NUMBERS = frozenset({"disable", "strict", "restricted", "nofailback", "failback"})
+_FOREIGN = {"node-affinity": ("affinity",), "resource-affinity": ("nodes", "strict")}
 _NUMBERS_OF_TRIES = frozenset({"max_restart", "max_relocate"})
 
 
@@ -185,9 +186,17 @@ def change_rule(call: Call) -> None:
         raise PveError(f"update HA rules failed: {MODIFIED}")
     gone = set(call.get("delete").split(","))
     kept = {key: text for key, text in old.options.items() if key not in gone}
+    _check_properties(call, old.type)
     members = _sids(call.get("resources")) or old.resources
     made = HaRule(name, old.type, members, old.order, kept | _options(call))
     _keep(cluster, made, "update HA rules failed")
+
+
+def _check_properties(call: Call, kind: str) -> None:
+    """A rule keeps its type, whatever the call names; the other type's options are refused."""
+    for name in _FOREIGN[kind]:
+        if name in call.params:
+            raise PveError(f"update HA rules failed: unexpected property '{name}'")
 
 
 def _keep(cluster: Cluster, made: HaRule, what: str) -> None:

@@ -65,19 +65,22 @@ def nodes_of(text: str) -> dict[str, int]:
 
 
 def infeasible(rules: Iterable[HaRule], nodes: int) -> dict[str, list[str]]:
-    """Rule → why it has no effect, of those that have none; the checks within one type."""
+    """Rule → why it has no effect, of those that have none; last the checks across types."""
     counted = [rule for rule in rules if rule.enabled]
     errors: dict[str, list[str]] = {}
 
     def wrong(rule: HaRule, text: str) -> None:
         errors.setdefault(rule.rule, []).append(text)
 
-    _check_nodes([rule for rule in counted if rule.type == "node-affinity"], wrong)
+    bound = [rule for rule in counted if rule.type == "node-affinity"]
+    _check_nodes(bound, wrong)
     together = [rule for rule in counted if rule.type == "resource-affinity"]
     for rule in together:
         if len(rule.resources) < 2:
             wrong(rule, "rule is ineffective as there are less than two resources")
-        if rule.negative and len(rule.resources) > nodes:
+        # Recorded with rules whose nodes have priorities: they leave no node to count.
+        available = 0 if _with_priorities(rule, bound) else nodes
+        if rule.negative and len(rule.resources) > available:
             wrong(rule, "rule defines more resources than available nodes")
     for one in together:
         for other in together:
@@ -88,7 +91,52 @@ def infeasible(rules: Iterable[HaRule], nodes: int) -> dict[str, list[str]]:
                     one,
                     f"rule shares two or more resources with a {kind} resource affinity rule",
                 )
+    _check_across(bound, together, wrong)
     return errors
+
+
+def _shared(rule: HaRule, others: list[HaRule]) -> list[HaRule]:
+    return [other for other in others if set(rule.resources) & set(other.resources)]
+
+
+def _with_priorities(rule: HaRule, bound: list[HaRule]) -> bool:
+    """Tell whether a resource of a rule is bound to nodes of different priorities."""
+    found = (nodes_of(one.options.get("nodes", "")) for one in _shared(rule, bound))
+    return any(len(set(nodes.values())) > 1 for nodes in found)
+
+
+def _check_across(
+    bound: list[HaRule], together: list[HaRule], wrong: Callable[[HaRule, str], None]
+) -> None:
+    for rule in together:
+        paired = _shared(rule, bound)
+        if _with_priorities(rule, bound):
+            wrong(rule, "resources are in node affinity rules with multiple priorities")
+            for one in paired:
+                wrong(
+                    one,
+                    "resources are in a resource affinity rule and cannot be in a node affinity "
+                    "rule with multiple priorities",
+                )
+        if rule.negative:
+            _check_room(rule, paired, wrong)
+
+
+def _check_room(rule: HaRule, paired: list[HaRule], wrong: Callable[[HaRule, str], None]) -> None:
+    """Resources that are to be kept apart need as many nodes as they are."""
+    nodes = {name for one in paired for name in nodes_of(one.options.get("nodes", ""))}
+    located = {sid for one in paired for sid in set(one.resources) & set(rule.resources)}
+    if len(nodes) >= len(located):
+        return
+    wrong(
+        rule, "two or more resources are restricted to less nodes than available to the resources"
+    )
+    for one in paired:
+        wrong(
+            one,
+            "at least one resource is in a negative resource affinity rule and this rule would "
+            "restrict these to less nodes than available to the resources",
+        )
 
 
 def _check_nodes(rules: list[HaRule], wrong: Callable[[HaRule, str], None]) -> None:

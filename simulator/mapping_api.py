@@ -84,7 +84,9 @@ def devices(cluster: Cluster, vm: Vm) -> None:
     others = [one for one in cluster.vms.values() if one.running and one.node == vm.node]
     for name in dict.fromkeys(mapping for _, mapping in wanted):
         known = cluster.mappings.get(name)
-        there = len(paths(known, vm.node)) if known is not None else 0
+        if known is None:
+            raise PveError(f"PCI device mapping not found for '{name}'")
+        there = len(paths(known, vm.node))
         if not there:
             raise PveError(f"PCI device mapping not found for '{name}' on node '{vm.node}'")
         used = _count(name, (pair for one in others for pair in _mapped(one.config)))

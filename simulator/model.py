@@ -69,6 +69,7 @@ class Volume:
     ctime: int = field(default_factory=lambda: int(time.time()))
     checksum: str = ""
     protected: bool = False
+    notes: str = ""
 
     @property
     def volid(self) -> str:

@@ -16,6 +16,7 @@ from simulator import (
     cluster_api,
     desk_routes,
     firewall_routes,
+    guest_routes,
     ha_api,
     mapping_api,
     node_api,
@@ -640,7 +641,14 @@ def _route(row: Row) -> Route:
 
 
 ROUTES: tuple[Route, ...] = tuple(
-    _route(row) for row in (*_ROWS, *sdn_routes.ROWS, *firewall_routes.ROWS, *desk_routes.ROWS)
+    _route(row)
+    for row in (
+        *_ROWS,
+        *sdn_routes.ROWS,
+        *firewall_routes.ROWS,
+        *desk_routes.ROWS,
+        *guest_routes.ROWS,
+    )
 )
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from simulator import backups
 from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError, bad_parameters
@@ -88,18 +89,26 @@ def _entry(volume: Volume) -> dict[str, Any]:
         shown["parent"] = f"../{volume.parent}" if volume.parent else None
         shown["used"] = volume.used
         shown["vmid"] = volume.vmid
+    vmid = backups.owner(volume.name)
+    if vmid:
+        shown |= {"vmid": vmid, "subtype": "qemu"}
+    if volume.notes:
+        shown["notes"] = volume.notes
+    if volume.protected:
+        shown["protected"] = 1
     return shown
 
 
 def contents(call: Call) -> list[dict[str, Any]]:
-    """`GET …/content`; a VMID narrows the images only, as the real server does it."""
+    """`GET …/content`; a VMID narrows images and backups, as the real server does it."""
     storage = call.cluster.enabled_storage(call.get("storage"), call.node)
     place = call.cluster.place(storage.id, call.node)
     wanted, vmid = call.get("content"), call.get("vmid")
     found: list[Volume] = []
     if vmid:
         found += call.cluster.volumes.at(place, int(vmid))
-        found += call.cluster.volumes.at(place, 0)
+        others = call.cluster.volumes.at(place, 0)
+        found += [one for one in others if backups.owner(one.name) in (0, int(vmid))]
     else:
         found += call.cluster.volumes.at(place)
     shown = [_entry(one) for one in found if wanted in ("", one.content)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from simulator import disks
+from simulator import backups, disks
 from simulator.call import Call
 from simulator.engine import Sleep, Work
 from simulator.errors import PveError, no_storage
@@ -79,6 +78,8 @@ def change(call: Call) -> None:
         if call.get("notes"):
             raise PveError("only backups can have notes")
         raise PveError("only backups support attribute 'protected'")
+    if "notes" in call.params:
+        volume.notes = call.get("notes")
     if "protected" in call.params:
         volume.protected = call.flag("protected")
     call.cluster.add_volume(volume)
@@ -95,8 +96,7 @@ def delete(call: Call) -> Work:
     if storage is None:
         raise no_storage(parsed.storage)
     call.cluster.access.require(call.who, f"/storage/{storage.id}", "Datastore.Allocate")
-    backup = re.match(r"backup/vzdump-qemu-(\d+)-", parsed.name)
-    owner = owner_of(parsed.name) or (int(backup.group(1)) if backup else 0)
+    owner = owner_of(parsed.name) or backups.owner(parsed.name)
     subject = f"{owner}@{storage.id}" if owner else storage.id
 
     def body(job: Job) -> Work:

@@ -10,7 +10,7 @@ from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
 from simulator.model import Vm
-from simulator.qemu import drives, network, pending, permits
+from simulator.qemu import drives, hotplug, network, pending, permits
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
@@ -175,7 +175,8 @@ def _set(call: Call, vm: Vm, name: str, value: str) -> str:
     elif name == "vmgenid" and value == "1":
         value = str(uuid.uuid4())
     problem = _plug_problem(call, vm, name, value) if vm.running else ""
-    if vm.running and (problem or (name not in FAST and not name.startswith("net"))):
+    now = name in FAST or name.startswith("net") or hotplug.pluggable(vm, name)
+    if vm.running and (problem or not now):
         if vm.config.get(name) == value:
             vm.pending.pop(name, None)
         else:
@@ -189,7 +190,7 @@ def _set(call: Call, vm: Vm, name: str, value: str) -> str:
 
 def _plug_problem(call: Call, vm: Vm, name: str, value: str) -> str:
     if not name.startswith("net"):
-        return ""
+        return hotplug.problem(vm, name, value)
     bridge = network.parse_net(value).get("bridge")
     if bridge and not sdn.present(call.cluster, call.home(), bridge):
         script = "/usr/libexec/qemu-server/pve-bridge-hotplug"

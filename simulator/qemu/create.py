@@ -10,7 +10,7 @@ from simulator.call import Call
 from simulator.engine import Release, Work
 from simulator.errors import PveError, WorkerKilled
 from simulator.model import ConfigMap, Vm
-from simulator.qemu import drives, network, permits, power
+from simulator.qemu import drives, network, permits, power, restored
 from simulator.qemu.drives import Builder, parse_drive
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
@@ -36,11 +36,11 @@ NOT_OPTIONS = (
 def create(call: Call) -> Work:
     """Make a VM. The claim (a config with only `lock: create`) is written before the task."""
     cluster, vmid = call.cluster, call.vmid
+    config = {name: text for name, text in call.params.items() if name not in NOT_OPTIONS}
     if call.get("archive"):
-        raise PveError("restoring backups is not simulated", 501)
+        return restored.restore(call, config)
     cluster.check_quorum()
     pool = call.get("pool") or None
-    config = {name: text for name, text in call.params.items() if name not in NOT_OPTIONS}
     _check(call, pool, config)
     emsg = f"unable to create VM {vmid} -"
     try:

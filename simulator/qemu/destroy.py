@@ -50,7 +50,7 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     if call.flag("purge"):
         job.log(f"purging VM {vm.vmid} from related configurations..")
         if ha_api.forget(cluster, f"vm:{vm.vmid}", purge=True):
-            job.log(f"removing VM {vm.vmid} from HA configuration")
+            job.log(f"NOTE: removed VM {vm.vmid} from HA resource configuration.")
         if cluster.firewalls.pop(f"vm/{vm.vmid}", None) is not None:
             cluster.drop("firewall", f"vm/{vm.vmid}")
     cluster.remove_vm(vm)

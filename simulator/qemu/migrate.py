@@ -11,7 +11,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters, parameter_errors
 from simulator.model import Vm, Volume
-from simulator.qemu import config_lock
+from simulator.qemu import config_lock, ha_move, ha_power
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.drives import Drive, drives_of
 from simulator.qemu.status import memory_of
@@ -112,6 +112,13 @@ def migrate(call: Call) -> str:
         missing = _missing_storages(cluster, vm, target)
         if missing:
             raise PveError(f"storage '{missing[0]}' is not available on node '{target}'")
+    if ha_power.resource(cluster, call.vmid):
+        return ha_move.ask(call, target, launch)
+    return launch(call, target)
+
+
+def launch(call: Call, target: str) -> str:
+    """Start the worker that moves a VM; also for the manager, which was asked before."""
     return call.start("qmigrate", call.vmid, lambda job: _worker(call, job, target))
 
 

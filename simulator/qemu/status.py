@@ -181,11 +181,12 @@ def _live(cluster: Cluster, vm: Vm) -> dict[str, Any]:
     drives = [drive.name for drive in drives_of(vm.config)]
     cards = [name[3:] for name in vm.config if name.startswith("net")]
     machine = ".".join(qemu.split(".")[:2])
+    nics = {f"tap{vm.vmid}i{card}": {"netin": 220, "netout": 656} for card in cards}
     return {
         "balloon": memory,
         "ballooninfo": {"actual": memory, "max_mem": memory},
         "blockstat": {name: _block(vm) for name in drives},
-        "nics": {f"tap{vm.vmid}i{card}": {"netin": 220, "netout": 656} for card in cards},
+        **({"nics": nics} if nics else {}),
         "proxmox-support": _SUPPORT,
         "running-machine": f"pc-i440fx-{machine}+pve1",
         "running-qemu": qemu,

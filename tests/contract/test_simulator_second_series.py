@@ -24,6 +24,7 @@ from tests.fixtures.pve_situations_2 import (
     SITUATIONS,
     lay_out,
 )
+from tests.fixtures.pve_situations_guests import GUESTS
 from tests.fixtures.pve_situations_services import SERVICES
 
 SERIES = 2
@@ -65,7 +66,8 @@ def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator
     with cluster.turn():
         pve.clear(cluster)
         lay_out(cluster)
-        next(make for glob, make in (*SERVICES, *SITUATIONS) if fnmatchcase(name, glob))(cluster)
+        situations = (*GUESTS, *SERVICES, *SITUATIONS)
+        next(make for glob, make in situations if fnmatchcase(name, glob))(cluster)
     answer = pve.send(
         simulator.endpoints[0]["url"],
         capture.method,

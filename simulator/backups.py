@@ -1,0 +1,91 @@
+"""Archives of virtual machines: their names, what they hold, and reading them again."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from simulator.call import Call
+from simulator.errors import PveError
+from simulator.model import ConfigMap, Storage, Vm, Volume
+from simulator.qemu.drives import Drive
+from simulator.volumes import content_of, parse_volid, path_of
+
+_NAME = re.compile(r"^backup/vzdump-qemu-(\d+)-[\d_]+-[\d_]+\.(vma(?:\.\w+)?)$")
+_NOT_SAVED = frozenset({"lock", "parent", "vmstate", "digest"})
+_MAP = "#qmdump#map:"
+
+
+def archive_name(vmid: int, stamp: time.struct_time, suffix: str) -> str:
+    """The name of an archive on its storage."""
+    return f"backup/vzdump-qemu-{vmid}-{time.strftime('%Y_%m_%d-%H_%M_%S', stamp)}.vma{suffix}"
+
+
+def path_of_archive(storage: Storage, name: str) -> str:
+    """Where an archive's file lies."""
+    return path_of(storage, name)
+
+
+def owner(name: str) -> int:
+    """The VM that an archive is of, or 0."""
+    match = _NAME.match(name)
+    return int(match.group(1)) if match else 0
+
+
+def keep(
+    call: Call, vm: Vm, storage: Storage, name: str, drives: list[Drive], used: int
+) -> Volume:
+    """Put an archive of a VM on a storage, with the configuration in it."""
+    cluster = call.cluster
+    size = max(used, 1 << 10)
+    if cluster.used(storage, call.node) + size > storage.capacity:
+        raise PveError("job failed with err -28 - No space left on device")
+    match = _NAME.match(name)
+    kind = match.group(2) if match else "vma"
+    place = cluster.place(storage.id, call.node)
+    # No VMID: archives outlive their VM, whose removal takes all that bears its number.
+    volume = cluster.add_volume(Volume(*place, name, "backup", kind, size, size))
+    cluster.keep_data(volume, _text(vm, drives).encode())
+    return volume
+
+
+def _text(vm: Vm, drives: list[Drive]) -> str:
+    lines = [f"{key}: {vm.config[key]}" for key in sorted(vm.config) if key not in _NOT_SAVED]
+    for drive in drives:
+        kind = parse_volid(drive.file).name.rpartition(".")[2]
+        lines.append(f"{_MAP}{drive.name}:drive-{drive.name}:{drive.storage}:{kind}:")
+    return "\n".join(lines) + "\n"
+
+
+def archive(call: Call, volid: str) -> Volume:
+    """The archive that a volume id names, which the caller may read; 500 for anything else."""
+    cluster, parsed = call.cluster, parse_volid(volid)
+    cluster.enabled_storage(parsed.storage, call.node)
+    path = f"/storage/{parsed.storage}"
+    cluster.access.require(call.who, path, "Datastore.AllocateSpace", "Datastore.Allocate")
+    kind = content_of(parsed.name)
+    if kind != "backup":
+        raise PveError(f"unable to use volume {volid} - content type needs to be 'backup'")
+    volume = cluster.volume(volid, call.node)
+    if volume is None:
+        raise PveError(f"volume '{volid}' does not exist")
+    return volume
+
+
+def saved_text(call: Call, volume: Volume) -> str:
+    """The configuration in an archive, with the lines that say which disks are in it."""
+    data = call.cluster.data.get(f"{volume.storage}/{volume.node}/{volume.name}", b"")
+    return data.decode()
+
+
+def saved(call: Call, volume: Volume) -> tuple[ConfigMap, set[str]]:
+    """The configuration in an archive, and the names of the disks in it."""
+    config: ConfigMap = {}
+    names: set[str] = set()
+    for line in saved_text(call, volume).splitlines():
+        if line.startswith(_MAP):
+            names.add(line.removeprefix(_MAP).partition(":")[0])
+        else:
+            key, _, text = line.partition(": ")
+            config[key] = text
+    return config, names

@@ -1,0 +1,139 @@
+"""`POST /nodes/{node}/qemu` with an archive: a VM made, or made anew, of a backup."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+from simulator import backups, disks
+from simulator.call import Call
+from simulator.engine import Release, Sleep, Work
+from simulator.errors import PveError
+from simulator.model import ConfigMap, Vm, Volume
+from simulator.propstring import join, split
+from simulator.qemu import config_lock, network, power
+from simulator.qemu.config_lock import check_lock
+from simulator.qemu.drives import Drive, drives_of
+from simulator.tasks import Job
+from simulator.volumes import parse_volid, path_of
+
+_READ_SECONDS = 0.5
+_LOST = (
+    "error before or during data restore, some or all disks were not completely restored. VM {} "
+    "state is NOT cleaned up."
+)
+
+
+def restore(call: Call, changes: ConfigMap) -> str:
+    """Start the worker that restores; `changes` is what the call sets beside the archive."""
+    cluster, vmid = call.cluster, call.vmid
+    _may(call)
+    cluster.check_quorum()
+    archive = backups.archive(call, call.get("archive"))
+    present = cluster.vms.get(vmid)
+    emsg = f"unable to restore VM {vmid} -"
+    if present is not None:
+        if not call.flag("force") or present.node != call.node:
+            raise PveError(f"{emsg} VM {vmid} already exists on node '{present.node}'")
+        if present.config.get("protection") == "1":
+            raise PveError(f"{emsg} VM is protected")
+    else:
+        cluster.add_vm(Vm(vmid, call.node, {"lock": "create"}))
+    return call.start("qmrestore", vmid, lambda job: _worker(call, job, archive, changes))
+
+
+def _may(call: Call) -> None:
+    access, vmid, pool = call.cluster.access, call.vmid, call.get("pool")
+    path = f"/vms/{vmid}"
+    if access.has(call.who, path, "VM.Allocate"):
+        return
+    if pool and access.has(call.who, f"/pool/{pool}", "VM.Allocate"):
+        return
+    again = call.flag("force") and vmid in call.cluster.vms
+    if not (again and access.has(call.who, path, "VM.Backup")):
+        raise PveError("Permission check failed", 403)
+
+
+def _worker(call: Call, job: Job, archive: Volume, changes: ConfigMap) -> Work:
+    cluster, vmid = call.cluster, call.vmid
+    lock = yield from config_lock.take(call, job)
+    vm = call.vm()
+    fresh = vm.lock == "create"
+    try:
+        if vm.running:
+            raise PveError(f"unable to restore VM {vmid} - vm is running")
+        check_lock(vm, skip=fresh)
+        yield from _read(call, job, vm, archive, changes)
+    except PveError:
+        job.log(_LOST.format(vmid))
+        if fresh and cluster.vms.get(vmid) is vm:
+            cluster.remove_vm(vm)
+        raise
+    yield Release(lock)
+    if call.get("pool"):
+        cluster.set_pool(vmid, call.get("pool"))
+    if call.flag("start"):
+        power.launch(call, vmid)
+
+
+def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> Work:
+    cluster = call.cluster
+    config, names = backups.saved(call, archive)
+    stamp = f"/var/tmp/vzdumptmp{job.task.pid}"  # noqa: S108 - the log names it
+    path = path_of(cluster.storage(archive.storage), archive.name)
+    job.log(
+        f"restore vma archive: zstd -q -d -c {path} | vma extract -v -r {stamp}.fifo - {stamp}"
+    )
+    job.log(f"CFG: size: {len(backups.saved_text(call, archive))} name: qemu-server.conf")
+    kept = [one for one in drives_of(config) if one.name in names]
+    for number, drive in enumerate(kept, 1):
+        size = disks.parse_size(drive.options.get("size", "0"))
+        job.log(f"DEV: dev_id={number} size: {size} devname: drive-{drive.name}")
+    made_at = time.strftime("%a %b %e %H:%M:%S %Y", time.gmtime(archive.ctime))
+    job.log(f"CTIME: {made_at}")
+    yield Sleep(_READ_SECONDS)
+    # What the VM had goes before its disks come back under the same names.
+    yield from _remove_disks(call, vm, names)
+    for drive in kept:
+        config[drive.name] = yield from _disk(call, job, drive)
+    if call.flag("unique"):
+        _make_unique(call, config)
+    cluster.edit(vm).config = {**config, **changes}
+    vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
+
+
+def _remove_disks(call: Call, vm: Vm, names: set[str]) -> Work:
+    for drive in drives_of(vm.config, unused=True):
+        owned = drive.storage and parse_volid(drive.file).name.startswith(f"{vm.vmid}/")
+        if owned and (drive.name in names or not drive.cdrom):
+            yield from disks.free(call.cluster, call.node, drive.file)
+
+
+def _disk(call: Call, job: Job, drive: Drive) -> Work:
+    cluster = call.cluster
+    storage = call.get("storage") or drive.storage
+    kind = disks.default_format(parse_volid(drive.file).name)
+    size = disks.parse_size(drive.options.get("size", "0"))
+    volume = yield from disks.allocate(cluster, job, call.node, storage, call.vmid, kind, size)
+    job.log(f"new volume ID is '{volume.volid}'")
+    path = path_of(cluster.storage(storage), volume.name)
+    job.log(f"map 'drive-{drive.name}' to '{path}' (write zeros = 0)")
+    for percent in (1, 50, 100):
+        yield Sleep(size / disks.COPY_BYTES_PER_SECOND / 3)
+        done = size * percent // 100
+        job.log(f"progress {percent}% (read {done} bytes, duration 0 sec)")
+    drive.file = volume.volid
+    return drive.text()
+
+
+def _make_unique(call: Call, config: ConfigMap) -> None:
+    prefix = call.cluster.options["mac_prefix"]
+    for name in [key for key in config if key.startswith("net")]:
+        card = network.parse_net(config[name])
+        card["macaddr"] = network.random_mac(prefix)
+        config[name] = network.print_net(card)
+    rest = split(config.get("smbios1", ""), "uuid")
+    rest.pop("uuid", None)
+    config["smbios1"] = join(f"uuid={uuid.uuid4()}", rest)
+    if "vmgenid" in config:
+        config["vmgenid"] = str(uuid.uuid4())

@@ -73,6 +73,7 @@ class _Endpoint:
         session.mount(
             "https://", requests.adapters.HTTPAdapter(pool_maxsize=POOL, pool_block=False)
         )
+        session.hooks["response"].append(_whole_reason)
         self._session = session
         self._failures = 0
         self.open_until = 0.0
@@ -119,6 +120,18 @@ class _Endpoint:
         pause = BREAK_SECONDS[min(self._failures, len(BREAK_SECONDS) - 1)]
         self._failures += 1
         self.open_until = time.monotonic() + pause
+
+
+def _whole_reason(response: requests.Response, **_options: object) -> None:
+    """Take an error's text from its body: the reason phrase has the first of its lines only."""
+    if response.status_code < 400:
+        return
+    try:
+        told = response.json()["message"]
+    except (ValueError, KeyError, TypeError):
+        return
+    if isinstance(told, str) and told.startswith(response.reason or ""):
+        response.reason = told.strip()
 
 
 def _refused(error: requests.exceptions.ConnectionError) -> bool:

@@ -173,7 +173,7 @@ def test_a_disk_without_a_vm_says_whether_a_task_of_ours_made_it(
     assert worker.run(build).ok
     config = cluster.vm(vmid)["config"]
     name = str(config["scsi0"]).partition(",")[0]
-    (state,) = simulator.state().values()
+    (state,) = simulator.state()["clusters"]
     made = next(one for one in state["volumes"] if one["volid"] == name)
     assert worker.run(a_destroy(build)).gone
     ours = {"volid": name, "node": "pve1", "ctime": made["ctime"]}

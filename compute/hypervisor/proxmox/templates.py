@@ -202,10 +202,12 @@ class Templates:
                     look_first=False,
                 )
         except ApiError as error:
-            if error.id_taken and self._settled(vm) is not None:
-                return False  # another process was faster
-            if not error.id_taken:
-                self._unmake(vm)
+            if error.id_taken:
+                if self._settled(vm) is not None:
+                    return False  # another process was faster
+                # Taken by what this node doesn't list yet: not the server's VMID, nor its fault.
+                raise TakenError(f"template {vm.vmid}: {error.message}") from error
+            self._unmake(vm)
             raise _template_error(vm, error) from error
         return done is not None
 

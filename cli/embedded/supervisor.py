@@ -132,6 +132,7 @@ class Supervisor:
         with told_signals() as wakeup:
             while True:
                 self._hear()
+                self._reap()
                 self._require_all()
                 self._wait(wakeup)
                 for number in numbers(wakeup):
@@ -165,6 +166,11 @@ class Supervisor:
                     self._progress.note(
                         f"{_called_first(part)} works again after {seconds:.1f} s."
                     )
+
+    def _reap(self) -> None:
+        """Collect the exit codes of children that are done, so that none stays a zombie."""
+        for child in self._children:
+            _ = child.pid  # asks the system
 
     def _require_all(self) -> None:
         """Raise ChildFailed when a part has ended."""

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.context import RequestContext
+from common.errors import Conflict, NotFound
 from conductor.messages import Adoption
 from db import schema
 from simulator.model import MIB, Vm, Volume
@@ -62,7 +63,7 @@ def adopt(cloud: World, vmid: int) -> str:
     def asked() -> Any:
         try:
             return cloud.client.adopt(ADMIN, Adoption("sim1", vmid, "project", "user"))
-        except Exception:  # noqa: BLE001  (the list lags, or its allocation is still there)
+        except (Conflict, NotFound):  # the list lags, or its allocation is still there
             return None
 
     uuid = str(cloud.until(asked).server_uuid)

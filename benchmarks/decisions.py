@@ -31,8 +31,6 @@ from benchmarks.asking import TOTALS
 from benchmarks.placement_vs_original import fill
 from benchmarks.scheduler import host as a_host
 from benchmarks.serving import ours
-from cli.embedded.settings import render
-from cli.services import configuration
 from common import clock, ids, rpc
 from common.aggregates import AllAggregates
 from common.context import internal
@@ -40,6 +38,8 @@ from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision, Requested
 from common.messages.topics import HOST_FACTS_TOPIC
+from launcher import configuration
+from launcher.embedded.settings import render
 from scheduler.client import SchedulerClient
 from tests.functional import backends
 

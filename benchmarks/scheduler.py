@@ -24,13 +24,13 @@ from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
 from common.messages.scheduling import Requested
 from scheduler import config as scheduler_config
-from scheduler import whatif
-from scheduler.choose import choose
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.memberships import by_host
-from scheduler.nearest import nearest
-from scheduler.outcome import Outcomes
+from scheduler.decide import whatif
+from scheduler.decide.choose import choose
+from scheduler.explain.nearest import nearest
+from scheduler.explain.outcome import Outcomes
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.memberships import by_host
 from scheduler.service import load_filters, load_weighers
 
 _NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

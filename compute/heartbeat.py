@@ -17,7 +17,7 @@ from common.messages.facts import Heartbeat, HostFacts, Sightings
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
 from compute.facts import Board
-from compute.sightings import Watch
+from compute.vm_states import Watch
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.

@@ -10,7 +10,7 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from compute.facts import Board
 from compute.hypervisor.port import Hypervisor, HypervisorError
-from compute.sightings import Watch
+from compute.vm_states import Watch
 
 LOG = logger(__name__)
 

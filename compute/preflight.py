@@ -14,18 +14,19 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox import privileges, settings
-from compute.hypervisor.proxmox.client import Client
-from compute.hypervisor.proxmox.clusterwide import (
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.observe.clusterwide import (
     configured_storages,
     missing_privileges,
     storages_of,
 )
-from compute.hypervisor.proxmox.disks import FILE_TYPES
-from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.observe.refresh import Surveyor
+from compute.hypervisor.proxmox.observe.view import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.survey import Surveyor
-from compute.hypervisor.proxmox.view import Node, Snapshot, Storage, chosen
+from compute.hypervisor.proxmox.storage.disks import FILE_TYPES
 
 UNAUTHENTICATED = 401
 

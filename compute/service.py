@@ -20,7 +20,7 @@ from compute.manager import Announcer, Introducer, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
-from compute.sightings import Watch
+from compute.vm_states import Watch
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.

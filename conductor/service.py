@@ -11,24 +11,24 @@ from common.errors import ConfigurationError
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
-from conductor import flows as all_flows
-from conductor import leases
-from conductor.aggregates import AggregateDoors, Herald
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
-from conductor.create import Create
-from conductor.doors import CustodyDoors, RefusalDoors
-from conductor.history import History
-from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
+from conductor.endpoints.aggregates import AggregateDoors, Herald
+from conductor.endpoints.manage import CustodyDoors, RefusalDoors
+from conductor.endpoints.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
+from conductor.endpoints.server_groups import ServerGroupDoors
+from conductor.endpoints.whatif import WhatIfDoors
+from conductor.engine import leases
+from conductor.engine.history import History
+from conductor.engine.runner import Flow, Runner
+from conductor.flows import table as all_flows
+from conductor.flows.create import Create
 from conductor.messages import NewFlavor
-from conductor.reports import Reports
-from conductor.runner import Flow, Runner
-from conductor.server_groups import ServerGroupDoors
 from conductor.store import catalog, networks
 from conductor.store.transactions import Store
-from conductor.whatif import WhatIfDoors
+from conductor.sync.reports import Reports
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient

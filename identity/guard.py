@@ -21,9 +21,10 @@ import falcon
 import orjson
 from oslo_utils import timeutils
 
-from common import bodies, ids, proxies
+from common import ids
 from common.digits import number
 from common.errors import Invalid, MicronovaError, TooLarge
+from web import bodies, proxies
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

@@ -15,7 +15,7 @@ import signal
 import threading
 from typing import Any
 
-from common.workers import watch
+from web.workers import watch
 
 READY_FD = "MICRONOVA_KEYSTONE_READY_FD"
 PARENT_FD = "MICRONOVA_KEYSTONE_PARENT_FD"

@@ -254,7 +254,7 @@ class Keystone:
             *("--config", str(hooks)),
             *("--bind", f"fd://{listener}"),
             *("--workers", "1", "--threads", str(self._threads)),
-            *("--worker-class", "common.serving.Worker", "--keep-alive", "75"),
+            *("--worker-class", "web.serving.Worker", "--keep-alive", "75"),
             *("--graceful-timeout", "1", "--forwarded-allow-ips", ""),
             "--no-control-socket",
         ]

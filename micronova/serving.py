@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 import micronova  # noqa: F401  (puts the packages on the import path)
-from common.serving import Worker
+from web.serving import Worker
 
 __all__ = ["Worker"]

@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
     """Make the application when the WSGI server asks for it."""
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cli.services.web import application
+    from launcher.web import application
 
     return application(name)

@@ -11,8 +11,6 @@ from oslo_middleware import cors
 
 from common import auth
 from common.errors import ConfigurationError
-from common.proxies import Proxies
-from common.web import ContextMiddleware, RequestId
 from placement import answers
 from placement.config import DATABASE_GROUP
 from placement.db.engine import Database
@@ -21,6 +19,8 @@ from placement.ledger import Ledger
 from placement.operation import Services
 from placement.policies import Policy
 from placement.routes import ROUTES
+from web.proxies import Proxies
+from web.wsgi import ContextMiddleware, RequestId
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

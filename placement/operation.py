@@ -15,7 +15,6 @@ import falcon
 import orjson
 from oslo_config import cfg
 
-from common import bodies
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from placement.answers import http_date
@@ -27,6 +26,7 @@ from placement.ledger import Ledger
 from placement.microversions import Version
 from placement.policies import Policy
 from placement.schemas.common import Versioned, at, check
+from web import bodies
 
 JSON = "application/json"
 _MISSING: Mapping[int, Callable[[], Exception]] = {

@@ -11,10 +11,10 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, Requested
-from scheduler.decide import Decider
+from scheduler.decide.dry_run import Trial
+from scheduler.decide.select import Decider
+from scheduler.hosts.reported import HostTable
 from scheduler.messages import Capacity, Movable, Rebalancing
-from scheduler.table import HostTable
-from scheduler.trial import Trial
 
 
 class SchedulerManager:

@@ -64,7 +64,7 @@ class Pinned:
 
 @dataclass(frozen=True)
 class Rebalancing:
-    """Moves that would fill the hosts more evenly, in order; see ``scheduler.balance``."""
+    """Moves that would fill the hosts more evenly, in order: ``scheduler.weighers.balance``."""
 
     score_before: float
     score_after: float

@@ -19,13 +19,14 @@ from common.messages.topics import (
     SCHEDULER_TOPIC,
 )
 from placement.client import PlacementClient
-from scheduler import config, memberships
-from scheduler.choose import Filter, Weigher
-from scheduler.decide import Decider
+from scheduler import config
+from scheduler.decide.choose import Filter, Weigher
+from scheduler.decide.dry_run import Trial
+from scheduler.decide.select import Decider
+from scheduler.hosts import memberships
+from scheduler.hosts.reported import HostTable
+from scheduler.hosts.view import World
 from scheduler.manager import HostFactsManager, SchedulerManager
-from scheduler.table import HostTable
-from scheduler.trial import Trial
-from scheduler.world import World
 
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"

@@ -15,13 +15,14 @@ from api.compute.call import Cloud
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
-from api.policy import Enforcer
-from common import auth, quotas, web
+from common import auth, quotas
 from common.errors import MicronovaError
 from common.projects import Projects
-from common.proxies import Proxies
-from common.web import Wsgi
 from conductor.client import ConductorClient
+from web import wsgi
+from web.policy import Enforcer
+from web.proxies import Proxies
+from web.wsgi import Wsgi
 
 SERVICE_TYPE = "compute"
 REQUEST_ID_HEADER = "x-compute-request-id"
@@ -54,7 +55,7 @@ def make_app(
     """
     cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
     app: falcon.App[Any, Any] = falcon.App(
-        middleware=[web.ContextMiddleware(), Refusals(conductor)]
+        middleware=[wsgi.ContextMiddleware(), Refusals(conductor)]
     )
     # Nova answers the same with and without the slash only for version documents.
     app.req_options.strip_url_path_trailing_slash = False
@@ -69,4 +70,4 @@ def make_app(
         guarded = auth.protect(app, conf, anonymous=anonymous, service_type=SERVICE_TYPE)
     else:
         guarded = protect(app, anonymous=anonymous)
-    return web.RequestId(Proxies(Paths(guarded), conf), REQUEST_ID_HEADER)
+    return wsgi.RequestId(Proxies(Paths(guarded), conf), REQUEST_ID_HEADER)

@@ -12,12 +12,12 @@ from oslo_config import cfg
 
 from api.compute.links import Links
 from api.compute.query import Query
-from api.policy import Enforcer
 from common.context import RequestContext
 from common.projects import Projects
 from conductor.client import ConductorClient
 from db.reading import reading
 from db.reads.servers import Server
+from web.policy import Enforcer
 
 P = ParamSpec("P")
 T = TypeVar("T")

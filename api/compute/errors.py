@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 import falcon
 
 from api.compute.microversions import NotAcceptable
-from common import errors, web
+from common import errors
 from common.errors import MicronovaError
 from common.log import logger
 from common.rpc import UNKNOWN
+from web import wsgi
 
 LOG = logger(__name__)
 
@@ -96,7 +97,7 @@ def message_of(error: MicronovaError) -> str:
 def send(resp: falcon.Response, status: int, message: str) -> None:
     """Answer with Nova's body of a fault."""
     body = {FAULT_NAMES.get(status, "computeFault"): {"code": status, "message": message}}
-    web.send_json(resp, body, falcon.code_to_http_status(status))
+    wsgi.send_json(resp, body, falcon.code_to_http_status(status))
 
 
 def on_error(
@@ -108,7 +109,7 @@ def on_error(
     if status == 500:
         _log(req, error)
     message = message_of(error)
-    if error.details.get("outcome") == UNKNOWN and req.method not in web.ONLY_LOOK:
+    if error.details.get("outcome") == UNKNOWN and req.method not in wsgi.ONLY_LOOK:
         message = f"{message} {WHERE_IT_SHOWS.format(_request_id(req))}"
     send(resp, status, message)
 

@@ -16,8 +16,8 @@ from api.compute.links import PROJECT, links_of
 from api.compute.microversions import Versioned
 from api.compute.query import Query
 from api.compute.validation import Schema, Validator
-from common import bodies, web
 from common.errors import Invalid, MicronovaError, NotFound
+from web import bodies, wsgi
 
 Params = dict[str, str]
 Finder = Callable[[Call, Params], Mapping[str, Any]]
@@ -135,11 +135,11 @@ class Door:
         _check_project(req, call)
         described = operation_of(method)
         status = described.status.at(call.version) or 200
-        if req.method not in web.ONLY_LOOK:
+        if req.method not in wsgi.ONLY_LOOK:
             call.ctxt.asked = {
                 "method": req.method,
                 "path": req.path,
-                "at": web.received_at(req).isoformat(),
+                "at": wsgi.received_at(req).isoformat(),
                 "status": status,
             }
         try:
@@ -159,7 +159,7 @@ class Door:
         resp.append_header("Vary", _VARY)
         call = Call(
             cloud=self._cloud,
-            ctxt=web.context(req),
+            ctxt=wsgi.context(req),
             version=version,
             query=Query.parse(req.query_string),
             links=links_of(req, self._cloud.conf.api.compute_link_prefix),

@@ -8,7 +8,7 @@ from typing import Any
 
 from api.compute import microversions
 from api.compute.links import LEGACY_VERSION, PROJECT, VERSION, VERSION_ASKED
-from common.web import Wsgi, joined
+from web.wsgi import Wsgi, joined
 
 #: as in Nova's routes: what could be a project's ID
 _OF_PROJECT = re.compile(rf"/{re.escape(VERSION)}/(?P<project>[0-9a-f-]+)(?P<rest>/.*)")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from api.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, rule
+from web.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, rule
 
 OWN = "rule:context_is_admin or user_id:%(user_id)s"
 

@@ -15,13 +15,14 @@ from typing import Any
 import falcon
 import orjson
 
-from common import clock, web
+from common import clock
 from common.context import RequestContext
 from common.errors import MicronovaError
 from common.log import logger
 from conductor.client import ConductorClient
 from conductor.messages import Refused
 from db.reads.refusals import ASKED_BY
+from web import wsgi
 
 LOG = logger(__name__)
 
@@ -54,7 +55,7 @@ class Refusals:
     ) -> None:
         """Have the refusal told, if there is one, of somebody whom we know."""
         status = resp.status_code
-        if req.method in web.ONLY_LOOK or status < 400 or status == _UNAVAILABLE:
+        if req.method in wsgi.ONLY_LOOK or status < 400 or status == _UNAVAILABLE:
             return
         ctxt: RequestContext | None = getattr(req.context, "ctxt", None)
         if ctxt is None or not ctxt.user_id or not ctxt.project_id:
@@ -65,7 +66,7 @@ class Refusals:
             req.path,
             status,
             _message(resp.data),
-            web.received_at(req),
+            wsgi.received_at(req),
             clock.utcnow(),
             {
                 **(error.details if isinstance(error, MicronovaError) and status != 500 else {}),

@@ -13,10 +13,10 @@ from oslo_config import cfg
 from api.image import errors, resources
 from api.image.policies import RULES
 from api.image.versions import Versions, anonymous
-from api.policy import Enforcer
 from common import auth
-from common.proxies import Proxies
-from common.web import ContextMiddleware, JoinSlashes, RequestId
+from web.policy import Enforcer
+from web.proxies import Proxies
+from web.wsgi import ContextMiddleware, JoinSlashes, RequestId
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

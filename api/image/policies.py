@@ -5,7 +5,7 @@ Rules about writing are missing: nothing here can be written, whoever asks.
 
 from __future__ import annotations
 
-from api.policy import rule
+from web.policy import rule
 
 _READER = "role:reader and project_id:%(project_id)s"
 _MAY_SEE = (

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from api.image import filters, views
 from api.image.errors import read_only
 from api.image.schemas import SCHEMAS
-from api.policy import Enforcer
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound, NotFound
-from common.web import context, send_json
 from db.reading import reading
 from db.reads import images
 from db.reads.images import Image
+from web.policy import Enforcer
+from web.wsgi import context, send_json
 
 #: what a rule may ask of an image
 _TARGET = {"project_id": None, "member_id": None, "visibility": views.CONSTANTS["visibility"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import falcon
 
-from common.web import send_json
+from web.wsgi import send_json
 
 #: Glance's minor versions without its cache and its several stores, newest first
 VERSIONS = (

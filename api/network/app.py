@@ -12,10 +12,10 @@ from oslo_config import cfg
 
 from api.network import discovery, errors, paths, quotas, resources
 from api.network.policies import RULES
-from api.policy import Enforcer
 from common import auth
-from common.proxies import Proxies
-from common.web import ContextMiddleware, JoinSlashes, RequestId
+from web.policy import Enforcer
+from web.proxies import Proxies
+from web.wsgi import ContextMiddleware, JoinSlashes, RequestId
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

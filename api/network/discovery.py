@@ -8,7 +8,7 @@ import falcon
 
 from api.network.resources import KINDS
 from common.errors import NotFound
-from common.web import send_json
+from web.wsgi import send_json
 
 #: alias → (name, description, when Neutron introduced it); only what is really served
 EXTENSIONS: Mapping[str, tuple[str, str, str]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from common.web import Wsgi
+from web.wsgi import Wsgi
 
 _SUFFIX = ".json"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from oslo_policy import policy
 
-from api.policy import rule
+from web.policy import rule
 
 _ADMIN = "rule:admin_only"
 _SERVICE = "rule:service_api"

@@ -13,11 +13,11 @@ import falcon
 import sqlalchemy as sa
 
 from api.network.errors import QuotaNotFound, read_only
-from api.policy import Enforcer
 from common.errors import NotFound
-from common.web import context, send_json
 from db.reading import reading
 from db.reads import networks
+from web.policy import Enforcer
+from web.wsgi import context, send_json
 
 LIMITS: Mapping[str, int] = {
     "network": 0,

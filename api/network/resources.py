@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
 from api.network.errors import PortNotFound, SubnetNotFound, read_only
-from api.policy import Enforcer
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound
-from common.web import context, send_json
 from db.reading import reading
 from db.reads import keyset, networks
+from web.policy import Enforcer
+from web.wsgi import context, send_json
 
 #: what a rule may ask of a network, its subnets, and another project's port
 _TARGET = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.messages.commands import StrictGroup
 from compute.messages import ClusterInventory
-from conductor import resources
+from conductor.sync import allocations as resources
 
 #: (cluster, VMID)
 Place = tuple[str, int]

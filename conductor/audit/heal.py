@@ -17,19 +17,20 @@ from common.log import logger
 from common.messages.commands import Placed, RetireTemplate, StrictGroup
 from common.messages.reports import Category, Failure
 from common.states import Happening, VmState
-from conductor import lifecycle, resources
 from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
-from conductor.runner import Runner
+from conductor.engine import transitions
+from conductor.engine.runner import Runner
+from conductor.images.templates import NO_OPERATION
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids
 from conductor.store.findings import Kept
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
-from conductor.templates import NO_OPERATION
+from conductor.sync import allocations
 from db import schema
 
 LOG = logger(__name__)
@@ -187,7 +188,7 @@ class Healer:
             provider = proof.provider(connection, server)
         if not proof.has_vm(server):
             raise RefusedError("The server has no VM any more.")
-        amounts = resources.wanted(server)
+        amounts = allocations.wanted(server)
         self._put(server, {provider: amounts}, there.generation)
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)
@@ -276,7 +277,7 @@ class Healer:
             transient = server.task_state is not None or server.vm_state == VmState.BUILDING
             if server.operation_id is None or server.deleted_at is not None or not transient:
                 raise RefusedError("It is in no transient state any more.")
-            lifecycle.move(
+            transitions.move(
                 connection,
                 server,
                 operation_id=server.operation_id,

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.aggregates import ZONE
 from common.errors import Conflict, HostNotFound, Invalid, NotFound
-from conductor.store.mirrors import begin, compute_host, mirror
+from conductor.store.placement_outbox import begin, compute_host, mirror
 from conductor.store.registry import COMPUTE
 from db.reads import aggregates as reads
 from db.reads.aggregates import Aggregate

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, FlavorNotFound, KeyPairNotFound, NotFound
+from conductor.flows.no_valid_host import Limits, Offer
 from conductor.messages import NewFlavor, NewKeyPair
-from conductor.unplaced import Limits, Offer
 from db.schema import flavor_access, flavors, keypairs
 
 #: flavors that are looked at where none of a larger size would do

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
-from conductor import addresses
+from conductor.store import addresses
 from db.schema import networks, ports, subnets
 
 

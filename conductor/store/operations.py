@@ -16,7 +16,7 @@ from common.failures import RULES
 from common.messages.reports import Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState
-from conductor.store import arrival, events
+from conductor.store import events, request_events
 from db.schema import decisions, faults, operation_events, operations
 
 
@@ -46,7 +46,7 @@ class Plan:
     too_few: str | None = None
     """Of a build bound by ``min_count``: why none of its create is built; empty: hosts were found
     for that many. None: not decided yet."""
-    saw: str | None = None  # what a search for the VM found: conductor.compare.Saw
+    saw: str | None = None  # what a search for the VM found: conductor.sync.drift.Saw
 
     def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> Plan:
         """The plan of an attempt on another host than these; ``awaited``: they didn't answer."""
@@ -152,7 +152,7 @@ def insert(
         .scalars()
         .all()
     )
-    asked = arrival.request(ctxt)
+    asked = request_events.request(ctxt)
     steps = [
         events.row(key, 1, None, step)
         for key, item in zip(keys, new, strict=True)

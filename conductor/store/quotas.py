@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import QuotaExceeded
 from common.messages.reports import Step
-from conductor.store import arrival
+from conductor.store import request_events
 from db.schema import keypairs, project_locks, quota_limits, servers
 
 
@@ -93,7 +93,7 @@ def affordable(
     if count < least:
         raise _exceeded(allowed, used, each, counts)
     asked = {name: amount * count for name, amount in each.items()}
-    return count, arrival.quota(began, allowed, used, asked)
+    return count, request_events.quota(began, allowed, used, asked)
 
 
 def _exceeded(

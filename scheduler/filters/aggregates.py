@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import by, refusing
+from scheduler.explain.reasons import Codes
+from scheduler.filters.columnar import by, refusing
 from scheduler.filters.specs import compiled
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.memberships import Memberships, of
-from scheduler.reasons import Codes
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
+from scheduler.hosts.memberships import Memberships, of
 
 SCOPE = "aggregate_instance_extra_specs:"
 

@@ -9,9 +9,9 @@ import numpy as np
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import Requested
-from scheduler.columnar import alike_in, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
+from scheduler.filters.columnar import alike_in, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 _Items = frozenset[tuple[str, str]]
 #: (newest version of machine types, mapped devices by name)

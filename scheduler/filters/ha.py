@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from common.messages.facts import HaRule
 from common.messages.scheduling import Requested
-from scheduler.columnar import alike_in, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
+from scheduler.filters.columnar import alike_in, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 #: the extra spec that names a rule, or a group as they were called before
 SPEC = "ha:rule"

@@ -13,10 +13,10 @@ import numpy as np
 
 from common import hints
 from common.messages.scheduling import Requested
-from scheduler.columnar import alike_in, all_alike, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Codes
+from scheduler.explain.reasons import Codes
+from scheduler.filters.columnar import alike_in, all_alike, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 
 def _on(fleet: Fleet, request: Requested, named: tuple[str, ...]) -> list[int]:

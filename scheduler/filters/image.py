@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import all_alike, by, refusing
+from scheduler.filters.columnar import all_alike, by, refusing
 from scheduler.filters.specs import compiled_version
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 #: image property → what the node must be; Glance's names
 _ARCHITECTURE = ("hw_architecture", "architecture")

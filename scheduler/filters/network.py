@@ -6,9 +6,9 @@ import functools
 
 from common.log import logger
 from common.messages.scheduling import Requested
-from scheduler.columnar import alike_in, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
+from scheduler.filters.columnar import alike_in, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 LOG = logger(__name__)
 

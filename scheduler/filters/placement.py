@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import all_alike, by, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Codes
+from scheduler.explain.reasons import Codes
+from scheduler.filters.columnar import all_alike, by, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 
 def _zone(host: Host) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 
 from common.messages.scheduling import Requested
 from common.requirements import Requirements, requirements
-from scheduler.columnar import refusing
-from scheduler.explain import Shortage
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Group, constant, split
-from scheduler.stocks import Amounts, Rows
+from scheduler.explain.reasons import Group, constant, split
+from scheduler.explain.words import Shortage
+from scheduler.filters.columnar import refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Amounts, Rows
 
 _NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
 #: as placement wants them

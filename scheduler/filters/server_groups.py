@@ -11,10 +11,10 @@ import numpy as np
 
 from common.messages.scheduling import Requested
 from common.server_groups import Policy, taken
-from scheduler.columnar import Refused, all_alike, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Codes
+from scheduler.explain.reasons import Codes
+from scheduler.filters.columnar import Refused, all_alike, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 
 def _taken(policy: Policy) -> Refused:

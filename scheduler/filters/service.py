@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import all_alike, by, refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Group, constant
-from scheduler.stocks import Rows
+from scheduler.explain.reasons import Group, constant
+from scheduler.filters.columnar import all_alike, by, refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Rows
 
 #: the standard trait that marks a disabled compute service in placement (as Nova sets it)
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"

@@ -10,11 +10,11 @@ import numpy as np
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Codes, Group, constant, split
-from scheduler.stocks import Amounts, Rows
+from scheduler.explain.reasons import Codes, Group, constant, split
+from scheduler.filters.columnar import refusing
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Amounts, Rows
 
 _UNUSABLE = -1.0
 

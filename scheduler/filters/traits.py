@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import refusing
+from scheduler.explain.reasons import Codes
+from scheduler.filters.columnar import refusing
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import Predicate, compiled, compiled_version
 from scheduler.filters.storage import root_storage
-from scheduler.fleet import Fleet, Mask
-from scheduler.hosts import Host
-from scheduler.reasons import Codes
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
 
 
 def _unfit(fleet: Fleet, request: Requested) -> Mask | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import Weighed, weighing
+from scheduler.filters.columnar import Weighed, weighing
 from scheduler.filters.storage import root_storage
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
 
 
 def _shares(resource_class: str) -> Weighed:

@@ -8,16 +8,16 @@ from collections import Counter
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler import balance
-from scheduler.columnar import weighing_together
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
+from scheduler.filters.columnar import weighing_together
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
+from scheduler.weighers import balance
 
 
 @weighing_together
 def cluster_score(fleet: Fleet, request: Requested) -> Floats:
-    """Minus what the request would make of the score of the hosts; see ``scheduler.balance``."""
+    """Minus what the request would make of the score: ``scheduler.weighers.balance``."""
     return -balance.cost_of(fleet, request)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import weighing
+from scheduler.filters.columnar import weighing
 from scheduler.filters.ha import SPEC, Stands, named, stands
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
 
 
 def _preferred(fleet: Fleet, request: Requested) -> Floats | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import absolute, weighing
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
+from scheduler.filters.columnar import absolute, weighing
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
 
 #: what one more failure leaves of the trust in a host
 _LEFT = 0.1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.messages.scheduling import Requested
-from scheduler.columnar import weighing
-from scheduler.hosts import Host
+from scheduler.filters.columnar import weighing
+from scheduler.hosts.host import Host
 
 
 def _load(host: Host) -> float:

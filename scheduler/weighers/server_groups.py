@@ -6,10 +6,10 @@ import numpy as np
 
 from common.messages.scheduling import Requested
 from common.server_groups import Policy
-from scheduler.columnar import Weighed, weighing
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
+from scheduler.filters.columnar import Weighed, weighing
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
 
 
 def _weighed(policy: Policy, sign: int) -> Weighed:

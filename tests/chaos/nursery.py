@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import common.rpc  # noqa: F401 - the first to import oslo.messaging
-from cli.embedded.child import ROOT, die_with_parent, environment
-from cli.services import configuration
+from launcher import configuration
+from launcher.child import ROOT, die_with_parent, environment
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -137,8 +137,8 @@ def _become(
 
 
 def _serve(name: str, kind: str, files: list[str], director: str) -> None:
-    from cli.services import wiring
     from common import log
+    from launcher import wiring
     from tests.chaos import hooks
 
     line = hooks.Line(director, name)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import compute.manager
 import scheduler.manager
-from conductor.aggregates import AggregateDoors
-from conductor.doors import CustodyDoors, RefusalDoors
-from conductor.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
-from conductor.server_groups import ServerGroupDoors
-from conductor.whatif import WhatIfDoors
+from conductor.endpoints.aggregates import AggregateDoors
+from conductor.endpoints.manage import CustodyDoors, RefusalDoors
+from conductor.endpoints.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
+from conductor.endpoints.server_groups import ServerGroupDoors
+from conductor.endpoints.whatif import WhatIfDoors
 
 ENDPOINTS = (
     *(ServerDoors, CatalogDoors, ServiceDoors, AuditDoors, CustodyDoors, RefusalDoors),

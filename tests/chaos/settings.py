@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.embedded.settings import Sections
 from identity.private_file import write_private
+from launcher.embedded.settings import Sections
 from simulator.server import Simulator
 from tests.fixtures.auth import SERVICE
 

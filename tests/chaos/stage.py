@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 from keystoneauth1 import adapter, session, token_endpoint
 
-from cli.embedded.settings import render
-from cli.services import configuration
 from common import rpc
 from common.errors import MicronovaError
 from conductor.client import ConductorClient
 from db import schema
 from identity.private_file import write_private
+from launcher import configuration
+from launcher.embedded.settings import render
 from placement.client import PlacementClient
 from simulator.server import Options
 from tests.chaos import dressing

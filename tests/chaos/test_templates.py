@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from conductor.templates import TemplateKeeper
+from conductor.images.templates import TemplateKeeper
 from db import schema
 from tests.chaos.world import World, world
 

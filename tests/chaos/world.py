@@ -16,12 +16,12 @@ from typing import Any
 from keystoneauth1 import session, token_endpoint
 from oslo_config import cfg
 
-from cli.embedded.inprocess import WsgiAdapter
-from cli.embedded.settings import Sections, render
-from cli.services import configuration, wiring
 from conductor.client import ConductorClient
 from db import engine, schema
 from identity.private_file import write_private
+from launcher import configuration, wiring
+from launcher.embedded.inprocess import WsgiAdapter
+from launcher.embedded.settings import Sections, render
 from placement import config as placement_config
 from placement.app import make_app, make_services
 from placement.db import migrate

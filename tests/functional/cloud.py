@@ -22,8 +22,8 @@ import openstack.config
 import openstack.connection
 import requests
 
-from cli.embedded import leftovers
-from cli.embedded.child import ROOT, die_with_parent
+from cli import leftovers
+from launcher.child import ROOT, die_with_parent
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 

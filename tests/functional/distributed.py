@@ -21,14 +21,14 @@ import openstack.config
 import openstack.connection
 import requests
 
-from cli.embedded import leftovers
-from cli.embedded.child import READY_FD, ROOT, Child, python
-from cli.embedded.settings import FLAVORS, Sections, render
+from cli import leftovers
 from identity.clouds import service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import REGION, Endpoint
 from identity.passwords import load_passwords
 from identity.private_file import write_private
+from launcher.child import READY_FD, ROOT, Child, python
+from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.functional import backends
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually

@@ -25,8 +25,6 @@ from oslo_messaging.transport import RPCTransport
 import db.migrate
 import placement.db.migrate
 from api.compute.app import make_app as make_compute_api
-from cli.embedded.inprocess import WsgiAdapter
-from cli.services import configuration
 from common import config
 from common.localbus import LocalDriver
 from compute.drivers import hypervisors
@@ -34,6 +32,8 @@ from compute.service import ComputeService
 from conductor.client import ConductorClient
 from conductor.service import ConductorService
 from db import engine
+from launcher import configuration
+from launcher.embedded.inprocess import WsgiAdapter
 from placement.app import make_app as make_placement
 from placement.client import PlacementClient
 from scheduler.service import SchedulerService

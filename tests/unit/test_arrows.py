@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 from tests.unit.sources import ROOT, nodes
 
-PARTS = ("api", "cli", "common", "compute", "identity", "placement", "scheduler", "micronova")
+PARTS = (
+    "api",
+    "cli",
+    "common",
+    "compute",
+    "identity",
+    "launcher",
+    "placement",
+    "scheduler",
+    "micronova",
+    "web",
+)
 
 
 def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:

@@ -22,9 +22,11 @@ PARTS = (
     "conductor",
     "db",
     "identity",
+    "launcher",
     "placement",
     "scheduler",
     "simulator",
+    "web",
 )
 
 NOT_IMPORTED = {"cotyledon", "requests-toolbelt"}

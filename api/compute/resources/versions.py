@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from api.compute import microversions
 from api.compute.links import LEGACY_VERSION, VERSION, VERSION_ASKED, Links, links_of
-from common import web
+from web import wsgi
 
 #: PATH_INFOs of the documents; an empty one is the mount point without its slash
 ANONYMOUS = ("", "/", f"/{VERSION}", f"/{VERSION}/")
@@ -44,9 +44,9 @@ class Versions:
         links = links_of(req, self._conf.api.compute_link_prefix)
         if req.path.startswith(f"/{VERSION}"):
             name = req.env.get(VERSION_ASKED, VERSION)
-            web.send_json(resp, {"version": _document(name, links)})
+            wsgi.send_json(resp, {"version": _document(name, links)})
         else:
-            web.send_json(resp, {"versions": [_entry(name, links) for name in DESCRIBED]})
+            wsgi.send_json(resp, {"versions": [_entry(name, links) for name in DESCRIBED]})
 
 
 def _entry(name: str, links: Links) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.admission import Admission, Key
-from compute.hypervisor.proxmox.affinity import Affinity
-from compute.hypervisor.proxmox.client import Client
-from compute.hypervisor.proxmox.elsewhere import Elsewhere
-from compute.hypervisor.proxmox.restarts import Restarts
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.api.tasks import Tasks
+from compute.hypervisor.proxmox.ha.affinity import Affinity
+from compute.hypervisor.proxmox.observe.view import Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.tasks import Tasks
-from compute.hypervisor.proxmox.view import Snapshot
+from compute.hypervisor.proxmox.storage.queue import Admission, Key
+from compute.hypervisor.proxmox.storage.stray_volumes import Elsewhere
+from compute.hypervisor.proxmox.vm.restarts import Restarts
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import requests
 import sqlalchemy as sa
 
 from api.network.app import make_app
-from common import ids, proxies
+from common import ids
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, counted, mounted, served
+from web import proxies
 
 VMBR0, VMBR1, VMBR2 = (ids.named("network", name) for name in ("vmbr0", "vmbr1", "vmbr2"))
 SUBNET = ids.named("subnet", "vmbr0/10.20.0.0/24")

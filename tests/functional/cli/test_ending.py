@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.embedded.child import Child
-from cli.embedded.ending import Ending
+from launcher.child import Child
+from launcher.embedded.ending import Ending
 
 START_SECONDS = 60
 

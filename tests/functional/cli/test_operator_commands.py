@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.embedded.child import ROOT
+from launcher.child import ROOT
 
 _MICRONOVA = (sys.executable, "-m", "micronova")
 

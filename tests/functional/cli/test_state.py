@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.embedded.state import taken
 from common.errors import ConfigurationError
+from launcher.embedded.state import taken
 
 SOMEBODY = 54321
 

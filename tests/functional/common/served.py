@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from common import config, log, serving
+from common import config, log
+from web import serving
 
 THREADS = 2
 

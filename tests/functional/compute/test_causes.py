@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compute.hypervisor.proxmox.errors import ApiError
+from compute.hypervisor.proxmox.api.errors import ApiError
 from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, as_root
 from tests.functional.simulator_fixture import RunningSimulator
 

@@ -9,7 +9,7 @@ import pytest
 from common import ids
 from common.context import internal
 from common.errors import Unavailable
-from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.api.client import Client
 from compute.messages import ClusterInventory, SeenVm
 from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, template_vmid
 from tests.functional.compute.reckoning import Reckoning

@@ -15,7 +15,8 @@ import requests
 
 from common.errors import ConfigurationError
 from compute import preflight
-from compute.hypervisor.proxmox import privileges, settings
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.settings import Token
 from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator

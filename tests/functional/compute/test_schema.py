@@ -12,7 +12,7 @@ from typing import Any
 from common import ids
 from common.messages.commands import PowerAction, StrictGroup
 from compute.hypervisor.proxmox import settings
-from compute.hypervisor.proxmox.client import Client
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from tests.fixtures.pve_records import schema_tree
 from tests.fixtures.pve_schema import parameters

@@ -30,19 +30,19 @@ from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, Requested
 from compute.messages import ClusterInventory, SeenAffinity
 from conductor import config as conductor_config
-from conductor.accept import Accept
 from conductor.audit.auditor import Auditor
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
-from conductor.doors import CustodyDoors
-from conductor.flows import flows as all_flows
-from conductor.manager import AuditDoors
+from conductor.endpoints.manage import CustodyDoors
+from conductor.endpoints.manager import AuditDoors
+from conductor.engine.runner import Flow, Runner
+from conductor.flows.accept import Accept
+from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
-from conductor.reports import Reports
-from conductor.runner import Flow, Runner
 from conductor.store.transactions import Store
+from conductor.sync.reports import Reports
 from db import engine, schema
 from placement.messages import Allocations
 from tests.fixtures import databases
@@ -371,8 +371,8 @@ class World:
         """Stop, and have the audit compare the books; the cluster of these tests is not real."""
         self.scheduler.gate.set()
         for conductor in self.conductors:
-            if conductor.runner._scanner.is_alive():
-                conductor.runner.stop()
+            if conductor.engine.runner._scanner.is_alive():
+                conductor.engine.runner.stop()
         self.placement.down, self.compute.deaf = False, False
         found = differences(Gatherer(self.conductor.cloud).look())
         assert {one.kind for one in found} & BOOKS == self.leaves, found

@@ -16,9 +16,9 @@ from common.errors import ServerNotFound, StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
-from conductor import leases
-from conductor.accept import scope
-from conductor.create import Create
+from conductor.engine import leases
+from conductor.flows.accept import scope
+from conductor.flows.create import Create
 from conductor.store import operations as ledger
 from conductor.store import vmids
 from conductor.store.operations import Plan

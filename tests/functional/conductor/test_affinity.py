@@ -11,8 +11,8 @@ import pytest
 
 from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
+from conductor.endpoints.server_groups import ServerGroupDoors
 from conductor.messages import NewServerGroup
-from conductor.server_groups import ServerGroupDoors
 from conductor.store import server_groups
 from db import schema
 from tests.functional.conductor.harness import World

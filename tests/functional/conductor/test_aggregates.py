@@ -16,7 +16,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Failure, Outcome, Report
-from conductor.aggregates import AggregateDoors, Herald
+from conductor.endpoints.aggregates import AggregateDoors, Herald
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import aggregates, registry
 from conductor.store.transactions import Store

@@ -10,7 +10,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from conductor.manager import CatalogDoors, ServerDoors
+from conductor.endpoints.manager import CatalogDoors, ServerDoors
 from conductor.messages import FlavorSnapshot, NetworkWish, NewKeyPair
 from conductor.store import networks, quotas
 from db import schema

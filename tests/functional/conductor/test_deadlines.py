@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import config, log, rpc
 from common.errors import Unavailable
 from conductor.client import ConductorClient
-from conductor.manager import CatalogDoors, ServerDoors
+from conductor.endpoints.manager import CatalogDoors, ServerDoors
 from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

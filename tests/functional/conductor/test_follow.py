@@ -13,8 +13,8 @@ from common import clock
 from common.messages.facts import Inspection, Sightings, VmFacts
 from common.messages.reports import Category, Failure
 from common.states import PowerState
-from conductor.compare import Saw
 from conductor.store import vmids
+from conductor.sync.drift import Saw
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -17,7 +17,7 @@ from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Decision
 from common.states import OperationState
 from conductor import config as conductor_config
-from conductor.history import History
+from conductor.engine.history import History
 from conductor.messages import Refused
 from conductor.store import history, refusals
 from conductor.store import operations as ledger

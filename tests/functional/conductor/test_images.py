@@ -9,7 +9,7 @@ import pytest
 from common import clock
 from common.errors import ConfigurationError
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts
-from conductor.store import described
+from conductor.store import image_properties
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 
@@ -44,7 +44,7 @@ def test_images_are_as_the_configuration_describes_them(world: World) -> None:
     image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
     image = dataclasses.replace(image, virtual_size_bytes=3 * GIB)
     reports = world.conductor.reports
-    reports._descriptions = described.parse(
+    reports._descriptions = image_properties.parse(
         ["debian-*; hw_firmware_type=uefi; min_disk=2; min_ram=512", "*-11; hw_firmware_type=bios"]
     )
     tell(world, image)
@@ -61,9 +61,9 @@ def test_images_are_as_the_configuration_describes_them(world: World) -> None:
 
 
 def test_descriptions_of_images() -> None:
-    rules = described.parse(["*; a=1; b=2", "windows-*; b=3;min_ram=4096 ;"])
-    assert described.of(rules, "windows-11") == {"a": "1", "b": "3", "min_ram": "4096"}
-    assert described.of(rules, "debian-12") == {"a": "1", "b": "2"}
+    rules = image_properties.parse(["*; a=1; b=2", "windows-*; b=3;min_ram=4096 ;"])
+    assert image_properties.of(rules, "windows-11") == {"a": "1", "b": "3", "min_ram": "4096"}
+    assert image_properties.of(rules, "debian-12") == {"a": "1", "b": "2"}
     for wrong in ("", "x", "x; a", "; a=1", "x; min_ram=much"):
         with pytest.raises(ConfigurationError):
-            described.parse([wrong])
+            image_properties.parse([wrong])

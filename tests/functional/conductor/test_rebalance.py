@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conductor import requests
+from conductor.endpoints import request_specs
 from db import schema
 from tests.fixtures import listings
 from tests.fixtures.listings import Row
@@ -33,7 +33,7 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
     reader = listings.a_database(tmp_path, rows)
     there = schema.servers.c.host.is_not(None)
     with reader.connect() as connection, listings.counted(reader) as count:
-        found = requests.of_servers(connection, there)
+        found = request_specs.of_servers(connection, there)
         assert [(item.name, item.host) for item in found] == [
             ("server-2", "pve2"),
             ("server-1", "pve1"),
@@ -49,5 +49,6 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         assert asked.vm == ("sim1", 100_001)
         assert count() == 3
         assert found[0].requested.vm is None
-        assert [item.name for item in requests.of_servers(connection, there, 1)] == ["server-2"]
+        first = request_specs.of_servers(connection, there, 1)
+        assert [item.name for item in first] == ["server-2"]
     reader.dispose()

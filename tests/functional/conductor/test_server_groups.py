@@ -19,11 +19,11 @@ from common.messages.scheduling import Alternate, Decision, Requested
 from conductor.messages import CreateServers, FlavorSnapshot, NewServerGroup
 from conductor.store import aggregates, registry, server_groups, servers
 from db import engine, schema
-from scheduler.choose import choose
+from scheduler.decide.choose import choose
 from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
 from tests.functional.conductor.harness import IMAGE, Conductor, Placement, World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
-from tests.unit.scheduler.test_choose import a_host
+from tests.unit.scheduler.decide.test_choose import a_host
 
 FILTERS = {
     "server_group_affinity": server_group_affinity,
@@ -98,8 +98,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def close(world: World) -> None:
     for conductor in world.conductors:
-        if conductor.runner._scanner.is_alive():
-            conductor.runner.stop()
+        if conductor.engine.runner._scanner.is_alive():
+            conductor.engine.runner.stop()
 
 
 def a_group(world: World, policy: str = "anti-affinity", **rules: int) -> str:
@@ -282,7 +282,7 @@ def test_eight_conductors_race_for_a_group(
         assert world.placement.claims == {uuid: world.row(uuid).host for uuid in uuids}
     finally:
         for conductor in world.conductors:
-            conductor.runner.stop()
+            conductor.engine.runner.stop()
             conductor.store._writer.dispose()
             conductor.store._reader.dispose()
 

@@ -14,11 +14,11 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import HostNotFound, Unavailable
 from common.messages.facts import Heartbeat
-from conductor.aggregates import Herald
-from conductor.create import Create
-from conductor.manager import ServiceDoors
+from conductor.endpoints.aggregates import Herald
+from conductor.endpoints.manager import ServiceDoors
+from conductor.flows.create import Create
 from conductor.messages import CreateServers, FlavorSnapshot
-from conductor.store import mirrors
+from conductor.store import placement_outbox
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_aggregates import Placement, Schedulers
@@ -185,7 +185,7 @@ def unusable(world: World, how: str) -> None:
             connection.execute(schema.services.delete().where(mine))
         else:
             connection.execute(schema.services.update().where(mine).values({how: True}))
-        mirrors.begin(connection)
+        placement_outbox.begin(connection)
 
     world.conductor.store.run(work)
 
@@ -223,9 +223,9 @@ def test_of_many_those_that_lost_their_host_find_another(world: World) -> None:
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, networks=(), min_count=3, max_count=3)
     conductor = world.conductor
-    conductor.runner.start()
-    created, operations = conductor.accept.create(world.ctxt, request)
-    conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)
+    conductor.engine.runner.start()
+    created, operations = conductor.flows.accept.create(world.ctxt, request)
+    conductor.engine.runner.submit_many(operations, Create(conductor.cloud).begin_many)
     assert {world.compute.wait_for(n + 1).placed.host for n in range(3)} == {"pve2"}
     assert world.scheduler.together == [3]
     assert world.placement.claims == dict.fromkeys(created.uuids, "pve2")

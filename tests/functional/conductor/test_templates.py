@@ -14,8 +14,8 @@ from common import clock, ids
 from common.messages.commands import RetireTemplate
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts, StorageFacts
 from common.messages.reports import Category, Failure, Outcome, Report
+from conductor.images.templates import TemplateKeeper
 from conductor.store import registry, templates
-from conductor.templates import TemplateKeeper
 from db import migrate, schema
 from db.engine import writer
 from tests.functional.conductor.harness import World

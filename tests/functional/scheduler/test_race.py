@@ -13,11 +13,11 @@ from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision, Requested
 from placement.client import PlacementClient
 from scheduler import config as scheduler_config
-from scheduler.decide import Decider
+from scheduler.decide.select import Decider
+from scheduler.hosts.reported import HostTable
+from scheduler.hosts.view import World
 from scheduler.service import load_filters, load_weighers
-from scheduler.table import HostTable
-from scheduler.world import World
-from tests.unit.scheduler.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 SCHEDULERS = 8
 HOSTS = {f"pve{number}": ids.new_uuid() for number in range(8)}

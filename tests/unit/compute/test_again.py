@@ -15,9 +15,9 @@ from common.messages.reports import Report
 from compute.facts import Board
 from compute.heartbeat import TELL_ALL_SECONDS, Heart
 from compute.hypervisor.port import Machine
-from compute.hypervisor.proxmox.tasks import Tasks
+from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.manager import Manager
-from compute.sightings import Watch
+from compute.vm_states import Watch
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
 
 

@@ -13,7 +13,8 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.server_groups import GroupFacts
-from scheduler.choose import choose
+from scheduler.decide.choose import choose
+from scheduler.decide.whatif import place
 from scheduler.filters.aggregates import (
     aggregate_image_properties_isolation,
     aggregate_instance_extra_specs,
@@ -21,14 +22,13 @@ from scheduler.filters.aggregates import (
 )
 from scheduler.filters.placement import availability_zone
 from scheduler.filters.server_groups import server_group_affinity, server_group_anti_affinity
-from scheduler.hosts import Host
+from scheduler.hosts.host import Host
+from scheduler.hosts.memberships import Memberships, by_host
+from scheduler.hosts.reported import HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
-from scheduler.memberships import Memberships, by_host
-from scheduler.table import HostTable
 from scheduler.weighers.capacity import cpu, ram
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
-from scheduler.whatif import place
-from tests.unit.scheduler.test_choose import NOW, a_host, a_request
+from tests.unit.scheduler.decide.test_choose import NOW, a_host, a_request
 
 SCOPE = "aggregate_instance_extra_specs:"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.choose import choose
+from scheduler.decide.choose import choose
 from scheduler.filters.guest import guest_hardware
 from scheduler.filters.image import image_properties
 from scheduler.filters.resources import resources
-from tests.unit.scheduler.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 
 def test_what_no_guest_can_have() -> None:

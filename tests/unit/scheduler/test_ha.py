@@ -6,11 +6,11 @@ import pytest
 
 from common.messages.facts import HaRule
 from common.messages.scheduling import Change
-from scheduler.choose import choose
+from scheduler.decide.choose import choose
+from scheduler.explain.nearest import nearest
 from scheduler.filters.ha import ha_rule
-from scheduler.nearest import nearest
 from scheduler.weighers.ha import ha_priority
-from tests.unit.scheduler.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 GOLD = a_request(extra_specs={"ha:rule": "gold"})
 MEMBER = HaRule("gold", True, 2, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from common import hints
 from scheduler.filters.hints import different_host, near_host_ip, same_host
-from tests.unit.scheduler.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 WHERE = {"a": "pve1", "b": "pve2"}
 

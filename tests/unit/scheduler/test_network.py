@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.choose import choose
+from scheduler.decide.choose import choose
 from scheduler.filters.network import vlan_reach
 from scheduler.filters.placement import network_reach
-from tests.unit.scheduler.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
+from scheduler.hosts.reported import FIRST_NEWS_SECONDS, HostTable
 from scheduler.manager import SchedulerManager
-from scheduler.table import FIRST_NEWS_SECONDS, HostTable
-from tests.unit.scheduler.test_choose import a_host
+from tests.unit.scheduler.decide.test_choose import a_host
 
 
 class Decider:

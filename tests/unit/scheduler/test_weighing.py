@@ -15,19 +15,19 @@ from common.errors import ConfigurationError
 from common.messages.scheduling import Requested
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
-from scheduler.choose import Weigher, choose
-from scheduler.columnar import weighing_together
-from scheduler.fleet import Fleet
-from scheduler.hosts import Host
-from scheduler.known import Floats
-from scheduler.memberships import Memberships
+from scheduler.decide.choose import Weigher, choose
+from scheduler.filters.columnar import weighing_together
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
+from scheduler.hosts.memberships import Memberships
 from scheduler.service import load_filters, load_weighers
 from scheduler.weighers.capacity import ram
 from scheduler.weighers.cluster import cluster_spread
 from scheduler.weighers.history import build_failure
-from tests.unit.scheduler.test_balance import filled
-from tests.unit.scheduler.test_choose import a_host, a_request
-from tests.unit.scheduler.test_decide import FakePlacement, a_decider
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
+from tests.unit.scheduler.decide.test_select import FakePlacement, a_decider
+from tests.unit.scheduler.weighers.test_balance import filled
 
 CONF = config.load([scheduler_config.register])
 FILTERS = load_filters(CONF)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from api.image.policies import RULES
-from api.policy import Enforcer
 from common.context import RequestContext
 from tests.fixtures.listings import a_conf
+from web.policy import Enforcer
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from api.network.attributes import NETWORK, PORT, SUBNET
 from api.network.policies import RULES
-from api.policy import Enforcer
 from common.context import RequestContext
 from tests.fixtures.listings import a_conf
+from web.policy import Enforcer
 
 SHARED = {"project_id": "", "network:project_id": "", "shared": True, "router:external": False}
 OWN = SHARED | {"project_id": "p"}

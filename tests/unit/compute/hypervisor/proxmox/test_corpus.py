@@ -15,7 +15,7 @@ import pytest
 
 from common.failures import RULES, Verdict, verdict_of
 from common.messages.reports import Category, Failure
-from compute.hypervisor.proxmox.errors import TABLE, ApiError, api_error, category_of
+from compute.hypervisor.proxmox.api.errors import TABLE, ApiError, api_error, category_of
 from tests.fixtures.pve_records import responses
 
 HERE = Path(__file__).resolve().parent

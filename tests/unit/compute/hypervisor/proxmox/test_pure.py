@@ -13,10 +13,18 @@ from common import config, ids
 from common.errors import ConfigurationError
 from common.messages.commands import Nic, Template
 from compute import config as compute_config
-from compute.hypervisor.proxmox import disks, hardware, images, pins, privileges, settings
-from compute.hypervisor.proxmox.admission import Admission
-from compute.hypervisor.proxmox.disks import Way
-from compute.hypervisor.proxmox.ownership import (
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api.tasks import is_running
+from compute.hypervisor.proxmox.api.upid import parse
+from compute.hypervisor.proxmox.observe import images, pins
+from compute.hypervisor.proxmox.observe.view import Node, Storage, chosen
+from compute.hypervisor.proxmox.settings import Token
+from compute.hypervisor.proxmox.storage import disks
+from compute.hypervisor.proxmox.storage.disks import Way
+from compute.hypervisor.proxmox.storage.queue import Admission
+from compute.hypervisor.proxmox.vm import hardware
+from compute.hypervisor.proxmox.vm.ownership import (
     BUILDING,
     Owner,
     owner,
@@ -24,10 +32,6 @@ from compute.hypervisor.proxmox.ownership import (
     stranger,
     template_mark,
 )
-from compute.hypervisor.proxmox.settings import Token
-from compute.hypervisor.proxmox.tasks import is_running
-from compute.hypervisor.proxmox.upid import parse
-from compute.hypervisor.proxmox.view import Node, Storage, chosen
 from tests.unit.compute.fakes import SERVER, FakeWork, a_build
 
 OTHER = "00000000-0000-4000-8000-000000000000"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compute.hypervisor.proxmox import ownership
+from compute.hypervisor.proxmox.vm import ownership
 
 UUID = "5b0d2b6f-4a0b-4a57-9f0e-000000000001"
 OTHER = "5b0d2b6f-4a0b-4a57-9f0e-000000000002"

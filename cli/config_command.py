@@ -1,0 +1,25 @@
+"""``micronova config``: the configuration as the services read it."""
+
+from __future__ import annotations
+
+import argparse
+
+from cli.command import Command, flag
+from cli.service_command import CONFIGURATION, any_config_files
+
+
+class ShowConfig(Command):
+    """Print the configuration that the services read, secrets masked."""
+
+    arguments = (CONFIGURATION, flag("--all", help="Defaults too, not only what is set"))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Print it."""
+        from launcher import configuration, listing
+        from launcher.embedded import settings
+
+        conf = configuration.load(any_config_files(parsed_args), settings.register)
+        configuration.register_logins(conf)
+        configuration.register_clusters(conf)
+        for line in listing.lines(conf, defaults=parsed_args.all):
+            self.app.stdout.write(line + "\n")

@@ -1,0 +1,67 @@
+"""``micronova db``: both databases, brought up to date or compared with this release."""
+
+from __future__ import annotations
+
+import argparse
+
+from cli.command import Command, argument
+from cli.errors import CommandFailed
+from cli.service_command import CONFIGURATION, any_config_files
+
+_NAMES = ("cloud", "placement")
+_DATABASE = argument(
+    "--database",
+    choices=_NAMES,
+    help="Only this one (default: those that the configuration names)",
+)
+
+
+class UpgradeDatabases(Command):
+    """Bring the cloud and the placement database up to date.
+
+    May run at any time and again; processes of the release before go on working meanwhile.
+    """
+
+    arguments = (
+        CONFIGURATION,
+        _DATABASE,
+        argument(
+            "--reader-role",
+            metavar="<role>",
+            help="Let this PostgreSQL role read the cloud database: the API's own",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Upgrade."""
+        from db.roles import grant_reader
+        from launcher import configuration, databases
+
+        conf = configuration.load(any_config_files(parsed_args))
+        wanted = (parsed_args.database,) if parsed_args.database else _NAMES
+        for name in databases.upgrade(conf, wanted):
+            self.say(f"The {name} database is up to date.")
+        if parsed_args.reader_role:
+            url = databases.urls(conf).get("cloud")
+            if url is None:
+                raise CommandFailed("--reader-role needs [database] connection.")
+            grant_reader(url, parsed_args.reader_role)
+            self.say(f"{parsed_args.reader_role} may read the cloud database.")
+
+
+class CheckDatabases(Command):
+    """Say whether the databases are as this release needs them; exit code 1 if not."""
+
+    arguments = (CONFIGURATION, _DATABASE)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Check."""
+        from launcher import configuration, databases
+
+        conf = configuration.load(any_config_files(parsed_args))
+        wanted = (parsed_args.database,) if parsed_args.database else _NAMES
+        wrong = 0
+        for name, problem in databases.check(conf, wanted).items():
+            wrong += problem is not None
+            self.say(f"The {name} database {problem or 'is up to date'}.")
+        return 1 if wrong else 0

@@ -1,1 +1,0 @@
-"""The embedded cloud: one process tree, started and watched by `micronova up`."""

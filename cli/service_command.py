@@ -1,0 +1,72 @@
+"""``micronova service``: one service as a process, for a cloud of many processes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.command import Command, argument, one_of
+
+CONFIGURATION_NAME = "micronova.conf"
+"""What `micronova up` writes into its state directory."""
+
+CONFIG_FILE = argument(
+    "--config-file",
+    metavar="<file>",
+    action="append",
+    default=[],
+    help="Configuration; repeat for several, the later one wins (default: the files that "
+    "MICRONOVA_CONFIG names, separated by colons, or /etc/micronova/micronova.conf)",
+)
+
+
+CONFIGURATION = one_of(
+    CONFIG_FILE,
+    argument(
+        "--state-dir",
+        metavar="<dir>",
+        type=Path,
+        help="Take the configuration of the `micronova up` that keeps its state there (default: "
+        "its own default, where there is no other configuration)",
+    ),
+)
+"""Which configuration, for commands that look at a cloud of either kind."""
+
+
+def config_files(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the configuration files that were asked for."""
+    from launcher.configuration import files_of_environment
+
+    return parsed_args.config_file or files_of_environment()
+
+
+def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the files that were asked for, else those that are there.
+
+    Raises ConfigurationError when there are none.
+    """
+    from launcher.configuration import found_files
+    from launcher.embedded.state import default_state_dir
+
+    given: list[str] = parsed_args.config_file
+    if given:
+        return given
+    state_dir: Path | None = parsed_args.state_dir
+    if state_dir is not None:
+        return [str(state_dir.expanduser() / CONFIGURATION_NAME)]
+    return found_files(default_state_dir() / CONFIGURATION_NAME)
+
+
+class RunService(Command):
+    """Run a conductor, a scheduler or a worker with compute agents here, until SIGTERM."""
+
+    arguments = (
+        argument("service", choices=("conductor", "scheduler", "compute"), help="Which service"),
+        CONFIG_FILE,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Run it; return when it has stopped."""
+        from launcher.run import run
+
+        run(parsed_args.service, config_files(parsed_args))

@@ -1,1 +1,0 @@
-"""The services as processes: their configuration, what each is wired to, and how they run."""

@@ -1,0 +1,259 @@
+"""``micronova up``: the whole cloud from one command, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.command import Command, argument, flag
+from cli.errors import CommandFailed
+
+if TYPE_CHECKING:
+    from launcher.embedded.settings import Settings
+    from launcher.embedded.supervisor import Supervisor
+
+_READY = """
+The cloud is up.
+
+  compute API   {base_url}/compute/v2.1
+  identity      {auth_url}
+  clients       {state_dir}/clouds.yaml (or: source {state_dir}/openrc)
+  logs          {state_dir}/log/
+
+The first server, in another shell:
+
+  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
+  openstack server create --flavor {flavor} --image {image}{network} --wait web-1
+  {program} explain web-1
+
+Ctrl-C stops the cloud; its servers are found again at the next start.
+"""
+
+
+def port(text: str) -> int:
+    """Return a TCP port; the one after it must be one too."""
+    number = int(text)
+    if not 0 <= number <= 65534:
+        raise argparse.ArgumentTypeError("a port is 0 (any) to 65534")
+    return number
+
+
+def count(text: str) -> int:
+    """Return a number from 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def bridges(text: str) -> int:
+    """Return a number of bridges."""
+    number = count(text)
+    if number > 8:
+        raise argparse.ArgumentTypeError("at most 8")
+    return number
+
+
+def speed(text: str) -> float:
+    """Return a positive number."""
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError("more than 0")
+    return number
+
+
+class Up(Command):
+    """Run a whole cloud here, until Ctrl-C.
+
+    Keystone, the compute, placement, image and network APIs, conductor, scheduler and agents run
+    as one process tree on SQLite, against simulated Proxmox VE clusters or a real one.
+    """
+
+    arguments = (
+        argument(
+            "--state-dir",
+            metavar="<dir>",
+            type=Path,
+            help="Databases, passwords, client files and logs (default: "
+            "$XDG_STATE_HOME/micronova or ~/.local/state/micronova)",
+        ),
+        argument(
+            "--host",
+            metavar="<address>",
+            default="127.0.0.1",
+            help="Address to listen on (default: 127.0.0.1). It speaks plain HTTP: put a TLS "
+            "proxy in front before choosing an address that other machines reach",
+        ),
+        argument(
+            "--port",
+            metavar="<port>",
+            type=port,
+            default=8774,
+            help="Port of the APIs, below /compute, /placement, /image and /network; identity "
+            "is on the next one. 0: any two (default: 8774)",
+        ),
+        argument(
+            "--nodes",
+            metavar="<N>",
+            type=count,
+            default=3,
+            help="Nodes of each simulated cluster (default: 3)",
+        ),
+        argument(
+            "--clusters",
+            metavar="<M>",
+            type=count,
+            default=1,
+            help="Simulated clusters (default: 1)",
+        ),
+        argument(
+            "--bridges",
+            metavar="<K>",
+            type=bridges,
+            default=1,
+            help="Bridges of each simulated node, each a network: with one (default: 1) a server "
+            "needs no network named, with several it does",
+        ),
+        argument(
+            "--speed",
+            metavar="<factor>",
+            type=speed,
+            default=10.0,
+            help="Simulated seconds per second: how fast the simulated Proxmox VE works "
+            "(default: 10)",
+        ),
+        argument(
+            "--driver",
+            choices=("proxmox", "null"),
+            default="proxmox",
+            help="null: no hypervisor at all, to measure the control plane (default: proxmox)",
+        ),
+        argument(
+            "--proxmox",
+            metavar="<URL>",
+            action="append",
+            default=[],
+            help="A real cluster's API, e.g. https://pve1.example.org:8006, in place of the "
+            "simulator; repeat for further nodes of the same cluster",
+        ),
+        argument(
+            "--proxmox-token-file",
+            metavar="<file>",
+            type=Path,
+            help="Its API token as user@realm!name=secret, in a file only you can read",
+        ),
+        argument(
+            "--proxmox-ca",
+            metavar="<file>",
+            type=Path,
+            help="CA certificates to check it by (default: the system's)",
+        ),
+        flag(
+            "--demo",
+            help="Create a server, show its story, delete it, and stop: exit code 0 only if "
+            "all held and nothing is left",
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Run the cloud; return when it has stopped."""
+        settings = _settings(parsed_args)
+        from launcher.embedded.progress import for_terminal
+        from launcher.embedded.state import taken
+        from launcher.embedded.supervisor import SIGNALS, Interrupted, Supervisor, interrupt
+
+        progress = for_terminal()
+        supervisor = Supervisor(settings, progress)
+        is_up = False
+        for number in SIGNALS:
+            signal.signal(number, interrupt)
+        try:
+            with taken(settings.state_dir, progress.step), supervisor:
+                supervisor.start()
+                if parsed_args.demo:
+                    return _demo(supervisor, settings)
+                is_up = True
+                self._announce(supervisor, settings)
+                supervisor.watch()
+        except Interrupted as end:
+            # A cloud that was asked to stop did what it should; a start or an end that was cut
+            # short did not.
+            return 0 if is_up and not supervisor.was_cut_short else 128 + end.number
+        finally:
+            progress.abort()
+        return 0
+
+    def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
+        from launcher.embedded.example import image
+
+        text = _READY.format(
+            base_url=supervisor.base_url,
+            auth_url=supervisor.auth_url,
+            state_dir=settings.state_dir,
+            flavor="m1.small",
+            image=image(settings.state_dir),
+            # Where there is one network, none needs to be named.
+            network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
+            program=_program(),
+        )
+        self.app.stdout.write(text)
+        self.app.stdout.flush()
+
+
+def _program() -> str:
+    """Return how this program is called from another shell: by its path, unless it is found."""
+    import shutil
+
+    installed = Path(sys.executable).with_name("micronova")
+    if shutil.which("micronova") or not installed.exists():
+        return "micronova"
+    return str(installed)
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    """Return what was asked for. Raises CommandFailed for options that don't go together."""
+    from launcher.embedded.settings import Settings
+    from launcher.embedded.state import default_state_dir
+
+    if given.proxmox and given.driver == "null":
+        raise CommandFailed("--proxmox and --driver null exclude each other.")
+    if given.proxmox and given.proxmox_token_file is None:
+        raise CommandFailed("--proxmox needs --proxmox-token-file.")
+    if not given.proxmox and (given.proxmox_token_file or given.proxmox_ca):
+        raise CommandFailed("--proxmox-token-file and --proxmox-ca need --proxmox.")
+    return Settings(
+        state_dir=(given.state_dir or default_state_dir()).expanduser().absolute(),
+        host=given.host,
+        port=given.port,
+        nodes=given.nodes,
+        clusters=given.clusters,
+        bridges=given.bridges,
+        driver=given.driver,
+        speed=given.speed,
+        proxmox=tuple(given.proxmox),
+        token_file=given.proxmox_token_file,
+        ca_file=given.proxmox_ca,
+    )
+
+
+def _demo(supervisor: Supervisor, settings: Settings) -> int:
+    """Run the demo as a client of its own, on our terminal; return its exit code."""
+    from launcher.child import die_with_parent, environment, python
+
+    arguments = [str(settings.state_dir / "clouds.yaml")]
+    if settings.simulated:
+        arguments += [str(settings.state_dir / "simulator")]
+    with subprocess.Popen(  # noqa: S603
+        python("cli.demo", *arguments),
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        preexec_fn=die_with_parent,  # noqa: PLW1509 - one call of libc, no locks
+    ) as client:
+        try:
+            return client.wait()
+        finally:
+            client.terminate()  # does nothing to one that has ended

@@ -1,0 +1,1 @@
+"""Proxmox VE over HTTP: the client, its errors, tasks and privileges."""

@@ -1,0 +1,293 @@
+"""The HTTP client of one cluster: proxmoxer against several endpoints, taken in turn.
+
+Nothing that may have been sent is sent again, reads apart. An endpoint that can't be reached is
+left alone for a while (a circuit breaker), so that a dead node costs no other one its time.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import proxmoxer
+import requests
+import requests.adapters
+from proxmoxer import core
+
+from common.failures import Verdict
+from common.messages.reports import Category
+from compute.hypervisor.proxmox.api import handshake
+from compute.hypervisor.proxmox.api.errors import ApiError, api_error
+from compute.hypervisor.proxmox.settings import Cluster
+
+#: connections kept to one endpoint
+POOL = 64
+BREAK_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0)
+#: a proxying node could not connect to the node: nothing was sent
+NOT_PROXIED = 595
+#: pauses before a read is tried again whose answer was lost; a server that closes an idle
+#: connection at the moment that it is used loses one like that
+READ_AGAIN_SECONDS = (0.1, 0.5, 2.0)
+#: what took longer than this was not lost but not answered: another try would take as long
+LOST_SOON_SECONDS = 10.0
+
+
+#: what tells which node was asked, and where the others are
+_STATUS = "cluster/status"
+#: what proxmoxer makes of an answer without a body
+_NO_BODY = {"errors": b""}
+
+
+class _NotSentError(Exception):
+    """No connection was made."""
+
+
+class _LostError(Exception):
+    """The answer did not come; the request may have been served."""
+
+
+class _Endpoint:
+    """One URL with its connections and its circuit breaker."""
+
+    def __init__(self, settings: Cluster, host: str, port: int, *, found: bool = False) -> None:
+        self.name, self.host, self.port = f"{host}:{port}", host, port
+        self._found = found
+        """Whether the cluster told of it: what it can't do another endpoint can."""
+        token = settings.token
+        self._api = proxmoxer.ProxmoxAPI(
+            f"[{host}]" if ":" in host else host,
+            port=port,
+            user=token.user,
+            token_name=token.name,
+            token_value=token.secret,
+            verify_ssl=settings.verify,
+            timeout=(settings.connect_seconds, settings.timeout_seconds),
+        )
+        session: requests.Session = self._api._store["session"]
+        # Proxies and .netrc of the environment are not meant for hypervisors.
+        session.trust_env = False
+        session.mount(
+            "https://", requests.adapters.HTTPAdapter(pool_maxsize=POOL, pool_block=False)
+        )
+        session.hooks["response"].append(_whole_reason)
+        self._session = session
+        self._failures = 0
+        self.open_until = 0.0
+
+    def call(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
+        """One request. Raises ApiError, _NotSentError, or _LostError."""
+        for value in values.values():
+            if isinstance(value, io.IOBase):
+                value.seek(0)
+        try:
+            answer = getattr(self._api(path), method)(**values)
+        except core.ResourceException as error:
+            self._failures = 0
+            errors = error.errors if error.errors != _NO_BODY else None
+            raise api_error(error.status_code, str(error.content or ""), errors) from error
+        except requests.exceptions.SSLError as error:
+            self._broken()
+            problem = handshake.tls_problem(self.name, error)
+            if self._found:
+                raise _NotSentError(problem) from error
+            raise ApiError(Category.CONFIGURATION, problem) from error
+        except requests.exceptions.ConnectTimeout as error:
+            self._broken()
+            raise _NotSentError(f"{self.name}: no connection in time") from error
+        except requests.exceptions.ConnectionError as error:
+            self._broken()
+            if _refused(error):
+                why = handshake.connect_problem(error)
+                raise _NotSentError(f"{self.name}: {why}") from error
+            raise _LostError(f"{self.name}: the connection broke") from error
+        except requests.exceptions.RequestException as error:
+            raise _LostError(f"{self.name}: {type(error).__name__}") from error
+        self._failures = 0
+        self.open_until = 0.0
+        if isinstance(answer, dict) and isinstance(answer.get("errors"), bytes):
+            raise _LostError(f"{self.name}: the answer is no JSON")
+        return answer
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._session.close()
+
+    def _broken(self) -> None:
+        pause = BREAK_SECONDS[min(self._failures, len(BREAK_SECONDS) - 1)]
+        self._failures += 1
+        self.open_until = time.monotonic() + pause
+
+
+def _whole_reason(response: requests.Response, **_options: object) -> None:
+    """Take an error's text from its body: the reason phrase has the first of its lines only."""
+    if response.status_code < 400:
+        return
+    try:
+        told = response.json()["message"]
+    except (ValueError, KeyError, TypeError):
+        return
+    if isinstance(told, str) and told.startswith(response.reason or ""):
+        response.reason = told.strip()
+
+
+def _refused(error: requests.exceptions.ConnectionError) -> bool:
+    """Whether the connection was not even made."""
+    cause = error.args[0] if error.args else None
+    reason = getattr(cause, "reason", cause)
+    return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
+
+
+def _node(path: str) -> str:
+    """The node that a path names; empty: it names none."""
+    return path.split("/", 2)[1] if path.startswith("nodes/") else ""
+
+
+class Client:
+    """Requests to one cluster. Paths have no leading slash; answers are what ``data`` holds."""
+
+    def __init__(self, settings: Cluster) -> None:
+        self.settings = settings
+        self.endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
+        self.own: dict[str, _Endpoint] = {}
+        """Node → its own endpoint, as far as ``/cluster/status`` told whose they are."""
+        self.silent: set[str] = set()
+        """Nodes that an endpoint found no way to when they were asked last."""
+        self.forbidden = False
+        """Whether something was forbidden since this was last set to False."""
+        self._turn = itertools.count()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Read. Raises ApiError; tried on another endpoint when the first one fails.
+
+        An answer that was lost on the way is asked for again: reading changes nothing.
+        """
+        began = time.monotonic()
+        for pause in READ_AGAIN_SECONDS:
+            try:
+                return self._request("get", path, params)
+            except ApiError as error:
+                if not error.lost or time.monotonic() - began > LOST_SOON_SECONDS:
+                    raise
+                if self._closed.wait(pause):
+                    raise
+        return self._request("get", path, params)
+
+    def post(self, path: str, **data: Any) -> Any:
+        """Write. Raises ApiError, ``unknown_outcome`` when it may have been served."""
+        return self._request("post", path, data)
+
+    def put(self, path: str, **data: Any) -> Any:
+        """Write; see ``post``."""
+        return self._request("put", path, data)
+
+    def delete(self, path: str, **params: Any) -> Any:
+        """Write; see ``post``."""
+        return self._request("delete", path, params)
+
+    def upload(self, node: str, storage: str, content: str, name: str, data: bytes) -> str:
+        """Upload a file into a storage; the UPID. A file of that name is replaced silently.
+
+        The node itself is asked where its endpoint is known and answers: another one would take
+        the file and copy it there by ssh.
+        """
+        stream = io.BytesIO(data)
+        stream.name = name  # the multipart's file name
+        path = f"nodes/{node}/storage/{storage}/upload"
+        return str(self.post(path, content=content, filename=stream))
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._closed.set()
+        for endpoint in {*self.endpoints, *self.own.values()}:
+            endpoint.close()
+
+    def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
+        """Keep which node's own endpoint was asked, and how others are reached like it.
+
+        The addresses that the cluster knows are used where the endpoint asked has one of them and
+        certificates are checked: the token goes to nobody who can't prove to be of the cluster.
+        """
+        members = [one for one in status if one.get("type") == "node"]
+        nodes = {str(one["name"]): str(one.get("ip", "")) for one in members}
+        mine = next((str(one["name"]) for one in members if one.get("local")), None)
+        if mine is None:
+            return
+        with self._lock:
+            self.own[mine] = asked
+            if nodes.get(mine) != asked.host or self.settings.verify is False:
+                return
+            for name, address in nodes.items():
+                if address and name not in self.own:
+                    self.own[name] = self._at(address, asked.port)
+
+    def _at(self, host: str, port: int) -> _Endpoint:
+        same = (one for one in self.endpoints if (one.host, one.port) == (host, port))
+        return next(same, None) or _Endpoint(self.settings, host, port, found=True)
+
+    def _order(self, first: _Endpoint | None) -> Iterator[_Endpoint]:
+        if first is not None and first.open_until <= time.monotonic():
+            yield first
+        yield from (one for one in self._in_turn() if one is not first)
+
+    def _in_turn(self) -> Iterator[_Endpoint]:
+        with self._lock:
+            first = next(self._turn) % len(self.endpoints)
+        turned = self.endpoints[first:] + self.endpoints[:first]
+        now = time.monotonic()
+        closed = [one for one in turned if one.open_until <= now]
+        if not closed:
+            closed = [min(turned, key=lambda one: one.open_until)]
+        yield from closed
+        # What a breaker keeps apart is a last resort.
+        yield from (one for one in turned if one not in closed)
+
+    def preferred(self, path: str) -> _Endpoint | None:
+        """The endpoint that a request is best sent to, if there is one."""
+        parts = path.split("/")
+        return self.own.get(parts[1]) if parts[-1] == "upload" else None
+
+    def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
+        problems: list[str] = []
+        lost = False
+        last: ApiError | None = None
+        for endpoint in self._order(self.preferred(path)):
+            try:
+                answer = endpoint.call(method, path, dict(values))
+                if path == _STATUS:
+                    self.learn(endpoint, answer)
+                return answer
+            except _NotSentError as error:
+                problems.append(str(error))
+            except _LostError as error:
+                if method != "get":
+                    raise ApiError(
+                        Category.UNKNOWN_OUTCOME,
+                        f"The answer to {method} {path} was lost: {error}.",
+                        verdict=Verdict.AWAIT_HOST,
+                    ) from error
+                lost = True
+                problems.append(str(error))
+            except ApiError as error:
+                if error.status != NOT_PROXIED:
+                    self.forbidden |= error.category is Category.AUTHORIZATION
+                    raise
+                self.silent.add(_node(path))
+                # Another endpoint may have a way to the node; nothing was done yet.
+                if last is not None:
+                    raise
+                last = error
+        if last is not None:
+            raise last
+        cluster = self.settings.name
+        raise ApiError(
+            Category.NODE_UNHEALTHY,
+            f"No endpoint of cluster {cluster} answers ({'; '.join(problems)}).",
+            lost=lost,
+            verdict=Verdict.AWAIT_HOST,
+        )

@@ -1,0 +1,44 @@
+"""Tasks that hold a lock of a VM's configuration, or left one."""
+
+from __future__ import annotations
+
+from compute.hypervisor.proxmox.api.upid import Upid
+from compute.hypervisor.proxmox.cluster import Shared
+
+#: locks of what is not made to its end → the kind of task that makes it
+MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+
+
+def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
+    """Tasks that run and may hold this lock of a VM."""
+    active = shared.tasks.active(node)
+    mine = [task for task in active if task.concerns(vmid)]
+    if lock == "clone":
+        # A clone's task is filed under its source; its log names the target.
+        mine += [task for task in active if _clones_to(shared, vmid, task)]
+    return mine + [task for task in active if of_several(task, lock)]
+
+
+def of_several(task: Upid, lock: str | None) -> bool:
+    """Whether a task that is filed under no VM, as it works on several, may hold this lock."""
+    return lock == "backup" and task.kind == "vzdump" and not task.subject
+
+
+def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
+    """The task of our token that left a shell with this lock, if there is one on record."""
+    kind = MAKERS.get(lock)
+    if kind is None:
+        return None
+    me = shared.settings.token.id
+    if kind == "qmcreate":
+        made = shared.tasks.of_vm(node, vmid, kind)
+        return made[0] if made and made[0].who == me else None
+    clones = [one for one in shared.tasks.recent(node, "qmclone") if one.who == me]
+    return next((one for one in clones if _clones_to(shared, vmid, one)), None)
+
+
+def _clones_to(shared: Shared, vmid: int, task: Upid) -> bool:
+    if task.kind != "qmclone":
+        return False
+    head = shared.tasks.log_head(task)
+    return any(line.rstrip().endswith(f"with ID {vmid}") for line in head)

@@ -1,0 +1,1 @@
+"""High availability: affinity rules, and whose they are."""

@@ -1,0 +1,272 @@
+"""Strict server groups as affinity rules of high availability: written, completed, removed.
+
+A rule takes only guests that are resources of high availability; so each becomes one, in state
+``ignored``: nobody manages it, and every other call works as before. Whoever sets one to
+``started`` has the rule kept. A VM that is purged leaves its rule, and the last one takes the rule
+along: Proxmox VE does that itself.
+
+Each call that changes something goes out right after a look that proves ours what it changes
+(``ha_marks``); where Proxmox VE takes a digest, it is bound to that look. Deletes take none: what
+is to go is looked at last, and what changed while the rest was looked at is looked at anew. After
+a failure nothing is repeated without another look. A VM becomes a resource only while it is its
+server's by all marks. A resource of ours at whose VMID somebody else's VM is by now is still what
+we left: no machine is changed when it goes. One that somebody uses, having it started or in a rule
+of theirs, is theirs: it only loses our comment. Nobody holds a lock over a call: others write too.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from common.log import logger
+from common.messages.commands import Build, StrictGroup
+from common.messages.reports import Category
+from compute.hypervisor.port import Detail, HypervisorError
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.ha import ownership
+from compute.hypervisor.proxmox.ha.ownership import Resource, Rule, Whose
+from compute.hypervisor.proxmox.observe.clusterwide import has_rules
+from compute.messages import SeenAffinity
+
+LOG = logger(__name__)
+
+#: many may write at the same time, and one digest covers all rules: one of them gets through
+TRIES = 8
+#: longest pause before the second try; each further one is as much longer
+PAUSE_SECONDS = 0.25
+
+T = TypeVar("T")
+
+Proven = Callable[[int], bool]
+"""Whether the VM is its server's by all marks, looked at now."""
+
+
+class NotOursError(HypervisorError):
+    """What would be changed is in the hands of somebody else."""
+
+
+def told(affinity: Affinity, version: Callable[[], str], build: Build, proven: Proven) -> Detail:
+    """Put the VM of a build into its group's rule, or say why there is none: no reason to fail."""
+    try:
+        if not has_rules(version()):
+            raise HypervisorError(
+                Category.API_NOT_SUPPORTED, f"Proxmox VE {version()} has no affinity rules."
+            )
+        group: StrictGroup = build.group  # type: ignore[assignment]  # the step says so
+        return affinity.join(build.cloud, group, build.placed.vmid, proven)
+    except HypervisorError as error:
+        LOG.warning("VM %d is in no affinity rule: %s", build.placed.vmid, error.message)
+        return {"warning": f"No affinity rule was written: {error.message}"}
+
+
+class Affinity:
+    """The rules of one cluster; safe for any number of threads."""
+
+    def __init__(self, client: Client, pause: Callable[[float], object] = time.sleep) -> None:
+        self._client, self._pause = client, pause
+
+    def join(self, cloud: str, group: StrictGroup, vmid: int, proven: Proven) -> Detail:
+        """Have a VM in its group's rule; alone it only becomes a resource. Raises HypervisorError:
+        ``api_not_supported`` where no rule can say what the group does, ``storage_conflict`` where
+        resource or rule are somebody else's."""
+        _fenced(cloud)
+        _expressible(group)
+        whose = (cloud, group.uuid)
+        if not self._manage(whose, vmid, proven):
+            raise _theirs(f"VM {vmid}", "it doesn't carry the server's marks")
+        return self._anew(lambda: self._settle(whose, group, None))
+
+    def converge(
+        self, cloud: str, group: StrictGroup, wanted: Iterable[int], proven: Proven
+    ) -> None:
+        """Have just these VMs of ours in the group's rule; none: no rule, no resource of ours.
+
+        What isn't proven is left out. Raises HypervisorError as ``join`` does, at the end.
+        """
+        _fenced(cloud)
+        whose, asked = (cloud, group.uuid), sorted(wanted)
+        if asked:
+            _expressible(group)
+        kept, problem = self._manage_all(whose, asked, proven)
+        try:
+            self._anew(lambda: self._settle(whose, group, kept))
+        except HypervisorError as error:
+            problem = error
+        # What is ours all the same goes.
+        for vmid in sorted(ownership.managed(self._resources(), whose) - kept):
+            self._anew(lambda vmid=vmid: self._let_go(whose, vmid))  # type: ignore[misc]
+        if problem is not None and (asked or not isinstance(problem, NotOursError)):
+            raise problem
+        if problem is not None:
+            LOG.warning("Server group %s is gone. %s", group.uuid, problem.message)
+
+    def seen(self) -> tuple[SeenAffinity, ...]:
+        """All resources and rules that are a cloud's of micronova."""
+        named, known = self._rules(), self._resources()
+        rules = {
+            whose: rule
+            for whose, rule in named.items()
+            if ownership.taken_over(rule, whose, known) is None
+        }
+        claimed = {one.whose for one in known.values() if one.whose is not None}
+        return tuple(
+            SeenAffinity(
+                *whose,
+                tuple(sorted(ownership.managed(known, whose))),
+                tuple(sorted(rules[whose].members)) if whose in rules else (),
+                whose in rules,
+            )
+            for whose in sorted(claimed | rules.keys())
+        )
+
+    # --- inner
+
+    def _resources(self) -> dict[int, Resource]:
+        return ownership.resources(self._client.get("cluster/ha/resources", type="vm"))
+
+    def _rules(self) -> dict[Whose, Rule]:
+        return ownership.rules(self._client.get("cluster/ha/rules"))
+
+    def _anew(self, act: Callable[[], T]) -> T:
+        """Look and act, and anew where another look may show something else."""
+        for left in reversed(range(TRIES)):
+            try:
+                return act()
+            except ApiError as error:
+                if not left or not error.may_look_different:
+                    raise
+            self._pause(random.uniform(0, PAUSE_SECONDS * (TRIES - left)))  # noqa: S311
+        raise AssertionError  # the last try returns or raises
+
+    def _manage_all(
+        self, whose: Whose, asked: Iterable[int], proven: Proven
+    ) -> tuple[frozenset[int], HypervisorError | None]:
+        """Those that are resources of ours now, and what is wrong with one that can't be."""
+        kept, problem = set(), None
+        for vmid in asked:
+            try:
+                if self._manage(whose, vmid, proven):
+                    kept.add(vmid)
+            except NotOursError as error:
+                problem = error
+        return frozenset(kept), problem
+
+    def _manage(self, whose: Whose, vmid: int, proven: Proven) -> bool:
+        """Have a VM a resource of ours, unless it isn't the server's.
+
+        Raises HypervisorError (storage_conflict) when somebody else made it one.
+        """
+
+        def act() -> bool:
+            there = self._resources().get(vmid)
+            if not proven(vmid):
+                return False
+            if there is None:
+                self._client.post(
+                    "cluster/ha/resources",
+                    sid=f"vm:{vmid}",
+                    state="ignored",
+                    comment=ownership.resource_comment(whose),
+                )
+            elif there.whose != whose:
+                raise _theirs(f"The resource of VM {vmid}", "its comment is not ours")
+            return True
+
+        return self._anew(act)
+
+    def _let_go(self, whose: Whose, vmid: int) -> None:
+        """Have no resource of ours; what somebody manages by now, or has a rule for, is theirs."""
+        named = self._client.get("cluster/ha/rules", resource=f"vm:{vmid}")
+        known = self._resources()
+        resource = known.get(vmid)
+        if resource is None or resource.whose != whose:
+            return
+        ours = ownership.rules(named).get(whose)
+        others = [one for one in named if ours is None or str(one["rule"]) != ours.name]
+        if ours is not None and ownership.taken_over(ours, whose, known) is not None:
+            others.append(ours.name)
+        if resource.unused and not others:
+            # Out of our rule as well.
+            self._client.delete(f"cluster/ha/resources/vm:{vmid}", purge=1)
+        else:
+            self._client.put(
+                f"cluster/ha/resources/vm:{vmid}", delete="comment", digest=resource.digest
+            )
+
+    def _settle(self, whose: Whose, group: StrictGroup, only: frozenset[int] | None) -> Detail:
+        """Have the rule say what the resources say, of ``only`` these; one look and one call.
+
+        Raises HypervisorError (storage_conflict) when the rule is somebody else's.
+        """
+        # The rules first: their digest then holds for the time of the look at the resources.
+        rule, known = self._rules().get(whose), self._resources()
+        if rule is not None:
+            self._require_ours(rule, whose, known)
+        managed = ownership.managed(known, whose)
+        members = managed if only is None else managed & only
+        detail = {"rule": ownership.rule_name(whose), "vmids": sorted(members)}
+        if len(members) < 2:
+            # Proxmox VE takes no rule of one, but leaves one where the others are purged.
+            if rule is not None and not (members and rule.members <= members):
+                self._drop(rule, whose)
+            return {**detail, "waits_for": "a second server of the group in this cluster"}
+        if rule is None or rule.members != members or rule.affinity != _affinity(group):
+            self._write(whose, group, members, rule)
+        return detail
+
+    def _drop(self, rule: Rule, whose: Whose) -> None:
+        """Delete a rule of ours, if it is still what was looked at: no digest says so."""
+        now = self._rules().get(whose)
+        if now is not None and now != rule:
+            raise ApiError(Category.LOCK, f"Rule {rule.name} was changed meanwhile.")
+        if now is not None:
+            self._client.delete(f"cluster/ha/rules/{rule.name}")
+
+    @staticmethod
+    def _require_ours(rule: Rule, whose: Whose, known: dict[int, Resource]) -> None:
+        why = ownership.taken_over(rule, whose, known)
+        if why is not None:
+            raise _theirs(f"Rule {rule.name}", why)
+
+    def _write(
+        self, whose: Whose, group: StrictGroup, members: frozenset[int], rule: Rule | None
+    ) -> None:
+        name = ownership.rule_name(whose)
+        values: dict[str, Any] = {
+            "type": ownership.RULE_KIND,
+            "affinity": _affinity(group),
+            "resources": ",".join(f"vm:{vmid}" for vmid in sorted(members)),
+        }
+        if rule is None:
+            comment = ownership.rule_comment(whose)
+            self._client.post("cluster/ha/rules", rule=name, comment=comment, **values)
+        else:
+            self._client.put(f"cluster/ha/rules/{name}", digest=rule.digest, **values)
+
+
+def _affinity(group: StrictGroup) -> str:
+    return "negative" if group.apart else "positive"
+
+
+def _theirs(what: str, why: str) -> NotOursError:
+    return NotOursError(
+        Category.STORAGE_CONFLICT, f"{what} is not ours: {why}. It was not touched."
+    )
+
+
+def _fenced(cloud: str) -> None:
+    """What names no cloud could not be told from another one's."""
+    if not cloud:
+        raise HypervisorError(Category.CONFIGURATION, "The cloud has no id of its own.")
+
+
+def _expressible(group: StrictGroup) -> None:
+    if group.apart and group.max_per_host > 1:
+        raise HypervisorError(
+            Category.API_NOT_SUPPORTED,
+            f"No affinity rule can say that {group.max_per_host} servers may be on one host.",
+        )

@@ -1,0 +1,1 @@
+"""What is read of a cluster in bulk, and what it means."""

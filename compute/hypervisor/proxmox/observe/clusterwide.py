@@ -1,0 +1,150 @@
+"""What changes of a whole cluster when somebody configures it: read at its own pace.
+
+Version, privileges and mapped devices, rules of high availability, SDN vnets: a few calls, however
+large the cluster. Of what isn't needed to build and run, a refusal is logged and leaves nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from common.log import logger
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.ha import rules
+from compute.hypervisor.proxmox.ha.rules import Rule
+from compute.hypervisor.proxmox.observe import devices
+from compute.hypervisor.proxmox.observe.view import Node
+
+LOG = logger(__name__)
+
+#: rules took the place of groups
+_RULES_SINCE = 9
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The last look."""
+
+    version: str = ""
+    missing: tuple[str, ...] = ()
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    vnets: Mapping[str, str] = field(default_factory=dict)
+    """Vnet → zone, of those that were applied."""
+
+
+class Clusterwide:
+    """Keeps the last look until the next is due. Used by one thread."""
+
+    def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
+        self._client = client
+        self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
+        self._rights_due = self._plans_due = 0.0
+        self._version = ""
+        self._missing: tuple[str, ...] = ()
+        self._devices: dict[str, dict[str, int]] = {}
+        self._rules: tuple[Rule, ...] = ()
+        self._vnets: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+
+    def look(self, nodes: Iterable[Node]) -> Settled:
+        """Read what is due. Raises HypervisorError."""
+        now = time.monotonic()
+        if self._rights_due <= now:
+            self._read_version()
+            self._read_rights(nodes)
+            self._rights_due = now + self._detail_seconds
+        elif self._missing or self._client.forbidden:
+            # What is lacking may be granted any moment, and somebody waits for it.
+            self._read_rights(nodes)
+        if self._plans_due <= now:
+            self._rules = self._optional("The rules of high availability", self._read_rules, ())
+            self._vnets = self._optional("The SDN vnets", self._read_vnets, {})
+            self._plans_due = now + self._content_seconds
+        return Settled(self._version, self._missing, self._devices, self._rules, self._vnets)
+
+    def _read_rights(self, nodes: Iterable[Node]) -> None:
+        self._client.forbidden = False
+        missing = missing_privileges(self._client, storages_of(nodes))
+        self._missing = tuple(f"{need.path} ({', '.join(need.privileges)})" for need in missing)
+
+    def _read_version(self) -> None:
+        self._version = str(self._client.get("version").get("version", ""))
+        mappings = self._client.get("cluster/mapping/pci")
+        granted = self._client.get("access/permissions") if mappings else {}
+        self._devices = devices.by_node(mappings, granted)
+
+    def _read_rules(self) -> tuple[Rule, ...]:
+        if has_rules(self._version):
+            return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
+        groups = self._client.get("cluster/ha/groups")
+        return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
+
+    def _read_vnets(self) -> dict[str, str]:
+        listed = self._client.get("cluster/sdn/vnets", running=1)
+        return {str(one["vnet"]): str(one["zone"]) for one in listed if one.get("zone")}
+
+    def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
+        """What is read, or nothing; a refusal is told once, not each time."""
+        try:
+            found = read()
+        except HypervisorError as error:
+            if self._told.get(what) != error.message:
+                LOG.warning("%s can't be read: %s", what, error.message)
+                self._told[what] = error.message
+            return nothing
+        self._told.pop(what, None)
+        return found
+
+
+def has_rules(version: str) -> bool:
+    """Whether there are rules of high availability, not groups."""
+    return int(version.partition(".")[0] or 0) >= _RULES_SINCE
+
+
+def missing_privileges(
+    client: Client, storages: Iterable[tuple[str, Iterable[str]]]
+) -> list[privileges.Need]:
+    """What the token lacks, with these storages (name and contents) that it sees."""
+    settings = client.settings
+    by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
+    seen = False
+    for name, contents in storages:
+        seen = True
+        for content in by_content.keys() & set(contents):
+            by_content[content].add(name)
+    vm_storages = {settings.vm_storage} if settings.vm_storage else by_content["images"]
+    iso_storages = {settings.iso_storage} if settings.iso_storage else by_content["iso"]
+    granted = client.get("access/permissions")
+    needed = privileges.needs(
+        sorted(vm_storages), sorted(iso_storages), sorted(by_content["import"])
+    )
+    if not seen:
+        needed.append(privileges.ANY_STORAGE)
+    return privileges.lacking(granted, needed)
+
+
+def storages_of(nodes: Iterable[Node]) -> list[tuple[str, frozenset[str]]]:
+    """Name and contents of the nodes' storages."""
+    return [(one.name, one.content) for node in nodes for one in node.storages.values()]
+
+
+def configured_storages(client: Client) -> list[tuple[str, frozenset[str]]]:
+    """Name and contents of the storages that the token sees and our hosts may use.
+
+    It needs no privilege, unlike a look at the nodes. Raises HypervisorError.
+    """
+    hosts = client.settings.hosts
+    found = []
+    for one in client.get("storage"):
+        nodes = frozenset(str(one.get("nodes") or "").split(",")) - {""}
+        if not one.get("disable") and (not hosts or not nodes or nodes & hosts):
+            found.append((str(one["storage"]), frozenset(str(one.get("content", "")).split(","))))
+    return found

@@ -1,0 +1,251 @@
+"""From a survey to what the cloud is told: facts of hosts, of the cluster, of VMs. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import os_traits
+from oslo_config import cfg
+
+from common import clock, ids
+from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
+from common.states import PowerState
+from compute.hypervisor.port import Observation
+from compute.hypervisor.proxmox.observe.view import Node, NodeDetail, Snapshot, Storage, chosen
+from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.storage.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
+from compute.hypervisor.proxmox.vm import hardware
+
+#: uploads of disk images into storages with content ``import``, and disks from them
+IMPORTS_SINCE = (8, 4)
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+_WHOLE_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+#: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any that is supported
+_TRAITS = (
+    os_traits.COMPUTE_FIRMWARE_UEFI,
+    os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT,
+    os_traits.COMPUTE_SECURITY_TPM_1_2,
+    os_traits.COMPUTE_SECURITY_TPM_2_0,
+    os_traits.COMPUTE_SECURITY_TPM_TIS,
+    os_traits.COMPUTE_VIOMMU_MODEL_INTEL,
+    os_traits.COMPUTE_VIOMMU_MODEL_VIRTIO,
+    os_traits.COMPUTE_NET_VIF_MODEL_E1000E,
+    os_traits.COMPUTE_NET_VIF_MODEL_VMXNET3,
+    os_traits.COMPUTE_GRAPHICS_MODEL_CIRRUS,
+    os_traits.COMPUTE_GRAPHICS_MODEL_QXL,
+    os_traits.COMPUTE_GRAPHICS_MODEL_VIRTIO,
+)
+
+_POWER = {
+    "running": PowerState.RUNNING,
+    "stopped": PowerState.SHUTDOWN,
+    "paused": PowerState.PAUSED,
+    "suspended": PowerState.SUSPENDED,
+}
+
+
+def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> Observation:
+    """All that one survey says."""
+    now = clock.utcnow()
+    running = Counter(vm.node for vm in snapshot.vms.values() if vm.running)
+    cached: dict[str, set[str]] = {}
+    for vm in snapshot.vms.values():
+        image = hardware.image_of_template(vm.name) if vm.template else None
+        if image is not None and settings.vmid_low <= vm.vmid <= settings.vmid_high:
+            cached.setdefault(vm.node, set()).add(image)
+    hosts = tuple(
+        _host(conf, settings, snapshot, node, now, running[name], cached.get(name, set()))
+        for name, node in sorted(snapshot.nodes.items())
+        if not settings.hosts or name in settings.hosts
+    )
+    online = tuple(sorted(node.name for node in snapshot.nodes.values() if node.online))
+    whole = snapshot.quorate and not snapshot.missing and len(online) == len(snapshot.nodes)
+    well = snapshot.quorate and not snapshot.missing
+    return Observation(
+        _cluster(settings, snapshot),
+        hosts,
+        _vms(settings, snapshot),
+        online,
+        whole,
+        locked=frozenset(vm.vmid for vm in snapshot.vms.values() if vm.locked),
+        usable=tuple(name for name in online if well and name not in snapshot.silent),
+    )
+
+
+def _host(
+    conf: cfg.ConfigOpts,
+    settings: Cluster,
+    snapshot: Snapshot,
+    node: Node,
+    now: datetime.datetime,
+    running: int,
+    cached: set[str],
+) -> HostFacts:
+    # Longer than others, because it is one record and nothing else.
+    options = conf.compute
+    disk = chosen(node, settings.vm_storage, "images")
+    health = _health(settings, snapshot, node, disk)
+    detail = node.detail
+    return HostFacts(
+        host=f"{settings.host_prefix}{node.name}",
+        cluster=settings.name,
+        node=node.name,
+        uuid=ids.named("host", f"{settings.name}/{node.name}"),
+        worker=options.worker,
+        availability_zone=settings.availability_zone or options.availability_zone,
+        observed_at=now,
+        online=node.online,
+        healthy=health is None,
+        health=health or "ok",
+        hypervisor_type="QEMU",
+        hypervisor_version=plain(detail.version or snapshot.version),
+        host_ip=node.ip,
+        architecture=detail.architecture,
+        cpu_model=detail.cpu_model,
+        cpu_vendor=detail.cpu_vendor,
+        cpu_sockets=detail.cpu_sockets,
+        cpu_cores=detail.cpu_cores,
+        cpu_flags=detail.cpu_flags,
+        vcpus=node.cpus,
+        memory_mib=node.memory >> 20,
+        disk_gib=disk.total >> 30 if disk else 0,
+        memory_used_mib=node.memory_used >> 20,
+        disk_used_gib=disk.used >> 30 if disk else 0,
+        cpu_load=round(min(1.0, max(0.0, node.load)), 3),
+        uptime_seconds=node.uptime,
+        cpu_allocation_ratio=options.cpu_allocation_ratio,
+        ram_allocation_ratio=options.ram_allocation_ratio,
+        disk_allocation_ratio=options.disk_allocation_ratio,
+        reserved_vcpus=options.reserved_vcpus,
+        reserved_memory_mib=options.reserved_memory_mib,
+        reserved_disk_gib=options.reserved_disk_gib,
+        running_vms=running,
+        vm_storage=disk.name if disk else "",
+        storages=tuple(_storage(one) for _, one in sorted(node.storages.items())),
+        bridges=detail.bridges,
+        bridge_vlans=detail.bridge_vlans,
+        unready_bridges=node.unready,
+        ha_rules=tuple(rule.at(node.name) for rule in snapshot.rules),
+        images=tuple(sorted({image.id for image in node.images})),
+        cached_images=tuple(sorted(cached)),
+        pinned=_pinned(settings, node),
+        machine_version=detail.machine_version,
+        devices=snapshot.devices.get(node.name, {}),
+        traits=_traits(detail, disk),
+        capabilities=capabilities(settings, node, disk),
+    )
+
+
+def _pinned(settings: Cluster, node: Node) -> dict[str, str]:
+    """Of this cloud's band: what is pinned there by an id that is gone says nothing of others."""
+    band = range(settings.vmid_low, settings.vmid_high + 1)
+    return {str(vmid): why for vmid, why in node.pinned.items() if vmid in band}
+
+
+def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[str, bool]:
+    """Ways that the node offers."""
+    iso = chosen(node, settings.iso_storage, "iso")
+    importing = imports(node.detail.version) and any(
+        "import" in one.content and one.active for one in node.storages.values()
+    )
+    linked = disk is not None and links(settings.linked_clones, shared=disk.shared)
+    return {
+        "linked_clone": disk is not None and disk.type in LINKED_TYPES and linked,
+        "full_clone": disk is not None,
+        "import_from": disk is not None and importing,
+        "upload": iso is not None and iso.active,
+        "snapshots": disk is not None and disk.type in SNAPSHOT_TYPES,
+    }
+
+
+def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
+    """What guests get there, and what the storage of their root disks is."""
+    found = list(_TRAITS if detail.architecture == "x86_64" else ())
+    if disk is not None:
+        found.append(f"CUSTOM_STORAGE_{disk.type.upper()}")
+        found.append("CUSTOM_STORAGE_SHARED" if disk.shared else "CUSTOM_STORAGE_LOCAL")
+        if disk.type in SNAPSHOT_TYPES:
+            found.append("CUSTOM_STORAGE_SNAPSHOTS")
+    return tuple(found)
+
+
+def plain(version: str) -> str:
+    """``9.2.11`` of ``pve-manager/9.2.11/14a22df35955d97d``; what has no version stays."""
+    found = _WHOLE_VERSION.search(version)
+    return found[0] if found else version
+
+
+def imports(version: str) -> bool:
+    """Whether a node of this version takes disks from import volumes; unknown ones do."""
+    found = _VERSION.search(version)
+    return found is None or (int(found[1]), int(found[2])) >= IMPORTS_SINCE
+
+
+def _health(settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None) -> str | None:
+    """Why the node can't be used, or None."""
+    return next(_troubles(settings, snapshot, node, disk), None)
+
+
+def _troubles(
+    settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None
+) -> Iterator[str]:
+    if not node.online:
+        yield "The node is offline."
+    if node.maintenance:
+        yield "The node is in maintenance (ha-manager)."
+    if not snapshot.quorate:
+        yield "The cluster has no quorum."
+    if snapshot.missing:
+        yield f"The token lacks privileges: {'; '.join(snapshot.missing)}."
+    if disk is None:
+        yield f"No storage for disks: {settings.vm_storage or 'none has content images'}."
+    elif not disk.active:
+        yield f"The storage {disk.name} is not active."
+    elif "images" not in disk.content:
+        yield f"The storage {disk.name} takes no disks (content 'images')."
+
+
+def _storage(one: Storage) -> StorageFacts:
+    return StorageFacts(
+        one.name,
+        one.type,
+        one.shared,
+        one.active,
+        one.total >> 30,
+        one.available >> 30,
+        tuple(sorted(one.content)),
+    )
+
+
+def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
+    by_volume: dict[str, ImageFacts] = {}
+    for _, node in sorted(snapshot.nodes.items()):
+        for image in node.images:
+            by_volume.setdefault(image.volid, image)
+    return ClusterFacts(
+        settings.name,
+        snapshot.version,
+        snapshot.quorate,
+        tuple(by_volume[volid] for volid in sorted(by_volume)),
+        settings.vmid_low,
+        settings.vmid_high,
+    )
+
+
+def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
+    """Every VM; whose each is, its id tells the one who keeps the records.
+
+    Templates and containers only where they have an id that could else be given out.
+    """
+    found = []
+    for vm in snapshot.vms.values():
+        if vm.kind == "qemu" and not vm.template:
+            found.append(VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE)))
+        elif settings.vmid_low <= vm.vmid <= settings.vmid_high:
+            kind = "template" if vm.kind == "qemu" else "container"
+            found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind=kind))
+    return tuple(found)

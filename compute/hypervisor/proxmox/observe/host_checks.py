@@ -1,0 +1,214 @@
+"""Whether a node can take a server, by the last survey. Refusals give their numbers."""
+
+from __future__ import annotations
+
+from common.failures import Verdict
+from common.messages.commands import Build, Image
+from common.messages.facts import ImageFacts
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.observe import images
+from compute.hypervisor.proxmox.observe.view import Node, Storage, chosen
+from compute.hypervisor.proxmox.storage.disks import THIN_TYPES
+from compute.hypervisor.proxmox.vm import guest
+
+
+class ReplacedError(HypervisorError):
+    """An image's file isn't the one that the last survey listed."""
+
+
+def seen(shared: Shared, name: str) -> Node:
+    """The node in the last survey. Raises node_unhealthy when it isn't there."""
+    node = shared.snapshot.nodes.get(name)
+    if node is None:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no node {name}."
+        )
+    return node
+
+
+def host(shared: Shared, build: Build, node_name: str) -> Storage:
+    """Refuse what a host lacks; the storage for the root disk. ``node_name``: where the VM is."""
+    node(shared, build)
+    found = storage(shared, node_name, build.storage)
+    hardware(build)
+    room(build, found)
+    image_is_there(shared, build)
+    if build.config_drive is not None:
+        config_drives(shared, node_name)
+    return found
+
+
+def node(shared: Shared, build: Build) -> Node:
+    """The placed node, if it is up, has quorum, the rights and the bridges."""
+    found = seen(shared, build.placed.node)
+    snapshot = shared.snapshot
+    if not found.online:
+        raise HypervisorError(Category.NODE_UNHEALTHY, f"Node {found.name} is offline.")
+    if not snapshot.quorate:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY,
+            f"Cluster {shared.settings.name} has no quorum.",
+            verdict=Verdict.OTHER_CLUSTER,
+        )
+    if snapshot.missing:
+        raise HypervisorError(
+            Category.AUTHORIZATION, f"The token lacks {', '.join(snapshot.missing)}."
+        )
+    elsewhere = snapshot.vms.get(build.placed.vmid)
+    if elsewhere is not None and elsewhere.template:
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT, f"VMID {build.placed.vmid} is a template's."
+        )
+    for nic in build.nics:
+        if found.detail.bridges and nic.bridge not in found.detail.bridges:
+            has = ", ".join(found.detail.bridges)
+            why = found.unready.get(nic.bridge)
+            raise HypervisorError(
+                Category.NETWORK,
+                f"Node {found.name} has no vnet {nic.bridge} ({why})."
+                if why
+                else f"Node {found.name} has no bridge {nic.bridge}; it has {has}.",
+            )
+    return found
+
+
+def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
+    """The storage for the root disk. Raises configuration when there is none."""
+    found = chosen(seen(shared, node_name), asked or shared.settings.vm_storage, "images")
+    name = asked or shared.settings.vm_storage or "any"
+    if found is None or not found.active or "images" not in found.content:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"Node {node_name} has no active storage for disks (content 'images'): {name}.",
+        )
+    return found
+
+
+def hardware(build: Build) -> None:
+    """Refuse what no guest can have; the scheduler does, where its filter isn't switched off."""
+    guest.of(build)
+
+
+def room(build: Build, found: Storage) -> None:
+    """Refuse where the disk doesn't fit: all of it, or what a thin one takes at first."""
+    disk = build.disk_gib << 30
+    first = build.image.size_bytes if build.image is not None else 0
+    needed = first if found.type in THIN_TYPES else max(disk, first)
+    if found.available < needed:
+        raise HypervisorError(
+            Category.STORAGE_FULL,
+            f"Storage {found.name} has {found.available >> 20} MiB free, "
+            f"{needed >> 20} MiB are needed.",
+        )
+
+
+def image(shared: Shared, build: Build) -> Image:
+    """The build's image. Raises image_not_found when it names none or the node lacks it."""
+    found = build.image
+    if found is None:
+        raise HypervisorError(Category.IMAGE_NOT_FOUND, "The build names no image.")
+    name = found.volid.split(":", 1)[0]
+    place = shared.snapshot.storage(build.placed.node, name)
+    if place is None or not place.active:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"Storage {name} of image {found.name} is not available on {build.placed.node}.",
+        )
+    return found
+
+
+def image_is_there(shared: Shared, build: Build) -> None:
+    """Refuse what the last survey didn't see, if a look at the storage doesn't see it either.
+
+    Raises image_not_found, and image_corrupt where what is there is no disk image.
+    """
+    found = image(shared, build)
+    known = shared.snapshot.nodes[build.placed.node].images
+    if any(one.volid == found.volid for one in known):
+        return
+    _look(shared, build.placed.node, found)
+
+
+def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
+    """Look at an image's file before it is read: there, a disk image, and as the survey saw it.
+
+    Nothing in Proxmox VE tells a file's checksum: size and time of change are what it tells.
+    Raises image_not_found, image_corrupt where it is none, and ReplacedError.
+    """
+    place = found.volid.split(":", 1)[0]
+    path = f"nodes/{node_name}/storage/{place}/content"
+    listed = images.facts(place, shared.client.get(path, content="import"))
+    now = next((one for one in listed if one.volid == found.volid), None)
+    if now is None or not now.size_bytes:
+        _look(shared, node_name, found)
+        raise _corrupt(found, "is no disk image")
+    for seen_before in seen(shared, node_name).images:
+        if seen_before.volid == found.volid and _file(seen_before) != _file(now):
+            raise ReplacedError(
+                Category.IMAGE_CORRUPT,
+                f"Image {found.name} ({found.volid}) changed since it was listed: then "
+                f"{_file(seen_before)}, now {_file(now)}.",
+            )
+
+
+def list_anew(shared: Shared, build: Build, node_name: str) -> None:
+    """See a replaced image as it is now. Raises image_corrupt where it needs a larger disk."""
+    found = image(shared, build)
+    shared.list_anew(node_name, found.volid.split(":", 1)[0])
+    for now in seen(shared, node_name).images:
+        size = now.virtual_size_bytes or 0
+        if now.volid == found.volid and size > build.disk_gib << 30:
+            raise _corrupt(
+                found,
+                f"was replaced by one that needs {-(-size >> 30)} GiB; "
+                f"the server's disk has {build.disk_gib} GiB",
+            )
+
+
+def _file(facts: ImageFacts) -> str:
+    """What is known of a file, in words."""
+    when = f" of {facts.created_at.isoformat()}" if facts.created_at else ""
+    return f"{facts.size_bytes} bytes{when}"
+
+
+def _corrupt(found: Image, why: str) -> HypervisorError:
+    return HypervisorError(Category.IMAGE_CORRUPT, f"Image {found.name} ({found.volid}) {why}.")
+
+
+def _look(shared: Shared, node_name: str, found: Image) -> None:
+    """Raise where a file isn't there, or is empty."""
+    storage = found.volid.split(":", 1)[0]
+    path = f"nodes/{node_name}/storage/{storage}/content/{found.volid}"
+    try:
+        told = shared.client.get(path)
+    except ApiError as error:
+        if error.no_volume:
+            raise HypervisorError(
+                Category.IMAGE_NOT_FOUND, f"Image {found.name} is not there: {found.volid}."
+            ) from error
+        raise
+    if not int(told.get("size") or 0):
+        raise _corrupt(found, "is no disk image")
+
+
+def config_drives(shared: Shared, node_name: str) -> Storage:
+    """The storage for config drives. Raises api_not_supported when there is none."""
+    found = chosen(seen(shared, node_name), shared.settings.iso_storage, "iso")
+    if found is None or not found.active or "iso" not in found.content:
+        name = shared.settings.iso_storage or "any"
+        raise HypervisorError(
+            Category.API_NOT_SUPPORTED,
+            f"Node {node_name} has no active storage for config drives (content 'iso'): {name}.",
+        )
+    return found
+
+
+def all_config_drives(shared: Shared, node_name: str) -> list[str]:
+    """Every storage where this driver may have put a config drive."""
+    configured = shared.settings.iso_storage
+    if configured is not None:
+        return [configured]
+    return [one.name for one in shared.snapshot.storages(node_name, "iso")]

@@ -1,0 +1,129 @@
+"""One VM, looked at closely: what an adoption, or the search for a lost VM, must know of it.
+
+Nothing is changed. That a VM is absent takes two witnesses: the cluster's list and its own node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from common.messages.facts import Inspection, NicFacts
+from common.messages.reports import Category
+from common.states import PowerState
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.storage import disks
+from compute.hypervisor.proxmox.vm import ownership
+from compute.hypervisor.proxmox.vm.ownership import Owner
+
+Config = Mapping[str, Any]
+
+_DISK = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
+_NIC = re.compile(r"net(\d+)")
+_MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.IGNORECASE)
+_DEFAULT_MEMORY_MIB = 512
+_POWER = {
+    "running": PowerState.RUNNING,
+    "stopped": PowerState.SHUTDOWN,
+    "paused": PowerState.PAUSED,
+    "suspended": PowerState.SUSPENDED,
+}
+
+
+def inspect(shared: Shared, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
+    """See ``port.Hypervisor.inspect``. Two calls where it is on ``node``, else one long one more.
+
+    The cluster's list, long where there are many VMs, is asked only where its node hasn't got it.
+    """
+    problem: ApiError | None = None
+    if node is not None:
+        try:
+            return _on(shared, vmid, node, server_uuid)
+        except ApiError as error:
+            if not error.no_config and error.category is not Category.NODE_UNHEALTHY:
+                raise
+            problem = error
+    listed = shared.listed(vmid)
+    if listed is None:
+        if problem is not None and not problem.no_config:
+            # Its node is silent: it may be there all the same.
+            raise problem
+        return Inspection(vmid, node=node or "")
+    if listed.kind != "qemu":
+        return Inspection(vmid, exists=True, node=listed.node, kind="container")
+    try:
+        return _on(shared, vmid, listed.node, server_uuid)
+    except ApiError as error:
+        if not error.no_config:
+            raise
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME,
+            f"The cluster lists VM {vmid} on {listed.node}, and {listed.node} has no such VM.",
+        ) from error
+
+
+def _on(shared: Shared, vmid: int, node: str, server_uuid: str | None) -> Inspection:
+    path = f"nodes/{node}/qemu/{vmid}"
+    config = shared.client.get(f"{path}/config")
+    status = shared.client.get(f"{path}/status/current")
+    power = _POWER.get(str(status.get("status", "")), PowerState.NOSTATE)
+    return described(vmid, node, config, power, server_uuid)
+
+
+def described(
+    vmid: int, node: str, config: Config, power_state: PowerState, server_uuid: str | None
+) -> Inspection:
+    """What a configuration says. Pure."""
+    mark = ownership.server_mark(server_uuid) if server_uuid is not None else None
+    return Inspection(
+        vmid,
+        exists=True,
+        node=node,
+        kind="template" if str(config.get("template", "0")) == "1" else "vm",
+        ours=mark is not None and ownership.owner(config, mark) is Owner.OURS,
+        marked_by=ownership.named(config),
+        name=str(config.get("name", "")),
+        lock=str(config["lock"]) if "lock" in config else None,
+        power_state=power_state,
+        vcpus=int(config.get("sockets", 1)) * int(config.get("cores", 1)),
+        memory_mib=_memory_mib(config),
+        disk_gib=_disk_gib(config),
+        smbios_uuid=ownership.smbios_uuid(config),
+        nics=tuple(_nics(config)),
+    )
+
+
+def _memory_mib(config: Config) -> int:
+    value = str(config.get("memory", _DEFAULT_MEMORY_MIB)).split(",", 1)[0]
+    return int(value.rpartition("=")[2])
+
+
+def _disk_gib(config: Config) -> int:
+    total = sum(
+        disks.size_bytes(str(value))
+        for key, value in config.items()
+        if _DISK.fullmatch(key) and "media=cdrom" not in str(value)
+    )
+    return -(-total // (1 << 30))
+
+
+def _nics(config: Config) -> Iterator[NicFacts]:
+    found = [(int(match[1]), key) for key in config if (match := _NIC.fullmatch(key))]
+    for number, key in sorted(found):
+        values = dict(part.partition("=")[::2] for part in str(config[key]).split(","))
+        mac = next((value for value in values.values() if _MAC.fullmatch(value)), None)
+        bridge = values.get("bridge")
+        if mac is None or not bridge:
+            continue
+        vlan = int(values["tag"]) if values.get("tag") else None
+        yield NicFacts(mac.lower(), bridge, vlan, _fixed_ip(config.get(f"ipconfig{number}")))
+
+
+def _fixed_ip(ipconfig: Any) -> str | None:
+    """The address of an ``ipconfigN``; DHCP is none."""
+    values = dict(part.partition("=")[::2] for part in str(ipconfig or "").split(","))
+    address = values.get("ip", "").partition("/")[0]
+    return address if address and address != "dhcp" else None

@@ -1,0 +1,325 @@
+"""The census of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
+
+Three calls for the cluster, one for each storage (of each node, unless it is shared). No list of
+Proxmox VE tells descriptions, so of VMs only those are read that the record doesn't explain, that
+are locked, that lack our tag (a bounded number of them), and those that are asked for by number.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime
+import itertools
+import random
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from compute.hypervisor.proxmox.api import holders, privileges
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.api.upid import Upid
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.observe.clusterwide import has_rules
+from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
+from compute.hypervisor.proxmox.vm import ownership
+from compute.hypervisor.proxmox.vm.hardware import TAG
+from compute.messages import ClusterInventory, SeenAffinity, SeenVm, SeenVolume
+
+#: reads that run at the same time
+READERS = 6
+#: VMs that lack our tag and are read for that alone, each time; the others wait for their turn
+UNTAGGED = 100
+#: VMIDs without a VM whose disks' makers are looked for, each time
+STRAYS = 50
+
+_CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})\.iso$")
+_TAGS = re.compile(r"[;, ]+")
+_MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+
+
+class Census:
+    """One count of one cluster."""
+
+    def __init__(self, shared: Shared, known: Collection[int], read: Collection[int] = ()) -> None:
+        """``known``: VMIDs that the record accounts for; ``read``: those to look at closer."""
+        self._shared, self._client = shared, shared.client
+        self._known = frozenset(known)
+        self._read = frozenset(read)
+        #: sentence → the node that it is about
+        self._unseen: dict[str, str] = {}
+        self._active: dict[str, list[Upid]] = {}
+
+    def take(self) -> ClusterInventory:
+        """Count. Raises HypervisorError when the cluster as a whole doesn't answer."""
+        resources = self._client.get("cluster/resources")
+        online = self._online(resources, self._client.get("cluster/status"))
+        with concurrent.futures.ThreadPoolExecutor(READERS, "census") as readers:
+            listed = [one for one in resources if "vmid" in one and self._may_be_ours(one)]
+            self._read |= frozenset(itertools.islice(self._untagged(listed), UNTAGGED))
+            vms = readers.map(lambda one: self._vm(one, online), listed)
+            volumes = readers.map(
+                lambda place: self._volumes(*place), self._places(resources, online)
+            )
+            seen = [one for one in vms if one is not None]
+            found = [volume for part in volumes for volume in part]
+            found = self._with_makers(found, {int(one["vmid"]) for one in listed}, online, readers)
+        for privilege in self._shared.snapshot.missing:
+            self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
+        affinity, short = self._affinity(), self._is_short()
+        return ClusterInventory(
+            self._shared.settings.name,
+            tuple(seen),
+            tuple(found),
+            tuple(self._unseen),
+            short,
+            tuple(sorted({node for node in self._unseen.values() if node})),
+            *affinity,
+        )
+
+    def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
+        """What was written of server groups, whether it shall be, and whether all was seen."""
+        writes = self._shared.settings.write_affinity_rules
+        if not has_rules(self._shared.snapshot.version):
+            return (), False, True
+        try:
+            return self._shared.affinity.seen(), writes, True
+        except ApiError as error:
+            if writes:
+                self._unseen[f"The affinity rules can't be read: {error.message}"] = ""
+            return (), writes, False
+
+    def _is_short(self) -> bool:
+        """Whether VMs or storages may be there that the token isn't shown."""
+        if any("Audit" in one for one in self._shared.snapshot.missing):
+            return True
+        try:
+            granted = self._client.get("access/permissions")
+        except ApiError as error:
+            self._unseen[f"The token's rights can't be read: {error.message}"] = ""
+            return True
+        hidden = sorted(privileges.hidden(granted))
+        for path in hidden:
+            self._unseen[f"The token does not see what is under {path}: lists are short."] = ""
+        return bool(hidden)
+
+    # --- what to look at
+
+    def _untagged(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+        """VMs of the record that lost our tag, and with it perhaps their mark."""
+        for one in listed:
+            if int(one["vmid"]) in self._known and TAG not in _tags(one):
+                yield int(one["vmid"])
+
+    def _in_band(self, vmid: int) -> bool:
+        settings = self._shared.settings
+        return settings.vmid_low <= vmid <= settings.vmid_high
+
+    def _may_be_ours(self, one: Mapping[str, Any]) -> bool:
+        vmid = int(one["vmid"])
+        return self._in_band(vmid) or vmid in self._known or TAG in _tags(one)
+
+    def _online(
+        self, resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
+    ) -> frozenset[str]:
+        members = {one["name"]: one for one in status if one.get("type") == "node"}
+        nodes = [str(one["node"]) for one in resources if one.get("type") == "node"]
+        online = frozenset(node for node in nodes if members.get(node, {}).get("online", 1))
+        for node in nodes:
+            if node not in online:
+                self._unseen[f"Node {node} is offline."] = node
+        return online
+
+    def _places(
+        self, resources: Iterable[Mapping[str, Any]], online: frozenset[str]
+    ) -> list[tuple[str, str, bool]]:
+        """(node, storage, shared) of each storage to list; a shared one once."""
+        places: dict[tuple[str, str], tuple[str, str, bool]] = {}
+        for one in resources:
+            content = set(str(one.get("content", "")).split(","))
+            if one.get("type") != "storage" or not content & {"images", "iso"}:
+                continue
+            node, name, shared = str(one["node"]), str(one["storage"]), bool(one.get("shared"))
+            if one.get("status") == "available" and node in online:
+                places.setdefault(("" if shared else node, name), (node, name, shared))
+            elif node in online:
+                self._unseen[f"Storage {name} is not available on {node}."] = node
+        return list(places.values())
+
+    # --- VMs
+
+    def _vm(self, one: Mapping[str, Any], online: frozenset[str]) -> SeenVm | None:
+        """One VM; None when it went meanwhile, or only bears our tag."""
+        vmid, node, lock = int(one["vmid"]), str(one["node"]), one.get("lock")
+        memory = int(one.get("maxmem") or 0)
+        facts: dict[str, Any] = {
+            "vmid": vmid,
+            "node": node,
+            "kind": str(one.get("type", "")),
+            "name": str(one.get("name", "")),
+            "status": str(one.get("status", "")),
+            "template": bool(one.get("template")),
+            "vcpus": int(one.get("maxcpu") or 0) or None,
+            "memory_mib": memory >> 20 or None,
+            "lock": lock,
+        }
+        explained = vmid in self._known and lock is None and vmid not in self._read
+        if explained or facts["kind"] != "qemu" or node not in online:
+            return SeenVm(**facts)
+        try:
+            config = self._client.get(f"nodes/{node}/qemu/{vmid}/config")
+        except ApiError as error:
+            if error.no_config:
+                return None
+            self._unseen[f"VM {vmid} on {node} can't be read: {error.message}"] = node
+            return SeenVm(**facts)
+        facts |= {"read": True, "lock": config.get("lock"), **marks(config)}
+        ours = self._in_band(vmid) or vmid in self._known
+        if not ours and not (facts["server_uuid"] or facts["image_id"]):
+            # Our tag alone: anybody may set it.
+            return None
+        return SeenVm(**facts, **self._lock(node, vmid, facts["lock"]))
+
+    def _lock(self, node: str, vmid: int, lock: str | None) -> dict[str, Any]:
+        """Whether a live task explains the lock, and which task left a half-made VM."""
+        if lock is None:
+            return {}
+        try:
+            live = [
+                one
+                for one in self._running(node)
+                if self._concerns(one, vmid) or holders.of_several(one, lock)
+            ]
+            return {"lock_live": bool(live), "maker": self._maker(node, vmid, lock)}
+        except ApiError as error:
+            self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
+            return {"lock_live": True}
+
+    def _running(self, node: str) -> list[Upid]:
+        if node not in self._active:
+            self._active[node] = self._shared.tasks.active(node)
+        return self._active[node]
+
+    def _concerns(self, task: Upid, vmid: int) -> bool:
+        return task.concerns(vmid) or self._cloned(task, vmid)
+
+    def _cloned(self, task: Upid, vmid: int) -> bool:
+        """Whether a clone's task, which is filed under its source, makes this VM."""
+        if task.kind != "qmclone":
+            return False
+        head = self._shared.tasks.log_head(task)
+        return any(line.rstrip().endswith(f"with ID {vmid}") for line in head)
+
+    def _maker(self, node: str, vmid: int, lock: str) -> str | None:
+        kind = _MAKERS.get(lock)
+        if kind is None:
+            return None
+        me = self._shared.settings.token.id
+        if kind == "qmcreate":
+            made = self._shared.tasks.of_vm(node, vmid, kind)
+        else:
+            made = [
+                task
+                for task in self._shared.tasks.recent(node, kind)
+                if task.who == me and self._cloned(task, vmid)
+            ]
+        return next((task.text for task in made if task.who == me), None)
+
+    # --- volumes
+
+    def _volumes(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
+        try:
+            listed = self._client.get(f"nodes/{node}/storage/{storage}/content")
+        except ApiError as error:
+            self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
+            return []
+        found = (self._volume(one, node, storage, shared) for one in listed)
+        return [volume for volume in found if volume is not None]
+
+    def _volume(
+        self, one: Mapping[str, Any], node: str, storage: str, shared: bool
+    ) -> SeenVolume | None:
+        volid = str(one.get("volid", ""))
+        server = None
+        if one.get("content") == "iso":
+            match = _CONFIG_DRIVE.search(volid)
+            if match is None:
+                return None
+            vmid, server = int(match[1]), match[2]
+        else:
+            vmid = int(one.get("vmid") or 0)
+        if one.get("content") not in ("images", "iso") or not self._in_band(vmid):
+            return None
+        created = one.get("ctime")
+        return SeenVolume(
+            volid,
+            storage,
+            node,
+            vmid,
+            shared,
+            int(one.get("size") or 0),
+            datetime.datetime.fromtimestamp(int(created), datetime.UTC) if created else None,
+            server,
+        )
+
+    def _with_makers(
+        self,
+        found: list[SeenVolume],
+        present: Collection[int],
+        online: Collection[str],
+        readers: concurrent.futures.Executor,
+    ) -> list[SeenVolume]:
+        """The volumes, those that no VM has with whether a task of ours made them.
+
+        The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
+        of calls, however much lies about.
+        """
+        stray = [one for one in found if one.server_uuid is None and one.vmid not in present]
+        vmids = sorted({one.vmid for one in stray})
+        chosen = set(random.sample(vmids, min(STRAYS, len(vmids))))
+        asked = [one for one in stray if one.vmid in chosen]
+        proven = dict(
+            zip(asked, readers.map(lambda one: self._maker_of(one, online), asked), strict=True)
+        )
+        return [proven.get(one, one) for one in found]
+
+    def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
+        """The volume as seen by its maker's node, where its removal is proven once more."""
+        created = int(volume.created_at.timestamp()) if volume.created_at else None
+        nodes = sorted(online, key=lambda node: (node != volume.node, node))
+        for node in nodes if volume.shared else [volume.node]:
+            one = Volume(volume.volid, volume.storage, node, created)
+            try:
+                if made_on(self._shared, node, volume.vmid, [one]):
+                    return replace(volume, node=node, ours=True)
+            except ApiError as error:
+                self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
+        return volume
+
+
+def marks(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose a configuration says it is, and whether all its marks agree."""
+    server = image = cloud = None
+    for line in ownership.lines(config):
+        server = server or _after(line, ownership.SERVER)
+        image = image or _after(line, ownership.TEMPLATE)
+        cloud = cloud or _after(line, ownership.CLOUD)
+    mark = ownership.template_mark(image or "", cloud or "")
+    if server is not None:
+        mark = ownership.server_mark(server)
+    ours = ownership.owner(config, mark) is ownership.Owner.OURS
+    return {
+        "server_uuid": server,
+        "image_id": image,
+        "cloud": cloud,
+        "proven": bool(server or image) and ours,
+        "smbios_uuid": ownership.smbios_uuid(config),
+    }
+
+
+def _after(line: str, prefix: str) -> str | None:
+    return line.removeprefix(prefix) or None if line.startswith(prefix) else None
+
+
+def _tags(one: Mapping[str, Any]) -> Sequence[str]:
+    return _TAGS.split(str(one.get("tags", "")))

@@ -1,0 +1,39 @@
+"""Whether a cluster can write: without quorum a destroy removes the disks first and then fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from common.failures import Verdict
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.vm.operation import Vm
+
+
+def quorate(status: Iterable[Mapping[str, Any]]) -> bool:
+    """What ``/cluster/status`` says. A single node says nothing of quorum: it has it."""
+    clusters = [one for one in status if one.get("type") == "cluster"]
+    return all(bool(one.get("quorate")) for one in clusters)
+
+
+def require(vm: Vm) -> None:
+    """Look now. Raises HypervisorError (wait) when the cluster, or the VM's node, can't write."""
+    status = vm.shared.client.get("cluster/status")
+    name = vm.shared.settings.name
+    if not quorate(status):
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY,
+            f"Cluster {name} has no quorum. {vm} was not touched.",
+            verdict=Verdict.WAIT,
+        )
+    apart = any(
+        one.get("type") == "node" and one.get("name") == vm.node and not one.get("online", 1)
+        for one in status
+    )
+    if apart:
+        raise HypervisorError(
+            Category.NODE_UNHEALTHY,
+            f"Node {vm.node} is apart from the quorum of cluster {name}. {vm} was not touched.",
+            verdict=Verdict.WAIT,
+        )

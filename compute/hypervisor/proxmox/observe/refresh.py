@@ -1,0 +1,301 @@
+"""The survey of a cluster: two bulk calls each time, slower facts when they are due.
+
+``/cluster/resources`` and ``/cluster/status`` are one call each, whatever the cluster's size. A
+node's processors and bridges, and a storage's import volumes, are read at their own pace, a few at
+a time; a shared storage is read once for all its nodes. No VM is ever polled.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from common.guest.hardware import version
+from common.log import logger
+from common.messages.facts import ImageFacts
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.observe import bridges, images, pins, quorum
+from compute.hypervisor.proxmox.observe import zones as zones_of
+from compute.hypervisor.proxmox.observe.clusterwide import Clusterwide
+from compute.hypervisor.proxmox.observe.view import Node, NodeDetail, Snapshot, Storage, Vm
+
+LOG = logger(__name__)
+
+#: slower reads that run at the same time
+READERS = 6
+
+T = TypeVar("T")
+#: node → zone → status
+Zones = Mapping[str, Mapping[str, str]]
+
+
+class Surveyor:
+    """Keeps what is read rarely between surveys. Used by one thread at a time."""
+
+    def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
+        self._client = client
+        self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
+        self._details: dict[str, tuple[float, NodeDetail]] = {}
+        self._images: dict[tuple[str, str], tuple[float, tuple[ImageFacts, ...]]] = {}
+        self._pinned: dict[tuple[str, str], tuple[float, dict[int, str]]] = {}
+        self._disk_sizes: dict[tuple[object, ...], int] = {}
+        self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._vnets: Mapping[str, str] = {}
+        self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
+        self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
+
+    def survey(self) -> Snapshot:
+        """Look. Raises HypervisorError when no endpoint answers."""
+        resources = self._client.get("cluster/resources")
+        status = self._client.get("cluster/status")
+        nodes = _nodes(resources, status)
+        self._read_due_details(nodes.values())
+        self._read_due_images(nodes.values())
+        self._read_due_pins(nodes.values())
+        zones = zones_of.statuses(resources)
+        self._read_due_zones(nodes.values(), zones)
+        full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
+        settled = self._clusterwide.look(full.values())
+        if settled.vnets != self._vnets:
+            # Nodes list others by now: they are read anew with the next survey.
+            self._vnets = settled.vnets
+            self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
+        return Snapshot(
+            quorate=quorum.quorate(status),
+            nodes={
+                name: self._with_zones(node, settled.vnets, zones.get(name, {}))
+                for name, node in full.items()
+            },
+            vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
+            version=settled.version,
+            devices=settled.devices,
+            missing=settled.missing,
+            silent=self._still_silent(nodes),
+            rules=settled.rules,
+        )
+
+    def expire_images(self, node: str, storage: str) -> None:
+        """Have a storage's import volumes listed with the next survey."""
+        for key in (("", storage), (node, storage)):
+            self._images.pop(key, None)
+
+    def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
+        """Of the nodes that didn't answer when they were asked: those that still don't.
+
+        One small call each, which its privileged daemon answers as it does writes.
+        """
+        for name in self._client.silent.copy():
+            if name in nodes and nodes[name].online:
+                try:
+                    self._client.get(f"nodes/{name}/lxc")
+                    self._client.silent.discard(name)
+                except HypervisorError as error:
+                    LOG.info("Node %s does not answer yet: %s", name, error.message)
+        return frozenset(self._client.silent.copy())
+
+    def close(self) -> None:
+        """Start no further reads."""
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def _read_due_details(self, nodes: Iterable[Node]) -> None:
+        now = time.monotonic()
+        due = [
+            node.name
+            for node in nodes
+            if node.online and self._details.get(node.name, (0.0, None))[0] <= now
+        ]
+        for name, detail in self._read(due, self._detail):
+            self._details[name] = (now + self._detail_seconds, detail)
+
+    def _read_due_images(self, nodes: Iterable[Node]) -> None:
+        now = time.monotonic()
+        due: dict[tuple[str, str], str] = {}
+        for node in nodes:
+            for storage in node.storages.values() if node.online else ():
+                key = _content_key(node.name, storage)
+                fresh = self._images.get(key, (0.0, ()))[0] > now
+                if "import" in storage.content and storage.active and not fresh:
+                    due.setdefault(key, node.name)
+        read = self._read(list(due.items()), lambda item: self._content(item[1], item[0][1]))
+        for (key, _), found in read:
+            self._images[key] = (now + self._content_seconds, found)
+
+    def _read_due_pins(self, nodes: Iterable[Node]) -> None:
+        """What of VMs is on nodes' own storages. Listing images costs the node a look at each."""
+        now = time.monotonic()
+        there = {
+            (node.name, storage.name): storage.content & pins.CONTENTS
+            for node in nodes
+            for storage in (node.storages.values() if node.online else ())
+            if storage.active and not storage.shared and storage.content & pins.CONTENTS
+        }
+        due = [key for key in there if self._pinned.get(key, (0.0, {}))[0] <= now]
+        for key, found in self._read(due, lambda key: self._pins(key, there[key])):
+            self._pinned[key] = (now + self._detail_seconds, found)
+
+    def _pins(self, where: tuple[str, str], contents: Iterable[str]) -> dict[int, str]:
+        node, storage = where
+        path = f"nodes/{node}/storage/{storage}/content"
+        listed = [one for kind in sorted(contents) for one in self._client.get(path, content=kind)]
+        return pins.of_storage(storage, listed)
+
+    def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
+        """Read several things at a time; one that fails is left for the next survey."""
+        futures = [(item, self._readers.submit(read, item)) for item in items]
+        for item, future in futures:
+            try:
+                yield item, future.result()
+            except HypervisorError as error:
+                LOG.warning("Reading %s failed: %s", item, error.message)
+
+    def _detail(self, name: str) -> NodeDetail:
+        status = self._client.get(f"nodes/{name}/status")
+        networks = self._client.get(f"nodes/{name}/network", type="any_bridge")
+        machines = self._client.get(f"nodes/{name}/capabilities/qemu/machines")
+        cpu = status.get("cpuinfo", {})
+        kernel = status.get("current-kernel", {})
+        return NodeDetail(
+            version=str(status.get("pveversion", "")),
+            cpu_model=str(cpu.get("model", "")),
+            cpu_vendor=str(cpu.get("vendor", "")),
+            cpu_sockets=int(cpu.get("sockets", 1)),
+            cpu_cores=int(cpu.get("cores", 1)),
+            cpu_flags=tuple(str(cpu.get("flags", "")).split()),
+            architecture=str(kernel.get("machine", "x86_64")),
+            machine_version=_newest(machines),
+            bridges=bridges.usable(networks),
+            bridge_vlans=bridges.restricted(networks),
+        )
+
+    def _content(self, node: str, storage: str) -> tuple[ImageFacts, ...]:
+        path = f"nodes/{node}/storage/{storage}/content"
+        found = images.facts(storage, self._client.get(path, content="import"))
+        return tuple(self._with_disk_size(path, image) for image in found)
+
+    def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
+        """A listing tells the file's size only; the disk's is asked once for each file."""
+        file = (image.volid, image.size_bytes, image.created_at)
+        if file not in self._disk_sizes:
+            try:
+                told = self._client.get(f"{path}/{image.volid}")
+            except HypervisorError as error:
+                LOG.warning("The disk size of %s can't be read: %s", image.volid, error.message)
+                return image
+            self._disk_sizes[file] = int(told.get("size") or 0)
+        return replace(image, virtual_size_bytes=self._disk_sizes[file] or None)
+
+    def _with_slow_facts(self, node: Node) -> Node:
+        detail = self._details.get(node.name, (0.0, NodeDetail()))[1]
+        found: list[ImageFacts] = []
+        pinned: dict[int, str] = {}
+        for storage in node.storages.values():
+            found += self._images.get(_content_key(node.name, storage), (0.0, ()))[1]
+            pinned |= self._pinned.get((node.name, storage.name), (0.0, {}))[1]
+        return replace(node, detail=detail, images=tuple(found), pinned=pinned)
+
+    def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
+        """The node with the vnets that it really has."""
+        mine = {
+            zone: found for (name, zone), (_, found) in self._broken.items() if name == node.name
+        }
+        # What was never listed isn't missing.
+        listed = node.detail.bridges
+        unready = zones_of.unready(vnets, listed, zones, mine) if listed else {}
+        usable = tuple(name for name in listed if name not in unready)
+        return replace(node, detail=replace(node.detail, bridges=usable), unready=unready)
+
+    def _read_due_zones(self, nodes: Iterable[Node], zones: Zones) -> None:
+        """Zones in error are asked which of their vnets are: the others are there."""
+        now = time.monotonic()
+        wrong = {
+            (node.name, zone)
+            for node in nodes
+            for zone, status in zones.get(node.name, {}).items()
+            if node.online and status == zones_of.ERROR
+        }
+        self._broken = {key: kept for key, kept in self._broken.items() if key in wrong}
+        due = [key for key in sorted(wrong) if self._broken.get(key, (0.0, {}))[0] <= now]
+        for key, found in self._read(due, self._zone):
+            self._broken[key] = (now + self._content_seconds, found)
+
+    def _zone(self, where: tuple[str, str]) -> dict[str, str]:
+        node, zone = where
+        return zones_of.broken(self._client.get(f"nodes/{node}/sdn/zones/{zone}/content"))
+
+
+def _newest(machines: Iterable[Mapping[str, Any]]) -> str:
+    """The newest version of machine types, without Proxmox VE's own suffix."""
+    versions = {str(one.get("version", "")).split("+")[0] for one in machines}
+    return max(versions, key=version, default="")
+
+
+def _content_key(node: str, storage: Storage) -> tuple[str, str]:
+    return ("" if storage.shared else node, storage.name)
+
+
+def _nodes(
+    resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
+) -> dict[str, Node]:
+    members = {str(one["name"]): one for one in status if one.get("type") == "node"}
+    listed = list(resources)
+    storages: dict[str, dict[str, Storage]] = {}
+    for one in listed:
+        if one.get("type") == "storage":
+            storages.setdefault(one["node"], {})[one["storage"]] = _storage(one)
+    found = {}
+    for one in listed:
+        if one.get("type") == "node":
+            name = str(one["node"])
+            found[name] = _node(one, members.get(name, {}), storages.get(name, {}))
+    if not found:
+        raise HypervisorError(
+            Category.AUTHORIZATION, "The token sees no node: Sys.Audit on /nodes."
+        )
+    return found
+
+
+def _node(
+    one: Mapping[str, Any], member: Mapping[str, Any], storages: Mapping[str, Storage]
+) -> Node:
+    return Node(
+        name=str(one["node"]),
+        online=bool(member.get("online", one.get("status") == "online")),
+        maintenance=one.get("hastate") == "maintenance",
+        ip=str(member.get("ip", "")),
+        cpus=int(one.get("maxcpu") or 0),
+        load=float(one.get("cpu") or 0.0),
+        memory=int(one.get("maxmem") or 0),
+        memory_used=int(one.get("mem") or 0),
+        uptime=int(one.get("uptime") or 0),
+        storages=storages,
+    )
+
+
+def _storage(one: Mapping[str, Any]) -> Storage:
+    return Storage(
+        name=str(one["storage"]),
+        type=str(one.get("plugintype", "")),
+        shared=bool(one.get("shared")),
+        active=one.get("status") == "available",
+        total=int(one.get("maxdisk") or 0),
+        used=int(one.get("disk") or 0),
+        content=frozenset(str(one.get("content", "")).split(",")),
+    )
+
+
+def _vm(one: Mapping[str, Any]) -> Vm:
+    return Vm(
+        vmid=int(one["vmid"]),
+        kind=str(one.get("type", "")),
+        node=str(one["node"]),
+        name=str(one.get("name", "")),
+        running=one.get("status") == "running",
+        template=bool(one.get("template")),
+        status=str(one.get("status", "")),
+        locked=bool(one.get("lock")),
+    )

@@ -1,0 +1,124 @@
+"""A survey's result: nodes, storages and VMs of one cluster, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from common.messages.facts import ImageFacts
+from compute.hypervisor.proxmox.ha.rules import Rule
+
+
+@dataclass(frozen=True)
+class Storage:
+    """One storage as one node has it; sizes in bytes."""
+
+    name: str
+    type: str
+    shared: bool
+    active: bool
+    total: int
+    used: int
+    content: frozenset[str]
+
+    @property
+    def available(self) -> int:
+        """Bytes that are free."""
+        return max(0, self.total - self.used)
+
+
+@dataclass(frozen=True)
+class NodeDetail:
+    """What changes rarely."""
+
+    version: str = ""
+    cpu_model: str = ""
+    cpu_vendor: str = ""
+    cpu_sockets: int = 1
+    cpu_cores: int = 1
+    cpu_flags: tuple[str, ...] = ()
+    architecture: str = "x86_64"
+    machine_version: str = ""
+    bridges: tuple[str, ...] = ()
+    bridge_vlans: Mapping[str, str] = field(default_factory=dict)
+    """See ``bridges.restricted``."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node; sizes in bytes."""
+
+    name: str
+    online: bool
+    maintenance: bool = False
+    """Whether high availability was told to keep guests off it."""
+    ip: str = ""
+    cpus: int = 0
+    load: float = 0.0
+    memory: int = 0
+    memory_used: int = 0
+    uptime: int = 0
+    storages: Mapping[str, Storage] = field(default_factory=dict)
+    detail: NodeDetail = NodeDetail()
+    images: tuple[ImageFacts, ...] = ()
+    unready: Mapping[str, str] = field(default_factory=dict)
+    """Vnets of the cluster that it hasn't, and why not."""
+    pinned: Mapping[int, str] = field(default_factory=dict)
+    """VMIDs that can't be migrated off it, and what keeps them; see ``pins``."""
+
+
+@dataclass(frozen=True)
+class Vm:
+    """One VM, template or container as the cluster lists it."""
+
+    vmid: int
+    kind: str
+    """``qemu`` or ``lxc``."""
+    node: str
+    name: str
+    running: bool
+    template: bool
+    status: str
+    locked: bool = False
+    """Whether its configuration carries a lock."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One look at a cluster."""
+
+    quorate: bool
+    nodes: Mapping[str, Node]
+    vms: Mapping[int, Vm]
+    version: str = ""
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Node → mapping of PCI devices → how many devices it has there."""
+    rules: tuple[Rule, ...] = ()
+    silent: frozenset[str] = frozenset()
+    """Nodes that could not be reached through another one when they were asked last."""
+    missing: tuple[str, ...] = ()
+    """Privileges that the token lacks, each as path and privilege."""
+
+    def storage(self, node: str, name: str) -> Storage | None:
+        """A storage of a node, or None."""
+        found = self.nodes.get(node)
+        return None if found is None else found.storages.get(name)
+
+    def storages(self, node: str, content: str) -> Iterator[Storage]:
+        """Active storages of a node that take a content type."""
+        found = self.nodes.get(node)
+        for storage in found.storages.values() if found else ():
+            if storage.active and content in storage.content:
+                yield storage
+
+
+def chosen(node: Node, configured: str | None, content: str) -> Storage | None:
+    """The configured storage, or else the largest active one with the content, shared ones first.
+
+    What is on a node's own storage keeps its VM there: a CD of a local storage stops every
+    migration, and a local disk has to be copied.
+    """
+    if configured is not None:
+        return node.storages.get(configured)
+    fitting = [one for one in node.storages.values() if one.active and content in one.content]
+    return max(fitting, key=lambda one: (one.shared, one.total, one.name), default=None)

@@ -1,0 +1,1 @@
+"""Disks, volumes and templates on the storages of a cluster."""

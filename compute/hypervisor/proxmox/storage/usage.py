@@ -1,0 +1,34 @@
+"""Who uses a volume: Proxmox VE deletes one whether or not a configuration names it."""
+
+from __future__ import annotations
+
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.vm.operation import Vm
+
+
+def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | None:
+    """A VM whose configuration names the volume, of all that can see its storage; or None.
+
+    One call for each of them: for what is left behind, which is rare. Raises ApiError when one
+    can't be read: then it isn't known.
+    """
+    where = node or vm.node
+    shared = vm.shared.storage_key(where, storage)[0] is None
+    for one in vm.shared.client.get("cluster/resources", type="vm"):
+        if not shared and one["node"] != where:
+            continue
+        kind = "lxc" if one.get("type") == "lxc" else "qemu"
+        try:
+            config = vm.shared.client.get(f"nodes/{one['node']}/{kind}/{one['vmid']}/config")
+        except ApiError as error:
+            if error.no_config:
+                continue  # it went meanwhile, or moved; then its disks did, too
+            raise
+        if any(_names(str(value), volid) for value in config.values()):
+            return f"VM {one['vmid']} on {one['node']}"
+    return None
+
+
+def _names(value: str, volid: str) -> bool:
+    """Whether an option's value is that volume: ``local:1/vm-1-disk-0.raw,size=1G``."""
+    return volid in value.split(",") or f"file={volid}" in value.split(",")

@@ -1,0 +1,272 @@
+"""Volumes by VMID over all storages, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.observe import host_checks
+from compute.hypervisor.proxmox.storage import disks
+from compute.hypervisor.proxmox.storage.queue import Key
+from compute.hypervisor.proxmox.storage.stray_volumes import Place
+from compute.hypervisor.proxmox.vm.operation import Vm
+
+#: clocks of storage and node may differ by this much, and a copy's file may be touched at its end
+SLACK_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One volume of a VMID."""
+
+    volid: str
+    storage: str
+    node: str
+    """The one that it was seen by."""
+    created: int | None
+    """Seconds since the epoch, where the storage knows."""
+
+
+@dataclass
+class Seen:
+    """A look for volumes of a VMID."""
+
+    volumes: list[Volume] = field(default_factory=list)
+    storages: set[Key] = field(default_factory=set)
+    """Those that were listed."""
+    missed: dict[Key, str] = field(default_factory=dict)
+    """Storages, and nodes without one, that could not be listed at some time, in words."""
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What nobody could look at: a shared storage may be missed by one node alone."""
+        return tuple(text for key, text in self.missed.items() if key not in self.storages)
+
+    def had(self, vm: Vm, volume: Volume) -> bool:
+        """Whether the volume's storage is one of those that were listed."""
+        return vm.shared.storage_key(volume.node, volume.storage) in self.storages
+
+
+def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
+    """Every volume that carries the VMID, on every storage with images of its node.
+
+    Raises ApiError when a storage can't be listed that may hold one, or that has one of the
+    volumes ``known`` to be the VM's: then absence isn't seen.
+    """
+    return _here(vm, known).volumes
+
+
+def everywhere(vm: Vm) -> Seen:
+    """Look on every storage with images of every node; of the VM's own as ``of_vm`` does it.
+
+    What can't be looked at on other nodes is unseen, and no error. A storage that takes no images
+    any more lists none, whatever lies there.
+    """
+    found = _here(vm)
+    places = list(_other_places(vm, found))
+    listed = vm.shared.elsewhere.listed(vm.work, vm.vmid, places)
+    for node, storage in places:
+        if (node, storage) in listed:
+            found.storages.add(vm.shared.storage_key(node, storage))
+            found.volumes += [_volume(one, storage, node) for one in listed[node, storage]]
+        else:
+            _miss(vm, found, node, storage)
+    return found
+
+
+def _miss(vm: Vm, found: Seen, node: str, storage: str) -> None:
+    found.missed.setdefault(vm.shared.storage_key(node, storage), f"{storage} on {node}")
+
+
+def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
+    holding = storages_of(known)
+    found = Seen()
+    for storage in host_checks.seen(vm.shared, vm.node).storages.values():
+        if "images" in storage.content:
+            try:
+                found.volumes += _listed(vm, storage.name)
+                found.storages.add(vm.shared.storage_key(vm.node, storage.name))
+            except ApiError:
+                if storage.active or storage.name in holding or _may_hold_disks(vm, storage.name):
+                    raise
+                _miss(vm, found, vm.node, storage.name)
+    return found
+
+
+def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
+    """Where other nodes can look: a shared storage once, unless it was listed already."""
+    looked_at = set(found.storages)
+    for node in sorted(vm.shared.snapshot.nodes.values(), key=lambda one: one.name):
+        if node.name != vm.node and not node.online:
+            found.missed[node.name, ""] = node.name
+        elif node.name != vm.node:
+            for name, storage in sorted(node.storages.items()):
+                key = vm.shared.storage_key(node.name, name)
+                if "images" in storage.content and key not in looked_at:
+                    if storage.active:
+                        looked_at.add(key)
+                        yield node.name, name
+                    else:
+                        _miss(vm, found, node.name, name)
+
+
+def storages_of(volids: Iterable[str]) -> frozenset[str]:
+    """The storages that these volumes are on."""
+    return frozenset(volid.split(":", 1)[0] for volid in volids)
+
+
+def require_reach(vm: Vm, volids: Iterable[str]) -> None:
+    """Raise ApiError unless the storages of these volumes can be listed just now.
+
+    A destroy forgets the disks that it can't free: the configuration, which names them, goes.
+    """
+    for storage in sorted(storages_of(volids)):
+        _listed(vm, storage)
+
+
+def _listed(vm: Vm, storage: str) -> list[Volume]:
+    path = f"nodes/{vm.node}/storage/{storage}/content"
+    listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
+    return [
+        _volume(one, storage, vm.node) for one in listed if int(one.get("vmid") or 0) == vm.vmid
+    ]
+
+
+def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
+    created = listed.get("ctime")
+    return Volume(str(listed["volid"]), storage, node, int(created) if created else None)
+
+
+def strays(vm: Vm, found: Seen) -> HypervisorError | None:
+    """The refusal of a VMID that no VM has, but volumes; None when there are none."""
+    if not found.volumes:
+        return None
+    names = [
+        one.volid if one.node == vm.node else f"{one.volid} on {one.node}" for one in found.volumes
+    ]
+    first = found.volumes[0]
+    return HypervisorError(
+        Category.STORAGE_CONFLICT,
+        f"VMID {vm.vmid} has no VM, but volumes: {', '.join(names)}. They were not touched.",
+        left=tuple(f"volume {name}" for name in names),
+        remedy=f"as root on {first.node}: pvesm free {first.volid}",
+    )
+
+
+def linked_to(vm: Vm) -> list[str]:
+    """Volumes of others that hang on a template's disks, wherever its node can see them.
+
+    Raises ApiError when a storage can't be listed: then it isn't known.
+    """
+    base = f"base-{vm.vmid}-"
+    found = []
+    for storage in vm.shared.snapshot.storages(vm.node, "images"):
+        path = f"nodes/{vm.node}/storage/{storage.name}/content"
+        for one in vm.shared.client.get(path, content="images"):
+            hangs = base in str(one.get("parent") or "") or base in str(one["volid"])
+            if hangs and int(one.get("vmid") or 0) != vm.vmid:
+                found.append(str(one["volid"]))
+    return found
+
+
+def _may_hold_disks(vm: Vm, storage: str) -> bool:
+    """Whether root disks may go there: anywhere, unless one storage is configured."""
+    configured = vm.shared.settings.vm_storage
+    return configured is None or configured == storage
+
+
+def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
+    """Those that came to be while a task of our token that makes disks worked on this VMID."""
+    return made_on(vm.shared, vm.node, vm.vmid, volumes)
+
+
+def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> list[Volume]:
+    """Those that came to be while such a task worked on the VMID on this node."""
+    listed = list(volumes)
+    if not listed:
+        return []
+    me, tasks = shared.settings.token.id, shared.tasks
+    ours: list[Volume] = []
+    for kind in ("qmcreate", "qmconfig"):
+        if len(ours) < len(listed):
+            spans = tasks.spans(node, vmid, kind, me)
+            ours += [one for one in listed if one not in ours and _within(one, spans)]
+    if len(ours) < len(listed):
+        spans = tasks.clone_spans(node, vmid, me)
+        ours += [one for one in listed if one not in ours and _within(one, spans)]
+    return ours
+
+
+def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
+    return volume.created is not None and any(
+        start - SLACK_SECONDS <= volume.created <= end + SLACK_SECONDS for start, end in spans
+    )
+
+
+def require_no_vm(vm: Vm, found: Iterable[Volume]) -> None:
+    """Raise HypervisorError when the VMID has a VM by now: then these volumes may be its."""
+    if vm.locate() is not None:
+        raise HypervisorError(
+            Category.STORAGE_CONFLICT,
+            f"Somebody made {vm} while its predecessor's volumes were being removed.",
+            left=tuple(f"volume {volume.volid}" for volume in found),
+        )
+
+
+def free(vm: Vm, volume: Volume) -> None:
+    """Delete one volume of a VMID that has no VM, and wait.
+
+    Proxmox VE refuses none, so whose it is must be known before. A VM that is made meanwhile may
+    have a volume of the same name: before every call it is looked whether there is one.
+    """
+    delete(
+        vm, volume.node, volume.storage, volume.volid, fence=lambda: require_no_vm(vm, (volume,))
+    )
+
+
+def delete(
+    vm: Vm, node: str, storage: str, volid: str, fence: Callable[[], None] = lambda: None
+) -> None:
+    """Delete a volume by name, after ``fence``; a missing one is no error there."""
+
+    def call() -> Any:
+        fence()
+        return vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
+
+    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
+        vm.converge(
+            lambda: not exists(vm, node, storage, volid),
+            call,
+            look_first=False,
+        )
+
+
+def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
+    """Whether a volume is there. Raises ApiError when that can't be told."""
+    try:
+        vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
+    except ApiError as error:
+        if error.no_volume:
+            return False
+        raise
+    return True
+
+
+def grow_root(vm: Vm, storage: str, gib: int) -> None:
+    """Have the root disk as large as that; bound to the configuration that was seen to be ours."""
+    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
+        vm.converge(
+            lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,
+            lambda: vm.shared.client.put(
+                f"{vm.path}/resize",
+                disk=disks.ROOT_DISK,
+                size=f"{gib}G",
+                digest=vm.fence()["digest"],
+            ),
+            look_first=False,
+        )

@@ -1,0 +1,1 @@
+"""One VM: made, changed, powered and removed; and whose it is."""

@@ -1,0 +1,33 @@
+"""The small disks of firmware and TPM of a clone, which its template doesn't have.
+
+They are made while the VM is still marked as one that is being built: a configuration that is cut
+short may hold some of what was asked, so the marks are never in the same one as new disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compute.hypervisor.proxmox.observe.view import Storage
+from compute.hypervisor.proxmox.vm.operation import Vm
+
+
+def ensure(vm: Vm, wanted: Mapping[str, str], storage: Storage) -> bool:
+    """Have these disks, {option: value}; whether the configuration was changed for it."""
+    if not _lacking(vm, wanted):
+        return False
+    key = vm.shared.storage_key(vm.node, storage.name)
+    with vm.shared.admission.slot(vm.work, key, "firmware"):
+        vm.converge(
+            lambda: not _lacking(vm, wanted),
+            lambda: vm.shared.client.post(
+                f"{vm.path}/config", digest=vm.fence()["digest"], **_lacking(vm, wanted)
+            ),
+            look_first=False,
+        )
+    return True
+
+
+def _lacking(vm: Vm, wanted: Mapping[str, str]) -> dict[str, str]:
+    there = (vm.look() or {}) if wanted else {}
+    return {name: value for name, value in wanted.items() if name not in there}

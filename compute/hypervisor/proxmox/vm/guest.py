@@ -1,0 +1,88 @@
+"""A guest's virtual hardware in Proxmox VE's options. Pure.
+
+None of them is for root@pam alone: what needs `affinity`, `hugepages` or `args`, no token may set,
+and `common.guest.limits` refuses it before it gets here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.failures import Verdict
+from common.guest.asked import CannotError
+from common.guest.hardware import Hardware, read
+from common.guest.topology import cpu_list
+from common.messages.commands import Build
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.observe.view import Storage
+from compute.hypervisor.proxmox.storage.disks import FILE_TYPES, LINKED_TYPES
+
+#: more queues no network interface takes
+_MAX_QUEUES = 64
+_VGA = {"vga": "std"}
+#: Windows 11 and Server 2022 and newer; Proxmox VE tunes the guest by it
+_WINDOWS, _LINUX = "win11", "l26"
+
+
+def of(build: Build) -> Hardware:
+    """The guest's hardware. Raises configuration where it can't be had."""
+    try:
+        return read(build.vcpus, build.memory_mib, build.extra_specs, build.image_properties)
+    except CannotError as error:
+        raise HypervisorError(
+            Category.CONFIGURATION,
+            f"The server asks for what can't be had: {error}.",
+            verdict=Verdict.FATAL,
+        ) from error
+
+
+def options(found: Hardware, cpu_type: str) -> dict[str, Any]:
+    """All options of the guest's hardware but disks, network and memory's size."""
+    values: dict[str, Any] = {
+        "ostype": _WINDOWS if found.windows else _LINUX,
+        "cpu": f"{cpu_type},hidden=1" if found.hidden else cpu_type,
+        "cores": found.cores,
+        "vga": _VGA.get(found.video_model, found.video_model),
+    }
+    if found.sockets > 1:
+        values["sockets"] = found.sockets
+    if found.numa:
+        values["numa"] = 1
+    for number, node in enumerate(found.numa):
+        values[f"numa{number}"] = f"cpus={cpu_list(node.cpus, ';')},memory={node.memory_mib}"
+    if found.machine:
+        viommu = f",viommu={found.iommu}" if found.iommu else ""
+        values["machine"] = f"{found.machine}{viommu}"
+    if found.uefi:
+        values["bios"] = "ovmf"
+    if found.watchdog:
+        values["watchdog"] = f"model=i6300esb,action={found.watchdog}"
+    values |= {f"serial{number}": "socket" for number in range(found.serial_ports)}
+    return values | _devices(found)
+
+
+def _devices(found: Hardware) -> dict[str, str]:
+    names = [name for name, count in found.devices for _ in range(count)]
+    express = ",pcie=1" if found.q35 else ""
+    return {f"hostpci{number}": f"mapping={name}{express}" for number, name in enumerate(names)}
+
+
+def network(found: Hardware, vcpus: int) -> tuple[str, int]:
+    """(model of the interfaces, their queues; 0: as the model has them)."""
+    queues = min(vcpus, _MAX_QUEUES) if found.multiqueue and vcpus > 1 else 0
+    return found.vif_model, queues if found.vif_model == "virtio" else 0
+
+
+def disks(found: Hardware, storage: Storage) -> dict[str, str]:
+    """The small disks that keep the firmware's and the TPM's state; Proxmox VE sizes them."""
+    values = {}
+    if found.uefi:
+        # The keys make secure boot; without them, what isn't signed boots too.
+        keys = int(found.secure_boot)
+        # Else it would be a raw file, of which there are no snapshots.
+        fmt = ",format=qcow2" if storage.type in FILE_TYPES & LINKED_TYPES else ""
+        values["efidisk0"] = f"{storage.name}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
+    if found.tpm:
+        values["tpmstate0"] = f"{storage.name}:1,version=v{found.tpm}"
+    return values

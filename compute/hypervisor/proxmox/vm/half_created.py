@@ -1,0 +1,34 @@
+"""Machines that were never finished: what lies beside them when root removes them."""
+
+from __future__ import annotations
+
+from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.api.holders import MAKERS
+from compute.hypervisor.proxmox.storage import disks, volumes
+from compute.hypervisor.proxmox.vm.operation import Vm
+
+
+def name_disks(vm: Vm, error: HypervisorError) -> None:
+    """Have the error of a stuck lock name the shell's disks too, and the lines that free them."""
+    found = disks_left(vm)
+    error.left = (*error.left, *(f"volume {volid}" for volid in found))
+    if error.remedy is not None:
+        error.remedy = " && ".join([error.remedy, *(f"pvesm free {volid}" for volid in found)])
+
+
+def disks_left(vm: Vm) -> list[str]:
+    """Disks of ours that `qm destroy` of a half-made shell leaves, since it names none of them."""
+    try:
+        config = vm.look()
+        if config is None or config.get("lock") not in MAKERS:
+            return []
+        named = disks.volumes(config, vm.vmid)
+        return [
+            one.volid
+            for one in volumes.made_by_us(vm, volumes.of_vm(vm))
+            if one.volid not in named
+        ]
+    except ApiError as error:
+        vm.work.tell(disks_left=f"not known: {error.message}")
+        return []

@@ -1,0 +1,94 @@
+"""A server's VM as Proxmox VE's parameters. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from common.messages.commands import Build, Nic
+from compute.hypervisor.proxmox.storage.disks import CONFIG_DRIVE, ROOT_DISK
+from compute.hypervisor.proxmox.vm import guest
+from compute.hypervisor.proxmox.vm.ownership import Mark, cloud_line
+
+TAG = "micronova"
+
+_NOT_DNS = re.compile(r"[^a-z0-9.-]+")
+_NOT_TAG = re.compile(r"[^a-z0-9_.+-]+")
+
+
+def parameters(
+    build: Build, mark: Mark, cpu_type: str, config_drive: str | None
+) -> dict[str, Any]:
+    """Everything but the disks. ``config_drive`` is the ISO's volume, if there is one.
+
+    Raises HypervisorError where the server asks for hardware that can't be had.
+    """
+    has = guest.of(build)
+    model, queues = guest.network(has, build.vcpus)
+    found: dict[str, Any] = {
+        "name": vm_name(build),
+        "description": mark.description(*_about(build)),
+        "tags": ";".join(dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))),
+        "smbios1": f"uuid={build.server_uuid}",
+        "memory": build.memory_mib,
+        "scsihw": "virtio-scsi-single",
+        "boot": f"order={ROOT_DISK}",
+        "agent": "enabled=1",
+    } | guest.options(has, cpu_type)
+    found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
+    if config_drive is not None:
+        found[CONFIG_DRIVE] = f"{config_drive},media=cdrom"
+    return found
+
+
+def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
+    """One network interface."""
+    parts = [f"{model}={nic.mac.upper()}", f"bridge={nic.bridge}"]
+    if nic.mtu is not None:
+        parts.append(f"mtu={nic.mtu}")
+    if nic.vlan is not None:
+        parts.append(f"tag={nic.vlan}")
+    if queues:
+        parts.append(f"queues={queues}")
+    return ",".join(parts)
+
+
+def vm_name(build: Build) -> str:
+    """A DNS name near the server's; Proxmox VE takes nothing else."""
+    text = _NOT_DNS.sub("-", (build.hostname or build.name).lower())
+    labels = [label[:63].strip("-") for label in text.split(".")]
+    name = ".".join(label for label in labels if label)[:253].strip(".-")
+    return name or f"vm-{build.placed.vmid}"
+
+
+def config_drive_name(vmid: int, server_uuid: str) -> str:
+    """The file name of a server's config drive: names its owner, so it can be proven ours."""
+    return f"micronova-{vmid}-{server_uuid}.iso"
+
+
+CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}\.iso$"
+"""Finds the VMID in a config drive's volume."""
+
+
+def template_name(image_id: str) -> str:
+    """The name of an image's cached template."""
+    return f"micronova-image-{image_id}"
+
+
+def image_of_template(name: str) -> str | None:
+    """The image that a template of this name holds, or None."""
+    prefix = template_name("")
+    return name.removeprefix(prefix) if name.startswith(prefix) else None
+
+
+def _about(build: Build) -> tuple[str, ...]:
+    cloud = (cloud_line(build.cloud),) if build.cloud else ()
+    return (
+        *cloud,
+        f"micronova: project={build.project_id}",
+        f"micronova: user={build.user_id}",
+    )
+
+
+def _tag(text: str) -> str:
+    return _NOT_TAG.sub("-", text.lower()).strip("-.+")

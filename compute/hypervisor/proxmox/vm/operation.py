@@ -1,0 +1,281 @@
+"""One VMID in the hands of one operation: look, fence, act, wait. No write is repeated blindly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from common.failures import Verdict
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError, Work
+from compute.hypervisor.proxmox.api import holders
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.api.holders import MAKERS
+from compute.hypervisor.proxmox.api.tasks import Ended
+from compute.hypervisor.proxmox.api.upid import Upid
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.vm import ownership
+from compute.hypervisor.proxmox.vm.ownership import Mark, Owner
+
+Config = Mapping[str, Any]
+
+#: writes that may be tried until one is seen done
+TRIES = 4
+#: looks for a task after an answer was lost
+SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
+LOCK_SECONDS = (1.0, 3.0, 6.0)
+OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low, vmid_high)"
+
+
+class ForeignError(HypervisorError):
+    """The VMID is in the hands of somebody else."""
+
+
+class StuckError(HypervisorError):
+    """A machine that was never finished has the VMID, and only root can remove it."""
+
+
+class Vm:
+    """A VM by VMID, wherever in the cluster it is, and the mark that makes it ours."""
+
+    def __init__(self, shared: Shared, work: Work, vmid: int, node: str, mark: Mark) -> None:
+        self.shared, self.work = shared, work
+        self.vmid, self.node, self.mark = vmid, node, mark
+        self.home = node
+        """Where the command placed it, wherever it is."""
+
+    @property
+    def path(self) -> str:
+        """Of the VM in the API."""
+        return f"nodes/{self.node}/qemu/{self.vmid}"
+
+    def __str__(self) -> str:
+        return f"VM {self.vmid} on {self.node}"
+
+    # --- looking
+
+    def look(self) -> Config | None:
+        """Its configuration on this node; None when the node says that it has none."""
+        try:
+            config: Config = self.shared.client.get(f"{self.path}/config")
+        except ApiError as error:
+            if error.no_config:
+                return None
+            raise
+        return config
+
+    def locate(self, *, recent: bool = False) -> Config | None:
+        """Its configuration wherever in the cluster it is; None when it is nowhere.
+
+        Nowhere takes two witnesses: its node, alive, and the cluster's list; with ``recent`` the
+        list of the last survey will do. Raises ForeignError when a container has the id.
+        """
+        problem: ApiError | None = None
+        try:
+            config = self.look()
+        except ApiError as error:
+            if error.category is not Category.NODE_UNHEALTHY:
+                raise
+            config, problem = None, error
+        if config is not None:
+            return config
+        if recent and problem is None and self.vmid not in self.shared.snapshot.vms:
+            return None
+        listed = self.shared.listed(self.vmid)
+        if listed is not None and listed.kind != "qemu":
+            raise ForeignError(
+                Category.STORAGE_CONFLICT, f"VMID {self.vmid} is a container on {listed.node}."
+            )
+        if listed is not None and listed.node != self.node:
+            return self._follow(listed.node)
+        if problem is not None:
+            raise problem
+        # Listed here, and yet the node had none: the list lags, or it came just now.
+        return None if listed is None else self.look()
+
+    def _follow(self, node: str) -> Config | None:
+        """It moved; from here on it is worked on there."""
+        there = Vm(self.shared, self.work, self.vmid, node, self.mark)
+        config = there.look()
+        if config is not None:
+            self.node = node
+            self.work.tell(moved_to=node)
+        return config
+
+    def running(self) -> bool:
+        """Whether it runs now."""
+        status = self.shared.client.get(f"{self.path}/status/current")
+        return bool(status.get("status") == "running")
+
+    # --- the fence
+
+    def ours(self, config: Config) -> Config | None:
+        """The configuration once it is provably ours and no lock is held; None: it went.
+
+        Raises ForeignError when the marks name another owner, and what ``unlocked`` raises. A
+        shell without marks is waited for: its task writes them, or leaves it to root.
+        """
+        settled: Config | None = config
+        if ownership.owner(config, self.mark) is Owner.UNMARKED:
+            settled = self.unlocked(config)
+        if settled is None:
+            return None
+        self._require_ours(settled)
+        return self.unlocked(settled)
+
+    def fence(self) -> Config:
+        """Its configuration, seen to be ours at the last moment before a write.
+
+        Raises ForeignError when it isn't ours, ApiError when it isn't there.
+        """
+        config: Config = self.shared.client.get(f"{self.path}/config")
+        self._require_ours(config)
+        return config
+
+    def _require_ours(self, config: Config) -> None:
+        if ownership.owner(config, self.mark) is Owner.OURS:
+            return
+        raise ForeignError(
+            Category.STORAGE_CONFLICT,
+            f"{self} is not ours: {ownership.why_not(config, self.mark)}. It was not touched.",
+            left=(f"{self}: not ours, not touched",),
+            remedy=OVERLAP if ownership.stranger(config) else None,
+        )
+
+    def unlocked(self, config: Config | None) -> Config | None:
+        """The configuration once no lock is held, waiting for the live task that holds one.
+
+        None when the VM went meanwhile. Raises HypervisorError (lock) where no live task
+        explains the lock: only root can clear that, and the remedy says how.
+        """
+        looks = 0
+        while config is not None and "lock" in config:
+            live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
+            if not live:
+                # The task may have ended between the two looks; or a shell's is yet to begin.
+                looks += 1
+                if config["lock"] in MAKERS:
+                    self.work.pause(SETTLE_SECONDS[-1])
+                config = self.look()
+                if looks > 1 and config is not None and "lock" in config:
+                    raise self._stuck(str(config["lock"]))
+                continue
+            looks = 0
+            for upid in live:
+                self._wait_out(upid)
+            config = self.look()
+        return config
+
+    def _stuck(self, lock: str) -> HypervisorError:
+        half_made = lock in MAKERS
+        unproven = half_made and holders.maker(self.shared, self.node, self.vmid, lock) is None
+        made = " No task of this token is known to have made it." if unproven else ""
+        unlock = f"as root on {self.node}: qm unlock {self.vmid}"
+        return (StuckError if half_made else HypervisorError)(
+            Category.LOCK,
+            f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
+            left=(f"{self}: locked ({lock})",),
+            # Only what was never finished may go; a whole VM needs its lock off and no more.
+            remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
+            # No waiting ends that of a shell; the other ends as soon as somebody unlocks it.
+            verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
+        )
+
+    def _wait_out(self, upid: Upid) -> None:
+        """Wait for a task whose result doesn't matter: the look after it does."""
+        if not upid.subject:
+            # It goes on with other VMs once it is through with this one.
+            self.work.tell(waits_for=upid.text)
+            self.work.pause(LOCK_SECONDS[-1])
+            return
+        self.work.tell(upid=upid.text)
+        try:
+            self.shared.tasks.wait(self.work, upid.text)
+        except ApiError:
+            # A task of somebody else can't be read; then time does it.
+            self.work.pause(LOCK_SECONDS[0])
+
+    # --- acting
+
+    def task(self, call: Callable[[], Any]) -> Ended | None:
+        """Send one write and wait for its task, if it has one."""
+        upid = call()
+        if not isinstance(upid, str) or not upid.startswith("UPID:"):
+            return None
+        self.work.tell(upid=upid)
+        return self.shared.tasks.wait(self.work, upid)
+
+    def await_clean_up(self) -> None:
+        """Wait while the node is known to keep the VM's lock, since it was started again."""
+        seconds = self.shared.restarts.pause_seconds(self.vmid)
+        if seconds:
+            self.work.tell(waits="the node cleans up after the VM's last stop", seconds=seconds)
+            self.work.pause(seconds)
+
+    def lock_pause(self, error: ApiError, attempt: int) -> float:
+        """Seconds until a write is tried again that didn't get a lock.
+
+        Most of the times that a VM's lock isn't had, its node cleans up: that takes three times
+        as long as a call waits, so the second call after such a pause gets it.
+        """
+        seconds = LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3)  # noqa: S311
+        return max(seconds, self.shared.restarts.call_seconds if error.config_lock else 0.0)
+
+    def converge(
+        self,
+        done: Callable[[], bool],
+        call: Callable[[], Any],
+        *,
+        look_first: bool = True,
+        fence: bool = False,
+    ) -> Ended | None:
+        """Look; unless it is done, write and wait. None when nothing had to be done.
+
+        After a lost answer or a lock: look again, and only then write again. A failure of a
+        write that is seen done all the same is none. With ``fence`` it is seen to be ours before
+        each write.
+        """
+        problem: ApiError | None = None
+        for attempt in range(TRIES):
+            if (look_first or attempt) and done():
+                return None
+            self.await_clean_up()
+            try:
+                if fence:
+                    self.fence()
+                return self.task(call)
+            except ApiError as error:
+                problem = error
+                if error.storage_lock is not None:
+                    key = self.shared.storage_key(self.node, error.storage_lock)
+                    self.shared.admission.refused(key)
+                if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
+                    self.work.pause(self.lock_pause(error, attempt))
+                elif error.category is Category.UNKNOWN_OUTCOME:
+                    self._settle(done)
+                elif (error.unheard_of and self._settle(done)) or done():
+                    return None
+                else:
+                    raise
+        if done():
+            return None
+        raise problem or ApiError(Category.UNKNOWN_OUTCOME, f"{self}: nothing was seen done.")
+
+    def _settle(self, done: Callable[[], bool]) -> bool:
+        """After a lost answer: find the task it may have started and wait for its end.
+
+        Whether it was seen done.
+        """
+        for seconds in SETTLE_SECONDS:
+            self.work.pause(seconds)
+            try:
+                live = holders.live(self.shared, self.node, self.vmid, "clone")
+                for upid in live:
+                    self._wait_out(upid)
+                seen = done()
+                if live or seen:
+                    return seen
+            except ApiError as error:
+                self.work.tell(probe=error.message)
+        return False

@@ -1,0 +1,57 @@
+"""Reset: the guest begins anew in the QEMU that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.guest.hardware import version
+from common.messages.reports import Category
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.vm.operation import LOCK_SECONDS, Vm
+
+#: what a new QEMU would meet as well
+_SAME_FOR_ALL = frozenset({Category.LOCK, Category.AUTHORIZATION, Category.NODE_UNHEALTHY})
+
+
+def suffices(vm: Vm) -> bool:
+    """Whether a reset does what a stop and a start would.
+
+    Not where changes of the configuration wait for a start, where a newer QEMU is installed than
+    the one that runs it, for a paused VM, nor for one that high availability starts and stops.
+    """
+    status = vm.shared.client.get(f"{vm.path}/status/current")
+    running = status.get("status") == "running" and status.get("qmpstatus") == "running"
+    if not running or (status.get("ha") or {}).get("managed") or _is_outdated(vm, status):
+        return False
+    pending = vm.shared.client.get(f"{vm.path}/pending")
+    return not any("pending" in one or one.get("delete") for one in pending)
+
+
+def _is_outdated(vm: Vm, status: Mapping[str, Any]) -> bool:
+    node = vm.shared.snapshot.nodes.get(vm.node)
+    newest = version(node.detail.machine_version) if node is not None else ()
+    runs = version(str(status.get("running-qemu", "")))
+    return bool(newest and runs) and runs[: len(newest)] < newest
+
+
+def reset(vm: Vm) -> bool:
+    """Have the guest begin anew; False where QEMU didn't do it, or nobody knows.
+
+    Raises ApiError for what keeps a VM from being stopped and started as well.
+    """
+    for attempt in range(len(LOCK_SECONDS) + 1):
+        vm.await_clean_up()
+        vm.fence()
+        try:
+            vm.task(lambda: vm.shared.client.post(f"{vm.path}/status/reset"))
+            return True
+        except ApiError as error:
+            if error.config_lock and attempt < len(LOCK_SECONDS):
+                vm.work.pause(vm.lock_pause(error, attempt))
+            elif error.category in _SAME_FOR_ALL:
+                raise
+            else:
+                vm.work.tell(reset=error.message)
+                return False
+    return False

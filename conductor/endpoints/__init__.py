@@ -1,0 +1,1 @@
+"""The RPC surface of the conductor: one noun a file."""

@@ -1,0 +1,82 @@
+"""RPC doors beside the user's servers: adopted, released, held and forgotten ones, VMs seen; and
+requests that were refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import wire
+from common.context import RequestContext
+from common.log import logger
+from common.messages.facts import Sightings
+from conductor.cloud import Cloud
+from conductor.engine.runner import Runner
+from conductor.flows import hold, mark
+from conductor.flows.abandon import Forgetting
+from conductor.flows.begin_adopt import Acceptance
+from conductor.messages import Adopted, Adoption, Refused
+from conductor.store import refusals
+from conductor.sync.vm_states import Followed
+
+LOG = logger(__name__)
+
+
+class RefusalDoors:
+    """Requests that the API refused."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._store = cloud.store
+        self._newest: int = cloud.conf.conductor.refusals_kept
+
+    def refused(self, ctxt: RequestContext, refused: dict[str, Any]) -> None:
+        """See ``ConductorClient.refused``."""
+        if self._newest and ctxt.project_id:
+            one = wire.load(Refused, refused)
+            self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
+
+
+class CustodyDoors:
+    """Whose VMs are: what the API asks, and what agents see."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud = cloud
+        self._runner = runner
+        self._acceptance = Acceptance(cloud)
+        self._forgetting = Forgetting(cloud)
+        self._followed = Followed(cloud, runner)
+        runner.chores.append(self._followed.look_after_errors)
+
+    def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
+        """See ``ConductorClient.adopt``."""
+        adopted, operation = self._acceptance.adopt(ctxt, wire.load(Adoption, adoption))
+        ctxt.server_uuid = adopted.server_uuid
+        LOG.info("Adoption accepted, as operation %d.", operation.id)
+        self._runner.submit(operation)
+        return adopted
+
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, force: bool
+    ) -> None:
+        """See ``ConductorClient.forget``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(self._forgetting.forget(ctxt, server_uuid, reason, force=force))
+
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None:
+        """See ``ConductorClient.hold_server``."""
+        ctxt.server_uuid = server_uuid
+        hold.hold(self._cloud, ctxt, server_uuid, held=held)
+
+    def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """See ``ConductorClient.mark_server``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(mark.begin(self._cloud, ctxt, server_uuid))
+
+    def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
+        """See ``ConductorClient.retry_server``."""
+        ctxt.server_uuid = server_uuid
+        if hold.retry(self._cloud, ctxt, server_uuid) is not None:
+            self._followed.look_at(server_uuid)
+
+    def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
+        """VMs as a worker saw them."""
+        self._followed.take(wire.load(Sightings, sightings))

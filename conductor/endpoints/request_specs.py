@@ -1,0 +1,89 @@
+"""What servers that are there would ask of a scheduler, from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import hints
+from common.messages.scheduling import Requested
+from conductor.flows import build_command
+from conductor.store import server_groups
+from conductor.store import servers as servers_store
+from db.schema import networks, ports, servers
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A server and what it would ask; ``requested.group`` counts the server itself too."""
+
+    name: str
+    host: str
+    requested: Requested
+
+
+def of_servers(
+    connection: sa.Connection, which: sa.ColumnElement[bool], limit: int | None = None
+) -> list[Standing]:
+    """What these servers would ask, the largest first; the ``limit`` largest at the most.
+
+    Its disk moves with a server: no image is needed. It is an operator who asks: hints count
+    whoever's the servers are that they name.
+    """
+    columns = servers.c
+    order = (columns.memory_mib.desc(), columns.id)
+    rows = connection.execute(sa.select(servers).where(which).order_by(*order).limit(limit)).all()
+    wires = _wires(connection, sa.select(columns.uuid).where(which).order_by(*order).limit(limit))
+    named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
+    where = servers_store.hosts_of(connection, sorted(named), None)
+    groups = {
+        uuid: server_groups.facts(connection, uuid, None)
+        for uuid in {row.server_group_uuid for row in rows}
+    }
+    return [
+        Standing(
+            row.name,
+            row.host,
+            Requested(
+                server_uuid=row.uuid,
+                project_id=row.project_id,
+                user_id=row.user_id,
+                vcpus=row.vcpus,
+                memory_mib=row.memory_mib,
+                disk_gib=row.disk_gib,
+                image_properties=row.image_properties,
+                extra_specs=row.flavor.get("extra_specs", {}),
+                availability_zone=row.pinned_availability_zone,
+                networks=tuple(wire["bridge"] for wire in wires.get(row.uuid, ())),
+                vlans=build_command.vlans(wires.get(row.uuid, ())),
+                vm=None if row.vmid is None else (row.cluster, row.vmid),
+                hints=row.scheduler_hints,
+                server_hosts=_of(where, row.scheduler_hints),
+                group=groups[row.server_group_uuid],
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _wires(
+    connection: sa.Connection, uuids: sa.Select[tuple[str]]
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The networks of these servers."""
+    those = uuids.subquery()
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in connection.execute(
+        sa.select(ports.c.server_uuid, networks.c.bridge, networks.c.vlan)
+        .join(networks, networks.c.id == ports.c.network_id)
+        .join(those, those.c.uuid == ports.c.server_uuid)
+    ):
+        found.setdefault(row.server_uuid, []).append({"bridge": row.bridge, "vlan": row.vlan})
+    return found
+
+
+def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:
+    """What of it a server's hints ask about."""
+    return {one: where[one] for one in hints.all_servers(asked) if one in where}

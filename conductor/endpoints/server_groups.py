@@ -1,0 +1,72 @@
+"""Server groups: what the API asks. How their policies are held: ``store/server_groups.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import wire
+from common.context import RequestContext
+from common.errors import MicronovaError, QuotaExceeded
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.messages import NewServerGroup
+from conductor.store import quotas, server_groups
+
+LOG = logger(__name__)
+
+
+class ServerGroupDoors:
+    """RPC doors; what they promise is written at the client."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def create_server_group(self, ctxt: RequestContext, group: dict[str, Any]) -> str:
+        """See ``ConductorClient.create_server_group``."""
+        new = wire.load(NewServerGroup, group)
+
+        def work(connection: sa.Connection) -> str:
+            quotas.lock(connection, new.project_id)
+            allowed = quotas.limits(connection, new.project_id, self._cloud.quota)
+            limit = allowed["server_groups"]
+            used = server_groups.count(connection, new.project_id)
+            if 0 <= limit <= used:
+                raise QuotaExceeded(
+                    "Quota exceeded, too many server groups.",
+                    resource="server_groups",
+                    limit=limit,
+                    used=used,
+                    requested=1,
+                )
+            return server_groups.create(connection, new)
+
+        return self._cloud.store.run(work)
+
+    def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
+        """See ``ConductorClient.delete_server_group``. It stays so, whoever can't be told."""
+
+        def work(connection: sa.Connection) -> dict[str, str]:
+            told = self._told(connection, group_uuid)
+            server_groups.delete(connection, group_uuid, scope(ctxt))
+            return told
+
+        for cluster, worker in self._cloud.store.run(work).items():
+            try:
+                self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
+            except MicronovaError as error:
+                # The group is gone; the audit tells the cluster.
+                LOG.warning("Cluster %s is not told of a group's end: %s", cluster, error.message)
+
+    def _told(self, connection: sa.Connection, uuid: str) -> dict[str, str]:
+        """Cluster → a worker of it, of those that may have been told of a strict group."""
+        if not server_groups.strict(connection, [uuid]):
+            return {}
+        found: dict[str, str] = {}
+        for cluster, host in server_groups.hosts(connection, uuid):
+            worker = None if cluster in found else self._cloud.worker_of(connection, host)
+            if worker is not None:
+                found[cluster] = worker
+        return found

@@ -1,0 +1,141 @@
+"""What-if questions of administrators: read the record, ask the scheduler, change nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import hints, ids, wire
+from common.context import RequestContext
+from common.messages.facts import HostFacts
+from common.messages.scheduling import Decision, Requested
+from common.server_groups import GroupFacts
+from common.states import VmState
+from conductor.cloud import Cloud
+from conductor.endpoints import request_specs
+from conductor.flows import build_command
+from conductor.flows.accept import requested_networks, scope
+from conductor.messages import CreateServers, Evacuation
+from conductor.store import registry, server_groups
+from conductor.store import servers as servers_store
+from db.schema import servers
+from scheduler.messages import Capacity, Movable, Rebalancing
+
+#: servers that one preview places at the most
+MAX_PREVIEW = 1000
+#: servers that one plan to rebalance looks at, the largest first
+MAX_MOVABLE = 2000
+_MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
+
+
+class WhatIfDoors:
+    """What the API asks."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def preview_servers(
+        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+    ) -> list[Decision]:
+        """See ``ConductorClient.preview_servers``."""
+        asked = wire.load(CreateServers, request)
+        one = self._requested(ctxt, asked)
+        count = min(max(asked.min_count, asked.max_count), MAX_PREVIEW)
+        each = tuple(dataclasses.replace(one, server_uuid=ids.new_uuid()) for _ in range(count))
+        return self._cloud.scheduler.preview(ctxt, each, tuple(without))
+
+    def capacity(
+        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+    ) -> Capacity:
+        """See ``ConductorClient.capacity``."""
+        one = self._requested(ctxt, wire.load(CreateServers, request))
+        return self._cloud.scheduler.capacity(ctxt, one, tuple(without))
+
+    def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:
+        """See ``ConductorClient.evacuation``."""
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, host)
+            here = _servers_on(connection, host)
+        if not here:
+            return []
+        asked = tuple(request for _, request in here)
+        decisions = self._cloud.scheduler.preview(ctxt, asked, (host,))
+        return [
+            Evacuation(request.server_uuid, name, decision, kept(facts, request))
+            for (name, request), decision in zip(here, decisions, strict=True)
+        ]
+
+    def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
+        """See ``ConductorClient.rebalance``."""
+        columns = servers.c
+        idle = (
+            columns.deleted_at.is_(None)
+            & columns.host.is_not(None)
+            & columns.task_state.is_(None)
+            & ~columns.held
+            & columns.vm_state.in_(_MOVABLE)
+        )
+        with self._cloud.store.read() as connection:
+            there = request_specs.of_servers(connection, idle, MAX_MOVABLE)
+        movable = tuple(map(_movable, there))
+        return self._cloud.scheduler.rebalance(ctxt, movable, limit)
+
+    def _requested(self, ctxt: RequestContext, asked: CreateServers) -> Requested:
+        with self._cloud.store.read() as connection:
+            wishes = requested_networks(connection, asked)
+            group = server_groups.facts(connection, asked.server_group, None)
+            named = hints.all_servers(asked.scheduler_hints)
+            server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
+        return Requested(
+            server_uuid=ids.new_uuid(),
+            project_id=str(ctxt.project_id),
+            user_id=str(ctxt.user_id),
+            vcpus=asked.flavor.vcpus,
+            memory_mib=asked.flavor.memory_mib,
+            disk_gib=asked.flavor.disk_gib,
+            image_id=asked.image_id or None,
+            image_properties=asked.image_properties,
+            extra_specs=asked.flavor.extra_specs,
+            availability_zone=asked.availability_zone,
+            networks=tuple(wish["bridge"] for wish in wishes),
+            vlans=build_command.vlans(wishes),
+            force_host=asked.force_host,
+            hints=asked.scheduler_hints,
+            server_hosts=server_hosts,
+            group=group,
+            least_memory_mib=asked.least_memory_mib,
+            least_disk_gib=asked.least_disk_gib,
+        )
+
+
+def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Requested]]:
+    """(name, what it needs of another host) of each server there, the largest first."""
+    here = (servers.c.host == host) & servers.c.deleted_at.is_(None)
+    return [
+        (
+            one.name,
+            dataclasses.replace(one.requested, group=_left(one.requested.group, host)),
+        )
+        for one in request_specs.of_servers(connection, here)
+    ]
+
+
+def kept(facts: HostFacts, request: Requested) -> str:
+    """Why a server can't be had elsewhere while its host is gone; empty: it can."""
+    own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
+    if own:
+        return f"its disk is on the node's own storage {facts.vm_storage}"
+    return facts.pinned.get("" if request.vm is None else str(request.vm[1]), "")
+
+
+def _movable(one: request_specs.Standing) -> Movable:
+    group = one.requested.group
+    asked = dataclasses.replace(one.requested, group=group and group.less_one(one.host))
+    return Movable(asked, one.name, one.host)
+
+
+def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:
+    """The group once the host is gone."""
+    return None if group is None else group.without(host)

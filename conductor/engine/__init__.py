@@ -1,0 +1,1 @@
+"""What every operation runs on: the ledger runner, leases, threads, transitions of state."""

@@ -1,0 +1,211 @@
+"""Works operations off: new ones at once, abandoned and postponed ones when they are due."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from oslo_config import cfg
+
+from common import clock
+from common.errors import MicronovaError, StaleTransition, Unavailable
+from common.log import logger
+from common.messages.reports import Outcome
+from conductor.engine import leases
+from conductor.engine.thread_pool import Lane
+from conductor.store import vmids
+from conductor.store.operations import Operation
+from conductor.store.transactions import Store
+
+LOG = logger(__name__)
+
+#: seconds until an operation is looked at again when something it needs didn't answer
+UNAVAILABLE_PAUSE_SECONDS = 5.0
+#: between two looks for what has merely outlived its time
+TIDY_SECONDS = 60.0
+
+
+#: begins many operations; returns those that go on, and whether from where they now are
+Begin = Callable[[Sequence[Operation]], list[tuple[Operation, bool]]]
+
+
+class Flow(Protocol):
+    """How one kind of operation goes on."""
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Go on from what the record says; ``fresh``: nobody has worked on it before."""
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """The agent's last word on it."""
+
+    def overtaken(self, operation: Operation) -> None:
+        """Another operation has taken the server meanwhile."""
+
+
+class Runner:
+    """Two pools of threads, and one thread that looks for what is due.
+
+    A build may wait long for a scheduler; the agents' words and all other operations must not
+    wait behind it, so they have threads of their own.
+    """
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, store: Store, name: str, flows: Mapping[str, Flow]
+    ) -> None:
+        self._options = conf.conductor
+        self._store = store
+        self._name = name
+        self._flows = flows
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._builds = Lane("build", self._options.workers, self._wake.set)
+        self._others = Lane("operation", self._options.workers, self._wake.set)
+        self._tidied_at = float("-inf")
+        self.chores: list[Callable[[], None]] = []
+        """What else is looked after now and then, by whoever has it in hand."""
+        self._scanner = threading.Thread(target=self._scan, name="scanner", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look for what is due; the first look is at once."""
+        self._scanner.start()
+
+    def stop(self) -> None:
+        """Take nothing new, finish what is being done."""
+        self._stopped.set()
+        self._wake.set()
+        if self._scanner.is_alive():
+            self._scanner.join()
+        for lane in (self._builds, self._others):
+            lane.close()
+
+    def wake(self) -> None:
+        """Something is due now."""
+        self._wake.set()
+
+    def submit(self, operation: Operation, *, fresh: bool = True) -> None:
+        """Work on an operation whose lease is ours."""
+        flow = self._flows[operation.action]
+
+        def work() -> None:
+            if self._still_ours(operation):
+                if not fresh:
+                    LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
+                flow.resume(operation, fresh=fresh)
+
+        lane = self._builds if operation.action == leases.BUILD else self._others
+        self._run(lane, operation, work)
+
+    def submit_many(self, operations: Sequence[Operation], begin: Begin) -> None:
+        """Work on operations of one request, whose leases are ours: ``begin`` them together."""
+
+        def work() -> None:
+            try:
+                going = begin(operations)
+            except MicronovaError as error:
+                # Nothing is lost: each looks at what is there and begins by itself.
+                LOG.warning("%d builds begin one by one: %s", len(operations), error.message)
+                going = [(operation, False) for operation in operations]
+            for operation, fresh in going:
+                if fresh:
+                    self.submit(operation)
+                else:
+                    # What was kept of it may be more than its beginner heard: it is read anew.
+                    self._pause(operation, seconds=0)
+            self._wake.set()
+
+        self._run(self._builds, operations[0], work)
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """Hand the agent's last word on an operation to its flow."""
+        flow = self._flows[operation.action]
+        self._run(self._others, operation, lambda: flow.finished(operation, outcome))
+
+    def _run(self, lane: Lane, operation: Operation, work: Callable[[], None]) -> None:
+        if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
+            LOG.info("Stopping: operation %s is left to the next one.", operation.id)
+
+    def _guarded(self, operation: Operation, work: Callable[[], None]) -> None:
+        """Whatever happens to the work, the operation is not lost."""
+        operation.ctxt.update_store()
+        try:
+            work()
+        except StaleTransition:
+            self._step_back(operation)
+        except Unavailable as error:
+            LOG.warning("Operation %s pauses: %s", operation.id, error.message)
+            self._pause(operation, error.message)
+        except Exception:
+            # Its lease runs out, and it is looked at again; its deadline ends it.
+            LOG.exception("Operation %s stumbled.", operation.id)
+            self._pause(operation)
+
+    def _still_ours(self, operation: Operation) -> bool:
+        """Whether our lease lasts; asked only when it has waited long for a thread."""
+        half = self._options.lease_seconds / 2
+        expires = operation.lease_expires_at
+        if expires is not None and expires > clock.after(half):
+            return True
+        return self._store.run(
+            lambda c: leases.confirm(c, operation, self._name, self._options.lease_seconds)
+        )
+
+    def _step_back(self, operation: Operation) -> None:
+        LOG.info("Operation %s lost its server to another one.", operation.id)
+        try:
+            self._flows[operation.action].overtaken(operation)
+        except Exception:
+            LOG.exception(
+                "Operation %s could not step back; again when its lease ends.", operation.id
+            )
+
+    def _pause(
+        self,
+        operation: Operation,
+        why: str | None = None,
+        seconds: float = UNAVAILABLE_PAUSE_SECONDS,
+    ) -> None:
+        try:
+            self._store.run(lambda c: leases.pause(c, operation.id, self._name, seconds, why))
+        except Exception:
+            LOG.exception("Operation %s could not pause; its lease runs out.", operation.id)
+
+    # --- what is due
+
+    def _scan(self) -> None:
+        while not self._stopped.is_set():
+            self._wake.clear()
+            try:
+                self.look()
+                self.tidy()
+            except Exception:
+                LOG.exception("The database can't be asked for due operations.")
+            self._wake.wait(self._options.scan_seconds)
+
+    def look(self) -> None:
+        """Take over what is due, as far as there are threads for it; others may have some."""
+        self._take_due(self._builds, leases.BUILDS)
+        self._take_due(self._others, leases.OTHERS)
+
+    def _take_due(self, lane: Lane, kind: leases.Kind) -> None:
+        room = lane.free()
+        if not room:
+            return
+        held, seconds = lane.held(), self._options.lease_seconds
+        due = self._store.run(lambda c: leases.due(c, self._name, seconds, room, kind, held))
+        if len(due) == room:
+            lane.want()
+        for operation in due:
+            self.submit(operation, fresh=False)
+
+    def tidy(self) -> None:
+        """End the quarantines of VMIDs that have lasted long enough."""
+        now = time.monotonic()
+        if now - self._tidied_at < TIDY_SECONDS:
+            return
+        self._tidied_at = now
+        seconds = self._options.vmid_quarantine_seconds
+        self._store.run(lambda c: vmids.end_quarantines(c, seconds))
+        for chore in self.chores:
+            chore()

@@ -1,0 +1,48 @@
+"""One step on in a build: the server's state and the operation's plan, in one transaction."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import StaleTransition
+from common.states import VmState
+from conductor.engine import leases, transitions
+from conductor.store.operations import Operation, Plan
+from conductor.store.servers import Server
+
+
+def must_build(operation: Operation, server: Server) -> None:
+    """Raise StaleTransition for a server whose build is over, whoever still has the operation."""
+    if server.vm_state != VmState.BUILDING:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
+
+
+def step_on(
+    connection: sa.Connection,
+    owner: str,
+    operation: Operation,
+    server: Server,
+    plan: Plan,
+    **values: Any,
+) -> tuple[Operation, Server]:
+    """Move the server to the next task_state of its build, and write down what was decided.
+
+    ``owner`` is the conductor whose lease it must be; ``values`` are further columns of the
+    server. Returns both as they now are. Raises StaleTransition, also where the build has ended.
+    """
+    must_build(operation, server)
+    following = transitions.next_task("create", server.task_state)
+    server = transitions.move(
+        connection,
+        server,
+        operation_id=operation.id,
+        vm_state=VmState.BUILDING,
+        task_state=following,
+        **values,
+    )
+    if plan != operation.plan:
+        leases.advance(connection, operation, plan, owner)
+    return dataclasses.replace(operation, plan=plan), server

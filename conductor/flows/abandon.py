@@ -1,0 +1,208 @@
+"""An operator's last word: a record goes whose VM isn't ours, or whose cluster is gone for good.
+
+The VM is not touched. What was known stays in the ledger, the VMID is quarantined.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, Unavailable
+from common.log import logger
+from common.messages.commands import Placed
+from common.messages.facts import Inspection
+from common.messages.reports import Category, Failure, Outcome, Step
+from common.states import Happening, OperationState
+from conductor.cloud import Cloud, placed
+from conductor.flows.finish_delete import farewell
+from conductor.store import operations as ledger
+from conductor.store import server_groups, servers, vmids
+from conductor.store import vm_states as store
+from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.servers import Server
+
+LOG = logger(__name__)
+
+
+class Forgetting:
+    """Asks the fence, and lets the record go."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
+    ) -> Operation:
+        """See ``ConductorClient.forget``."""
+        if force and not reason:
+            raise Invalid("Who forces it gives the reason: it stays in the history.")
+        with self._cloud.store.read() as connection:
+            server = servers.alive(connection, server_uuid, None, lock=False)
+        found = self._inspect(ctxt, server)
+        verdict = judged(server, found, force=force)
+        return self._cloud.store.run(
+            lambda c: self._write(c, ctxt, server, found, f"{verdict} {reason or ''}".strip())
+        )
+
+    def _inspect(self, ctxt: RequestContext, server: Server) -> Inspection | None:
+        """A close look now; None where the record names no VM."""
+        if server.cluster is None or server.vmid is None:
+            return None
+        with self._cloud.store.read() as connection:
+            down = self._cloud.down(connection)
+            worker = store.worker_in(connection, server.cluster, server.node, down)
+        text = f"No agent of cluster {server.cluster} answers."
+        try:
+            if worker is not None:
+                return self._cloud.compute.inspect(
+                    ctxt,
+                    worker,
+                    server.cluster,
+                    server.vmid,
+                    node=server.node,
+                    server_uuid=server.uuid,
+                )
+        except Unavailable as error:
+            text = error.message
+        return Inspection(server.vmid, failure=Failure(Category.NODE_UNHEALTHY, text))
+
+    def _write(
+        self,
+        connection: sa.Connection,
+        ctxt: RequestContext,
+        known: Server,
+        found: Inspection | None,
+        verdict: str,
+    ) -> Operation:
+        server_groups.give_back(connection, known)
+        server = servers.alive(connection, known.uuid, None)
+        if (server.cluster, server.vmid) != (known.cluster, known.vmid):
+            raise Conflict("The server's VM changed meanwhile: ask again.")
+        options = self._cloud.conf.conductor
+        new = NewOperation(
+            server_uuid=server.uuid,
+            project_id=server.project_id,
+            action=Happening.FORGET,
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+            plan=_drive(server, found),
+        )
+        pending = ledger.open_of(connection, server.uuid)
+        operation = ledger.insert(connection, ctxt, [new])[0]
+        for number in pending:
+            ledger.close(connection, number, OperationState.FAILED, f"Forgotten: {verdict}")
+        self._give_up(connection, server, operation, found, verdict)
+        return operation
+
+    @staticmethod
+    def _give_up(
+        connection: sa.Connection,
+        server: Server,
+        operation: Operation,
+        found: Inspection | None,
+        verdict: str,
+    ) -> None:
+        if server.cluster is not None and server.vmid is not None:
+            reason = f"Server {server.uuid} was forgotten: {verdict}"
+            vmids.quarantine(connection, server.cluster, server.vmid, reason)
+        farewell(connection, server, operation.id, takes_over=True, held=False)
+        step = Step(
+            "conductor_forget_server",
+            0,
+            operation.started_at,
+            clock.utcnow(),
+            "Success",
+            detail=_evidence(server, found, verdict),
+        )
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+
+class Forget:
+    """The flow of ``Happening.FORGET``: the record is gone already; claim and drive follow."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Give the allocation back. Raises Unavailable: then again later."""
+        self._cloud.placement.release(operation.server_uuid)
+        where = placed(operation)
+        late = operation.deadline is None or operation.deadline < clock.utcnow()
+        if where is None or late or not self._journalled(operation.server_uuid, where):
+            self._close(operation, None)
+            return
+        deadline = operation.deadline or clock.utcnow()
+        self._cloud.destroy(operation, where, deadline, drive_only=True)
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """The config drive is gone; or it is left, and the audit tells of it."""
+        self._close(operation, outcome.failure)
+
+    def overtaken(self, operation: Operation) -> None:
+        """Nobody takes over a server that is gone."""
+
+    def _journalled(self, server_uuid: str, where: Placed) -> bool:
+        """Whether the VMID was ever this server's: its name on the drive is half of the proof."""
+        with self._cloud.store.read() as connection:
+            return vmids.was_of(connection, where.cluster, where.vmid, server_uuid)
+
+    def _close(self, operation: Operation, failure: Failure | None) -> None:
+        def work(connection: sa.Connection) -> None:
+            if failure is not None:
+                ledger.record_failure(connection, operation, failure)
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+        LOG.warning("Server %s was forgotten.", operation.server_uuid)
+
+
+def _drive(server: Server, found: Inspection | None) -> Plan:
+    """Where its config drive is to be looked for; nowhere if nobody can look there."""
+    if found is None or found.failure is not None or server.vmid is None or not server.host:
+        return Plan()
+    return Plan(
+        host=server.host,
+        cluster=server.cluster,
+        node=found.node or server.node,
+        vmid=server.vmid,
+    )
+
+
+def judged(server: Server, found: Inspection | None, *, force: bool) -> str:
+    """What the fence says, in a sentence. Raises Conflict where the record must stay. Pure."""
+    if found is None:
+        return "The record names no VM."
+    what = f"VM {found.vmid} of cluster {server.cluster}"
+    if found.failure is not None:
+        if force:
+            return f"{what} can't be looked at ({found.failure.message}); forced."
+        raise Conflict(
+            f"{what} can't be looked at now: {found.failure.message} Only where its cluster is "
+            "gone for good, force it, with a reason."
+        )
+    if found.ours:
+        raise Conflict(
+            f"{what} is this server's by all its marks: delete the server, or release it."
+        )
+    if not found.exists:
+        return f"{what} is not there."
+    return f"{what} is not this server's: it was not touched."
+
+
+def _evidence(server: Server, found: Inspection | None, verdict: str) -> dict[str, Any]:
+    detail: dict[str, Any] = {
+        "verdict": verdict,
+        "host": server.host,
+        "cluster": server.cluster,
+        "vmid": server.vmid,
+        "vm_state": server.vm_state,
+        "task_state": server.task_state,
+    }
+    if found is not None and found.exists:
+        detail |= {"found_on": found.node, "found_name": found.name, "marked_by": found.marked_by}
+    return detail

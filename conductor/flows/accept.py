@@ -1,0 +1,277 @@
+"""Requests are accepted here: quota is taken and the intent written, in one transaction."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids, states, wire
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
+from common.messages.reports import Step
+from common.states import ACTIONS, TaskState, VmState
+from conductor.cloud import Cloud
+from conductor.engine import transitions
+from conductor.messages import CreatedServers, CreateServers
+from conductor.store import addresses, networks, quotas, server_groups, servers
+from conductor.store import operations as ledger
+from conductor.store.operations import NewOperation, Operation
+from conductor.store.servers import Server
+from db import schema
+
+_NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
+
+
+class Accept:
+    """Begins operations."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    # --- create
+
+    def create(
+        self, ctxt: RequestContext, request: CreateServers
+    ) -> tuple[CreatedServers, list[Operation]]:
+        """Write one to many servers with their operations; the quota is taken with them."""
+        return self._cloud.store.run(lambda connection: self._create(connection, ctxt, request))
+
+    def _create(
+        self, connection: sa.Connection, ctxt: RequestContext, request: CreateServers
+    ) -> tuple[CreatedServers, list[Operation]]:
+        wishes = requested_networks(connection, request)
+        each = {
+            "instances": 1,
+            "cores": request.flavor.vcpus,
+            "ram": request.flavor.memory_mib,
+        }
+        project_id, began = str(ctxt.project_id), clock.utcnow()
+        allowed = quotas.locked(connection, project_id, self._cloud.quota)
+        quotas.check_metadata(allowed, request.metadata)
+        counts = (request.min_count, request.max_count)
+        count, quota = quotas.affordable(connection, project_id, allowed, each, counts, began)
+        if request.server_group is not None:
+            limit = allowed["server_group_members"]
+            server_groups.join(
+                connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit
+            )
+        params = {
+            "networks": wishes,
+            "force_host": request.force_host,
+            "admin_password": request.admin_password,
+            "least_memory_mib": request.least_memory_mib,
+            "least_disk_gib": request.least_disk_gib,
+        }
+        if request.min_count > 1:
+            params["min_count"] = request.min_count
+        uuids = [ids.new_uuid() for _ in range(count)]
+        begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
+        reservation = f"r-{secrets.token_hex(4)}"
+        connection.execute(
+            schema.servers.insert(),
+            [
+                _record(ctxt, request, operation, reservation, index, count)
+                for index, operation in enumerate(begun)
+            ],
+        )
+        return CreatedServers(reservation, tuple(uuids)), begun
+
+    def _begin(
+        self,
+        connection: sa.Connection,
+        ctxt: RequestContext,
+        project_id: str,
+        uuids: Sequence[str],
+        params: Mapping[str, Any],
+        quota: Step,
+    ) -> list[Operation]:
+        """Two statements for the whole batch."""
+        options = self._cloud.conf.conductor
+        return ledger.insert(
+            connection,
+            ctxt,
+            [
+                NewOperation(
+                    server_uuid=uuid,
+                    project_id=project_id,
+                    action="create",
+                    owner=self._cloud.name,
+                    lease_seconds=options.lease_seconds,
+                    timeout_seconds=options.build_timeout_seconds,
+                    params=params,
+                    quota=quota,
+                )
+                for uuid in uuids
+            ],
+        )
+
+    # --- everything else
+
+    def act(
+        self, ctxt: RequestContext, server_uuid: str, action: str, params: Mapping[str, Any]
+    ) -> Operation | None:
+        """Begin an action on a server; None when the same one is under way already."""
+        return self._cloud.store.run(
+            lambda connection: self._act(connection, ctxt, server_uuid, action, params)
+        )
+
+    def _act(
+        self,
+        connection: sa.Connection,
+        ctxt: RequestContext,
+        server_uuid: str,
+        action: str,
+        params: Mapping[str, Any],
+    ) -> Operation | None:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        if action == "delete" and server.task_state == TaskState.DELETING:
+            return None
+        check_state(server, action)
+        options = self._cloud.conf.conductor
+        new = NewOperation(
+            server_uuid=server.uuid,
+            project_id=server.project_id,
+            action=action,
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+            params=params,
+        )
+        operation = ledger.insert(connection, ctxt, [new])[0]
+        transitions.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=VmState(server.vm_state),
+            task_state=ACTIONS[action].walk[0],
+            takes_over=True,
+        )
+        return operation
+
+
+def scope(ctxt: RequestContext) -> str | None:
+    """The project whose servers a request may touch; None: any, for an administrator.
+
+    Who that is, the API's policy says. A token without a project has no servers.
+    """
+    return None if ctxt.is_admin else ctxt.project_id or ""
+
+
+def check_state(server: Server, action: str) -> None:
+    """Raises ServerStateConflict, in Nova's words, when the action may not start now."""
+    refused = states.refusal(
+        action, server.vm_state, server.task_state, server.launched_at is not None
+    )
+    if refused is None:
+        return
+    attribute, state = refused
+    label = ACTIONS[action].label
+    raise ServerStateConflict(
+        f"Cannot '{label}' instance {server.uuid} while it is in {attribute} {state}",
+        attribute=attribute,
+        state=state,
+        action=label,
+        server_uuid=server.uuid,
+    )
+
+
+def requested_networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
+    """The interfaces asked for, checked.
+
+    Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
+    """
+    known = {network.id: network for network in networks.known(connection)}
+    if request.auto_network:
+        if len(known) > 1:
+            raise Conflict(
+                "Multiple possible networks found, use a Network ID to be more specific."
+            )
+        if not known and request.needs_network:
+            raise Invalid("Unable to automatically allocate a network: this cloud has none.")
+        return [_wish(network, None) for network in known.values()]
+    return [_wish(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)]
+
+
+def _chosen(
+    connection: sa.Connection, request: CreateServers, known: Mapping[str, networks.Network]
+) -> Iterator[tuple[networks.Network, str | None]]:
+    """The networks and addresses that are named."""
+    seen: set[tuple[str, str]] = set()
+    for wish in request.networks:
+        if wish.network_id not in known:
+            raise NetworkNotFound(f"Network {wish.network_id} could not be found.")
+        fixed_ip = None
+        if wish.fixed_ip is not None:
+            if request.max_count > 1:
+                raise Invalid("A fixed IP address can't be given to more than one server.")
+            fixed_ip = networks.check_address(
+                connection, wish.network_id, wish.fixed_ip, anywhere=request.any_address
+            )
+            if (wish.network_id, fixed_ip) in seen:
+                raise addresses.taken(fixed_ip)
+            seen.add((wish.network_id, fixed_ip))
+        yield known[wish.network_id], fixed_ip
+
+
+def _wish(network: networks.Network, fixed_ip: str | None) -> dict[str, Any]:
+    return {**dataclasses.asdict(network), "fixed_ip": fixed_ip}
+
+
+def _record(
+    ctxt: RequestContext,
+    request: CreateServers,
+    operation: Operation,
+    reservation: str,
+    index: int,
+    count: int,
+) -> dict[str, Any]:
+    """The row of one new server."""
+    name = f"{request.name}-{index + 1}" if count > 1 else request.name
+    hostname = request.hostname or hostname_of(name, operation.server_uuid)
+    if request.hostname and count > 1:
+        hostname = f"{request.hostname}-{index + 1}"
+    return {
+        "uuid": operation.server_uuid,
+        "project_id": operation.project_id,
+        "user_id": ctxt.user_id,
+        "name": name,
+        "hostname": hostname,
+        "description": request.description,
+        "vm_state": VmState.BUILDING,
+        "task_state": None,
+        "power_state": states.PowerState.NOSTATE,
+        "operation_id": operation.id,
+        "reservation_id": reservation,
+        "launch_index": index,
+        "flavor": wire.loads(wire.dumps(request.flavor)),
+        "vcpus": request.flavor.vcpus,
+        "memory_mib": request.flavor.memory_mib,
+        "disk_gib": request.flavor.disk_gib,
+        "image_id": request.image_id,
+        "image_properties": dict(request.image_properties),
+        "key_name": request.key_name,
+        "public_key": request.public_key,
+        "config_drive": request.config_drive,
+        "auto_disk_config": request.auto_disk_config,
+        "user_data": request.user_data,
+        "pinned_availability_zone": request.availability_zone,
+        "meta": dict(request.metadata),
+        "tags": list(request.tags),
+        "addresses": [],
+        "scheduler_hints": dict(request.scheduler_hints),
+        "security_groups": list(request.security_groups),
+        "held": False,
+        "server_group_uuid": request.server_group,
+        "created_at": clock.utcnow(),
+    }
+
+
+def hostname_of(name: str, server_uuid: str) -> str:
+    """A host name made from a server's name (as Nova does), 63 characters at most."""
+    text = _NOT_IN_HOSTNAMES.sub("-", name.lower().replace("_", "-")).strip(".-")
+    return text[:63].strip(".-") or f"server-{server_uuid}"

@@ -1,0 +1,176 @@
+"""How an adoption begins: the VM is looked at, what can be refused is, the record is written."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, ids, wire
+from common.context import RequestContext
+from common.errors import Conflict, NotFound, Unavailable
+from common.messages.commands import Nic
+from common.messages.facts import HostFacts, Inspection
+from common.messages.reports import Step
+from common.states import PowerState, TaskState, VmState
+from conductor.cloud import Cloud
+from conductor.flows import candidate, guest_data
+from conductor.flows.accept import hostname_of
+from conductor.messages import Adopted, Adoption, FlavorSnapshot
+from conductor.store import adopted, networks, quotas, registry, vmids
+from conductor.store import operations as ledger
+from conductor.store import vm_states as store
+from conductor.store.operations import NewOperation, Operation, Plan
+from db import schema
+
+
+class Acceptance:
+    """Looks at the VM, and writes the record."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def adopt(self, ctxt: RequestContext, asked: Adoption) -> tuple[Adopted, Operation]:
+        """See ``ConductorClient.adopt``."""
+        found = self._inspect(ctxt, asked)
+        refused = candidate.refusal(found, asked.cluster)
+        if refused is None and asked.flavor is not None:
+            refused = candidate.too_small(asked.flavor, found)
+        if refused is not None:
+            raise refused
+        operation = self._cloud.store.run(lambda c: self._write(c, ctxt, asked, found))
+        return Adopted(operation.server_uuid, operation.id), operation
+
+    def _inspect(self, ctxt: RequestContext, asked: Adoption) -> Inspection:
+        with self._cloud.store.read() as connection:
+            if not store.hosts_of(connection, asked.cluster):
+                raise NotFound(f"There is no cluster {asked.cluster}.")
+            worker = store.worker_in(connection, asked.cluster, None, self._cloud.down(connection))
+        if worker is None:
+            raise Unavailable(f"No agent of cluster {asked.cluster} answers.")
+        return self._cloud.compute.inspect(ctxt, worker, asked.cluster, asked.vmid)
+
+    def _write(
+        self, connection: sa.Connection, ctxt: RequestContext, asked: Adoption, found: Inspection
+    ) -> Operation:
+        """The record, its VMID, ports and quota. Raises Conflict, QuotaExceeded."""
+        facts = _host(connection, asked.cluster, found.node)
+        uuid = _free_uuid(connection, found)
+        flavor = asked.flavor or candidate.flavor(found, uuid)
+        each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
+        began = clock.utcnow()
+        allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
+        _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
+        options = self._cloud.conf.conductor
+        plan = Plan(
+            host=facts.host,
+            uuid=facts.uuid,
+            cluster=asked.cluster,
+            node=found.node,
+            vmid=asked.vmid,
+        )
+        new = NewOperation(
+            server_uuid=uuid,
+            project_id=asked.project_id,
+            action="adopt",
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+            params={"smbios_uuid": found.smbios_uuid},
+            plan=plan,
+            quota=quota,
+        )
+        operation = ledger.insert(connection, ctxt, [new])[0]
+        vmids.claim(connection, asked.cluster, asked.vmid, uuid, operation.id)
+        nics = _ports(connection, asked, found, uuid)
+        row = _record(asked, found, flavor, operation, facts, nics)
+        connection.execute(schema.servers.insert().values(**row))
+        _tell(connection, operation, found, nics)
+        return operation
+
+
+def _host(connection: sa.Connection, cluster: str, node: str) -> HostFacts:
+    there = store.hosts_of(connection, cluster).get(node)
+    if there is None:
+        raise Conflict(f"The VM is on node {node}, of which no agent has ever told.")
+    return registry.host(connection, there.host, lock=True)[0]
+
+
+def _free_uuid(connection: sa.Connection, found: Inspection) -> str:
+    """The VM's own UUID, unless some server has, or had, that; else a new one."""
+    own = candidate.own_uuid(found)
+    if own is None:
+        return ids.new_uuid()
+    query = sa.select(schema.servers.c.id).where(schema.servers.c.uuid == own)
+    return own if connection.execute(query).first() is None else ids.new_uuid()
+
+
+def _ports(connection: sa.Connection, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:
+    known = candidate.known_nics(found.nics, networks.known(connection))
+    return [
+        adopted.port(connection, uuid, asked.project_id, position, nic, network)
+        for position, (nic, network) in enumerate(known)
+    ]
+
+
+def _tell(
+    connection: sa.Connection, operation: Operation, found: Inspection, nics: list[Nic]
+) -> None:
+    """What was seen and what of it is recorded, as the adoption's first step."""
+    recorded = {nic.mac for nic in nics}
+    detail: Mapping[str, Any] = {
+        "node": found.node,
+        "vcpus": found.vcpus,
+        "memory_mib": found.memory_mib,
+        "disk_gib": found.disk_gib,
+        "power_state": PowerState(found.power_state).name,
+        "ports": sorted(recorded),
+        "unknown_networks": [nic.bridge for nic in found.nics if nic.mac not in recorded],
+    }
+    now = clock.utcnow()
+    step = Step("conductor_inspect_vm", 0, operation.started_at, now, "Success", detail=detail)
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+
+def _record(
+    asked: Adoption,
+    found: Inspection,
+    flavor: FlavorSnapshot,
+    operation: Operation,
+    facts: HostFacts,
+    nics: list[Nic],
+) -> dict[str, Any]:
+    """The row of the server; what only a build needs is empty."""
+    name = candidate.name(asked, found)
+    return {
+        "uuid": operation.server_uuid,
+        "project_id": asked.project_id,
+        "user_id": asked.user_id,
+        "name": name,
+        "hostname": hostname_of(name, operation.server_uuid),
+        "vm_state": VmState.BUILDING,
+        "task_state": TaskState.ADOPTING,
+        "power_state": found.power_state,
+        "operation_id": operation.id,
+        "reservation_id": f"r-{secrets.token_hex(4)}",
+        "flavor": wire.loads(wire.dumps(flavor)),
+        "vcpus": flavor.vcpus,
+        "memory_mib": flavor.memory_mib,
+        "disk_gib": flavor.disk_gib,
+        "image_properties": {},
+        "config_drive": False,
+        "availability_zone": facts.availability_zone,
+        "host": facts.host,
+        "node": found.node,
+        "cluster": asked.cluster,
+        "vmid": asked.vmid,
+        "meta": {},
+        "tags": [],
+        "addresses": guest_data.addresses(nics),
+        "scheduler_hints": {},
+        "security_groups": [],
+        "held": False,
+        "created_at": clock.utcnow(),
+    }

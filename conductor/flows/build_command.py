@@ -1,0 +1,99 @@
+"""What an agent is told to build, from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import wire
+from common.errors import MicronovaError
+from common.messages.commands import Build, Image, Nic, StrictGroup, Template
+from common.messages.facts import HostFacts
+from conductor.cloud import placed
+from conductor.flows import guest_data
+from conductor.store import networks, registry
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+
+
+def wishes(operation: Operation) -> list[Mapping[str, Any]]:
+    """The interfaces that were asked for."""
+    return list(operation.params.get("networks", ()))
+
+
+def vlans(wanted: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, int], ...]:
+    """(bridge, VLAN tag) of the interfaces that have one."""
+    return tuple((wish["bridge"], wish["vlan"]) for wish in wanted if wish["vlan"] is not None)
+
+
+def nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:
+    """An interface, fully decided."""
+    return Nic(
+        port_id=port.id,
+        network_id=port.network_id,
+        network_name=wish["name"],
+        bridge=wish["bridge"],
+        mac=port.mac,
+        mtu=wish["mtu"],
+        vlan=wish["vlan"],
+        ip=port.ip,
+        cidr=port.cidr,
+        gateway=port.gateway,
+        dns=port.dns,
+    )
+
+
+def image(connection: sa.Connection, image_id: str | None, facts: HostFacts) -> Image | None:
+    """An image where the host's cluster has it, or None."""
+    row = registry.image_location(connection, str(image_id), facts.cluster)
+    if row is None:
+        return None
+    return Image(
+        id=row.id,
+        name=row.name,
+        volid=row.locations[facts.cluster],
+        size_bytes=row.size_bytes,
+        min_disk_gib=row.min_disk_gib,
+        checksum=row.checksum,
+        properties=row.properties,
+    )
+
+
+def build(
+    operation: Operation, server: Server, cloud: str, group: StrictGroup | None = None
+) -> Build:
+    """The command, in the name of a cloud. Sending it again does no harm.
+
+    ``group`` is the server's, if it is strict.
+    """
+    plan = operation.plan
+    where = placed(operation)
+    if where is None or operation.deadline is None:
+        raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
+    nics = tuple(wire.load(Nic, item) for item in plan.nics)
+    return Build(
+        operation_id=operation.id,
+        attempt=operation.attempt,
+        server_uuid=server.uuid,
+        placed=where,
+        deadline=operation.deadline,
+        name=server.name,
+        hostname=server.hostname,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        vcpus=server.vcpus,
+        memory_mib=server.memory_mib,
+        disk_gib=server.disk_gib,
+        storage=plan.storage or None,
+        image=wire.load(Image, plan.image) if plan.image else None,
+        template=wire.load(Template, plan.template) if plan.template else None,
+        nics=nics,
+        config_drive=guest_data.config_drive(server, nics, operation.params.get("admin_password")),
+        tags=tuple(server.tags),
+        cloud=cloud,
+        extra_specs=server.flavor.get("extra_specs") or {},
+        group=group,
+        image_properties=server.image_properties,
+    )

@@ -1,0 +1,273 @@
+"""A build, from the record to ACTIVE or ERROR, read top to bottom.
+
+Each stage ends in one transaction that keeps what it decided and moves the server on; a conductor
+that takes over goes on from the task_state that it finds. Nothing is asked of an agent before
+node, VMID, names and addresses are committed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import Conflict, Invalid, StaleTransition
+from common.log import logger
+from common.messages.commands import Image, StrictGroup
+from common.messages.facts import HostFacts
+from common.messages.reports import Category, Failure, Outcome, Step
+from common.states import OperationState, TaskState, VmState
+from conductor.cloud import Cloud
+from conductor.engine import leases, transitions
+from conductor.engine.walk import must_build, step_on
+from conductor.flows import build_command, guest_data
+from conductor.flows.batch import Together
+from conductor.flows.schedule import Moved, Placing
+from conductor.flows.unwind import Unwinding
+from conductor.store import batches, networks, registry, server_groups, servers, templates
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+
+LOG = logger(__name__)
+
+
+class Create:
+    """The flow of the action ``create``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._unwinding = Unwinding(cloud)
+        self._placing = Placing(cloud, self._unwinding)
+        self._together = Together(cloud, self._decide)
+        self._stages = {
+            None: self._begin,
+            TaskState.SCHEDULING: self._placing.place,
+            TaskState.NETWORKING: self._network,
+            TaskState.BLOCK_DEVICE_MAPPING: self._map_disk,
+        }
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Go on from what the record says, until the agent has the command or it failed."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if server.operation_id != operation.id or operation.state == OperationState.UNWINDING:
+            self._unwinding.resume(operation, server)
+            return
+        must_build(operation, server)
+        if operation.deadline is not None and operation.deadline < clock.utcnow():
+            self._unwinding.fail(operation, server, _timed_out(operation, server))
+            return
+        if not fresh and batches.is_undecided(operation):
+            self._together.resume(operation)
+            return
+        if not fresh and operation.plan.host is None:
+            # A claim may have been made that was never written down.
+            self._cloud.placement.release(server.uuid)
+        if operation.plan.too_few:
+            self._placing.give_up(operation, server)
+        else:
+            self._walk(operation, server)
+
+    def begin_many(self, operations: Sequence[Operation]) -> list[tuple[Operation, bool]]:
+        """Place the servers of one create by one decision.
+
+        Returns the operations that are not at their end, as they now are, each with whether its
+        build goes on from here; the others begin by themselves.
+        """
+        moved = self._decide(operations)
+        return [
+            (operation, False) if went is None else (went[0], True)
+            for operation, went in zip(operations, moved, strict=True)
+        ]
+
+    def _decide(self, operations: Sequence[Operation]) -> list[Moved | None]:
+        """Place them by one decision; see ``Placing.place_many``."""
+        uuids = [operation.server_uuid for operation in operations]
+        with self._cloud.store.read() as connection:
+            found = servers.get_many(connection, uuids)
+        mine = [(op, found[op.server_uuid]) for op in operations]
+        begun = self._cloud.store.run(
+            lambda connection: [
+                self._to_scheduling(connection, operation, server) for operation, server in mine
+            ]
+        )
+        return self._placing.place_many(begun)
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """The agent's word on the build: ACTIVE, another attempt, or ERROR."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if server.operation_id != operation.id or operation.state == OperationState.UNWINDING:
+            self._unwinding.finished(operation, server, outcome)
+        elif outcome.ok:
+            self._activate(operation, server, outcome)
+        else:
+            self._unwinding.failed(operation, server, outcome)
+
+    def overtaken(self, operation: Operation) -> None:
+        """Another operation took the server while this one was at work."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if server.operation_id != operation.id:
+            self._unwinding.resume(operation, server)
+        # Else somebody else goes on with this very operation: our lease had run out.
+
+    # --- the stages
+
+    def _walk(self, operation: Operation, server: Server) -> None:
+        spawned = False
+        while server.task_state != TaskState.SPAWNING:
+            stage = self._stages[TaskState(server.task_state) if server.task_state else None]
+            moved = stage(operation, server)
+            if moved is None:
+                return
+            operation, server = moved
+            spawned = server.task_state == TaskState.SPAWNING
+        self._spawn(operation, server, handed_over=spawned)
+
+    def _to_scheduling(
+        self, connection: sa.Connection, operation: Operation, server: Server
+    ) -> Moved:
+        """The stage ``scheduling``, in which it may be already."""
+        if server.task_state == TaskState.SCHEDULING:
+            must_build(operation, server)
+            return operation, server
+        return step_on(connection, self._cloud.name, operation, server, operation.plan)
+
+    def _begin(self, operation: Operation, server: Server) -> tuple[Operation, Server]:
+        name, plan = self._cloud.name, operation.plan
+        return self._cloud.store.run(lambda c: step_on(c, name, operation, server, plan))
+
+    def _network(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
+        """The stage ``networking``; ERROR where the addresses are gone since it was accepted."""
+        try:
+            return self._cloud.store.run(
+                lambda connection: self._connect(connection, operation, server)
+            )
+        except StaleTransition:
+            raise
+        except (Conflict, Invalid) as error:
+            failure = Failure(
+                Category.NETWORK,
+                error.message,
+                "conductor_allocate_network",
+                owner_message=error.message,
+            )
+            self._unwinding.fail(operation, server, failure, gone=True)
+            return None
+
+    def _connect(
+        self, connection: sa.Connection, operation: Operation, server: Server
+    ) -> tuple[Operation, Server]:
+        """Make the server's ports, or find those of an earlier attempt."""
+        started = clock.utcnow()
+        wishes = {wish["id"]: wish for wish in build_command.wishes(operation)}
+        ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
+        if not ports:
+            wanted = [(wish["id"], wish["fixed_ip"]) for wish in build_command.wishes(operation)]
+            prefix = self._cloud.conf.networks.mac_prefix
+            ports = networks.create_ports(
+                connection, server.uuid, server.project_id, wanted, prefix
+            )
+        nics = [build_command.nic(port, wishes[port.network_id]) for port in ports]
+        plan = dataclasses.replace(
+            operation.plan, nics=tuple(dataclasses.asdict(nic) for nic in nics)
+        )
+        detail = {"addresses": [nic.ip for nic in nics if nic.ip]}
+        step = Step(
+            "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
+        )
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+        return step_on(
+            connection,
+            self._cloud.name,
+            operation,
+            server,
+            plan,
+            addresses=guest_data.addresses(nics),
+        )
+
+    def _map_disk(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, str(operation.plan.host))
+            image = build_command.image(connection, server.image_id, facts)
+        if image is None:
+            text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
+            self._unwinding.fail(
+                operation, server, Failure(Category.IMAGE_NOT_FOUND, text), gone=True
+            )
+            return None
+        return self._cloud.store.run(
+            lambda connection: self._choose_disk(connection, operation, server, facts, image)
+        )
+
+    def _choose_disk(
+        self,
+        connection: sa.Connection,
+        operation: Operation,
+        server: Server,
+        facts: HostFacts,
+        image: Image,
+    ) -> tuple[Operation, Server]:
+        """Reserve the template to clone from, where the host can clone; the lease moves on."""
+        template = None
+        if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
+            found = templates.reserve(connection, facts, image.id)
+            template = dataclasses.asdict(found) if found is not None else None
+        plan = dataclasses.replace(
+            operation.plan, image=dataclasses.asdict(image), template=template
+        )
+        moved = step_on(connection, self._cloud.name, operation, server, plan)
+        leases.hand_over(connection, operation.id, str(plan.worker), self._cloud.lease_seconds)
+        return moved
+
+    def _spawn(self, operation: Operation, server: Server, *, handed_over: bool) -> None:
+        """Send the command; sending it again does no harm."""
+        host = str(operation.plan.host)
+        # The scheduler has just seen the agent alive; later it is asked for anew.
+        worker = operation.plan.worker if handed_over else self._cloud.take_to(operation, host)
+        if worker is None:
+            text = f"The agent of host {host} does not answer."
+            self._unwinding.fail(
+                operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
+            )
+            return
+        LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.vmid)
+        group = self._group(server)
+        self._cloud.compute.build(
+            operation.ctxt, worker, build_command.build(operation, server, self._cloud.id, group)
+        )
+
+    def _group(self, server: Server) -> StrictGroup | None:
+        if server.server_group_uuid is None:
+            return None
+        with self._cloud.store.read() as connection:
+            found = server_groups.strict(connection, [server.server_group_uuid])
+        return found.get(server.server_group_uuid)
+
+    def _activate(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+        def work(connection: sa.Connection) -> None:
+            transitions.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState.ACTIVE,
+                task_state=None,
+                power_state=outcome.power_state,
+                launched_at=clock.utcnow(),
+            )
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        if server.task_state == TaskState.SPAWNING:
+            self._cloud.store.run(work)
+            LOG.info("Server is active on %s.", server.host)
+
+
+def _timed_out(operation: Operation, server: Server) -> Failure:
+    text = f"The build did not end in time; it was {server.task_state} last."
+    if operation.message:
+        text += f" It waited: {operation.message}"
+    return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.host)

@@ -1,0 +1,40 @@
+"""How a record goes: in the caller's transaction, with all that hung on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.states import VmState
+from conductor.engine import transitions
+from conductor.store import networks, server_groups, vmids
+from conductor.store.servers import Server
+
+
+def farewell(connection: sa.Connection, server: Server, operation_id: int, **values: Any) -> None:
+    """The record goes with its ports. The VMID is the caller's to judge, before."""
+    networks.delete_ports(connection, server.uuid)
+    now = clock.utcnow()
+    transitions.move(
+        connection,
+        server,
+        operation_id=operation_id,
+        vm_state=VmState.DELETED,
+        task_state=None,
+        power_state=0,
+        addresses=[],
+        deleted_at=now,
+        terminated_at=now,
+        **values,
+    )
+
+
+def let_go(connection: sa.Connection, server: Server, operation_id: int) -> None:
+    """A record goes whose VM stays: its VMID is somebody else's now."""
+    server_groups.give_back(connection, server)
+    if server.cluster is not None and server.vmid is not None:
+        reason = f"The VM that was server {server.uuid} is somebody else's."
+        vmids.let_go(connection, server.cluster, server.vmid, reason)
+    farewell(connection, server, operation_id)

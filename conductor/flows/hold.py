@@ -1,0 +1,99 @@
+"""A hold: what is under way for a server is not tried again until the hold is released.
+
+What an agent works on goes on, and a user's new request begins; only what failed, or was
+abandoned, stays where it is. The reverse is a retry: what waits is tried again at once.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Conflict
+from common.log import logger
+from common.messages.reports import Step
+from common.states import Happening, OperationState, VmState
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.store import operations as ledger
+from conductor.store import servers, waiting
+from conductor.store.operations import NewOperation
+from conductor.store.servers import Server
+from conductor.store.vm_states import is_idle
+from db.schema import servers as table
+
+LOG = logger(__name__)
+
+
+def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
+    """See ``ConductorClient.hold_server``."""
+
+    def work(connection: sa.Connection) -> bool:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        now_held = connection.execute(
+            sa.select(table.c.held).where(table.c.id == server.id)
+        ).scalar_one()
+        if now_held == held:
+            return False
+        servers.change(connection, server, {"held": held})
+        ids = ledger.open_of(connection, server.uuid)
+        if not held and ids:
+            waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+        action = Happening.HOLD if held else Happening.RELEASE_HOLD
+        _tell(connection, cloud, ctxt, server, ids, action)
+        return True
+
+    if cloud.store.run(work):
+        LOG.info("Server %s is %s.", server_uuid, "held" if held else "no longer held")
+        if not held:
+            cloud.wake()
+
+
+def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None:
+    """See ``ConductorClient.retry_server``; a server in ERROR is returned, to be looked after."""
+
+    def work(connection: sa.Connection) -> Server | None:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        held = connection.execute(
+            sa.select(table.c.held).where(table.c.id == server.id)
+        ).scalar_one()
+        if held:
+            raise Conflict(f"Server {server_uuid} is held: release its hold, which goes on.")
+        ids = waiting.of_server(connection, server.uuid)
+        lost = server.vm_state == VmState.ERROR and server.vmid is not None
+        if not ids and not (lost and is_idle(connection, server.uuid)):
+            raise Conflict(f"Nothing waits to be tried again for server {server_uuid}.")
+        waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
+        _tell(connection, cloud, ctxt, server, ids, Happening.RETRY)
+        return None if ids else server
+
+    server = cloud.store.run(work)
+    LOG.info("Server %s is tried again at once.", server_uuid)
+    cloud.wake()
+    return server
+
+
+def _tell(
+    connection: sa.Connection,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server: Server,
+    ids: list[int],
+    action: Happening,
+) -> None:
+    options = cloud.conf.conductor
+    new = NewOperation(
+        server_uuid=server.uuid,
+        project_id=server.project_id,
+        action=action,
+        owner=cloud.name,
+        lease_seconds=options.lease_seconds,
+        timeout_seconds=options.action_timeout_seconds,
+    )
+    operation = ledger.insert(connection, ctxt, [new])[0]
+    now = clock.utcnow()
+    name = "conductor_retry" if action == Happening.RETRY else "conductor_hold"
+    step = Step(name, 0, now, now, "Success", detail={"operations": ids})
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+    ledger.close(connection, operation.id, OperationState.DONE)

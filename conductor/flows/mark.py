@@ -1,0 +1,129 @@
+"""The owner mark of a server's VM written again, where somebody edited it: an operator's word.
+
+What proves the VM the server's instead is looked at twice: the record and the journal here, the
+SMBIOS UUID and who made the VM by the agent, right before it writes. Nothing else of the VM is
+changed, and no server is moved; what waited for the mark goes on at once.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.errors import Conflict
+from common.log import logger
+from common.messages.commands import Mark
+from common.messages.reports import Category, Failure, Outcome
+from common.states import Happening, OperationState
+from conductor.cloud import Cloud, placed
+from conductor.engine import leases
+from conductor.store import operations as ledger
+from conductor.store import servers, vmids
+from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.servers import Server
+from conductor.sync.drift import Saw
+
+LOG = logger(__name__)
+
+
+def begin(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Operation:
+    """See ``ConductorClient.mark_server``."""
+
+    def work(connection: sa.Connection) -> Operation:
+        server = servers.alive(connection, server_uuid, None)
+        if server.cluster is None or server.vmid is None or server.host is None:
+            raise Conflict("The record names no VM of the server.")
+        if not vmids.was_of(connection, server.cluster, server.vmid, server.uuid):
+            raise Conflict(f"The journal never gave VMID {server.vmid} to the server.")
+        return _insert(connection, cloud, ctxt, server, Happening.MARK)
+
+    return cloud.store.run(work)
+
+
+def _insert(
+    connection: sa.Connection,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server: Server,
+    action: Happening,
+) -> Operation:
+    options = cloud.conf.conductor
+    new = NewOperation(
+        server_uuid=server.uuid,
+        project_id=server.project_id,
+        action=action,
+        owner=cloud.name,
+        lease_seconds=options.lease_seconds,
+        timeout_seconds=options.action_timeout_seconds,
+        plan=Plan(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid),
+    )
+    return ledger.insert(connection, ctxt, [new])[0]
+
+
+class Remark:
+    """The flow of ``Happening.MARK``: tried once, it takes no server."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Have the agent of the server's host prove and write."""
+        where = placed(operation)
+        if operation.state in {OperationState.DONE, OperationState.FAILED} or where is None:
+            return
+        if operation.deadline is None or operation.deadline < clock.utcnow():
+            self._fail(operation, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
+            return
+        worker = self._cloud.take_to(operation, where.host)
+        if worker is None:
+            text = f"The agent of host {where.host} does not answer."
+            self._fail(operation, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
+            return
+        self._cloud.compute.mark(
+            operation.ctxt,
+            worker,
+            Mark(
+                operation.id,
+                operation.attempt,
+                operation.server_uuid,
+                where,
+                operation.deadline,
+                again=True,
+            ),
+        )
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """The mark is there, or why it isn't."""
+        if not outcome.ok:
+            unknown = Failure(Category.UNKNOWN_OUTCOME, "The mark was not seen there.")
+            self._fail(operation, outcome.failure or unknown)
+            return
+        self._cloud.store.run(lambda c: self._done(c, operation))
+        self._cloud.wake()
+        LOG.info("The VM of server %s carries its mark again.", operation.server_uuid)
+
+    def overtaken(self, operation: Operation) -> None:
+        """Never: it takes no server."""
+
+    def _done(self, connection: sa.Connection, operation: Operation) -> None:
+        """What waited for the mark goes on; one that was taken for lost is looked for."""
+        ledger.close(connection, operation.id, OperationState.DONE)
+        server = servers.get(connection, operation.server_uuid, lock=True)
+        waiting = ledger.open_of(connection, server.uuid)
+        for number in waiting:
+            leases.hurry(connection, number)
+        last = ledger.get(connection, server.operation_id or 0)
+        lost = last is not None and last.plan.saw == Saw.FOREIGN
+        if lost and not waiting and server.deleted_at is None and server.task_state is None:
+            ctxt = operation.ctxt
+            search = _insert(connection, self._cloud, ctxt, server, Happening.FOLLOW)
+            leases.postpone(connection, search.id, 0)
+
+    def _fail(self, operation: Operation, failure: Failure) -> None:
+        def work(connection: sa.Connection) -> None:
+            ledger.record_failure(connection, operation, failure)
+            ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+
+        self._cloud.store.run(work)
+        LOG.warning("The mark was not written (%s): %s", failure.category, failure.message)

@@ -1,0 +1,52 @@
+"""Which of a project's flavors would find a host, where another one did not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from common.errors import Unavailable
+from common.log import logger
+from common.messages.scheduling import Decision, Requested
+from conductor.cloud import Cloud
+from conductor.flows import no_valid_host
+from conductor.store import catalog
+from conductor.store.operations import Operation
+
+LOG = logger(__name__)
+
+
+class Offers:
+    """Asks once for each request, however many servers it wanted."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        #: the last request without a host, and the flavors that would do
+        self._told: tuple[str, list[str]] = ("", [])
+
+    def names(
+        self, operation: Operation, decision: Decision, requested: Callable[[], Requested]
+    ) -> list[str]:
+        """The flavors, the largest first; a few are tried, as if all of them were wanted.
+
+        ``requested`` is what was asked and found no host.
+        """
+        within = no_valid_host.limits(decision, operation.params)
+        if within is None or decision.suggestion is None:
+            return []
+        if self._told[0] == operation.request_id:
+            return self._told[1]
+        with self._cloud.store.read() as connection:
+            offers = catalog.offers(connection, operation.project_id, within)
+        tried = no_valid_host.candidates(offers, within)
+        if not tried:
+            return []
+        asked, suggestion = requested(), decision.suggestion
+        requests = tuple(no_valid_host.with_flavor(asked, suggestion, one) for one in tried)
+        try:
+            found = self._cloud.scheduler.preview(operation.ctxt, requests)
+        except Unavailable as error:
+            LOG.info("No flavor is named to the owner: %s", error.message)
+            return []
+        names = [one.name for one, at in zip(tried, found, strict=True) if at.host is not None]
+        self._told = (operation.request_id, names)
+        return names

@@ -1,0 +1,75 @@
+"""VMIDs of builds that failed: given back, set aside with the reason, or changed for another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import sqlalchemy as sa
+
+from common.failures import Verdict, verdict_of
+from common.messages.reports import Category, Failure
+from common.states import TaskState, VmState
+from conductor.cloud import next_attempt
+from conductor.engine import leases, transitions
+from conductor.store import operations as ledger
+from conductor.store import vmids
+from conductor.store.operations import Operation, Plan
+from conductor.store.servers import Server
+from conductor.store.vmids import BandExhausted
+
+WIDER = "Give the cluster a wider band (vmid_low, vmid_high), or see: micronova vmid list"
+
+
+def exhausted(failure: Failure, error: BandExhausted) -> Failure:
+    """The failure of a build that needs another VMID where none is free. Pure."""
+    return dataclasses.replace(
+        failure,
+        category=Category.CONFIGURATION,
+        message=f"{error.message} The last one that was tried: {failure.message}",
+        remedy=WIDER,
+        verdict=Verdict.OTHER_CLUSTER.value,
+    )
+
+
+def give_back(
+    connection: sa.Connection, plan: Plan, failure: Failure, operation_id: int | None = None
+) -> None:
+    """The build needs its VMID no more. One in doubt is quarantined, with the reason.
+
+    With ``operation_id``: one that others had already was never the server's.
+    """
+    if plan.vmid is None or plan.cluster is None:
+        return
+    if failure.refused and operation_id is not None:
+        vmids.refuse(connection, plan.cluster, plan.vmid, operation_id)
+    doubtful = failure.refused or verdict_of(failure) == Verdict.QUARANTINE or failure.left
+    if doubtful:
+        vmids.quarantine(connection, plan.cluster, plan.vmid, failure.message)
+    else:
+        vmids.free(connection, plan.cluster, plan.vmid)
+
+
+def another(
+    connection: sa.Connection, operation: Operation, server: Server, failure: Failure
+) -> None:
+    """The next attempt: the same host, with another VMID; this one is set aside.
+
+    A VMID that others had already counts as no attempt: the deadline and the band bound that.
+    Raises BandExhausted, and StaleTransition when another one was faster.
+    """
+    plan = operation.plan
+    ledger.record_failure(connection, operation, failure)
+    following = next_attempt(connection, operation)
+    give_back(connection, plan, failure, operation.id)
+    vmid = vmids.reserve(connection, str(plan.cluster), server.uuid, operation.id)
+    transitions.move(
+        connection,
+        server,
+        operation_id=operation.id,
+        vm_state=VmState.BUILDING,
+        task_state=TaskState.SPAWNING,
+        vmid=vmid,
+    )
+    plan = dataclasses.replace(plan, vmid=vmid, refusals=plan.refusals + failure.refused)
+    ledger.save(connection, following.id, plan=plan)
+    leases.postpone(connection, following.id, 0)

@@ -1,0 +1,344 @@
+"""Where a build goes: ask the scheduler, reserve there, write it down; and another host where that
+one was given to somebody else meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, hints, wire
+from common.errors import MicronovaError, Unavailable
+from common.log import logger
+from common.messages.reports import Category, Failure, Step
+from common.messages.scheduling import Alternate, Decision, Requested
+from common.server_groups import GroupFacts
+from conductor.cloud import Cloud
+from conductor.engine.walk import step_on
+from conductor.flows import build_command, no_valid_host, replace_vmid
+from conductor.flows.accept import scope
+from conductor.flows.offers import Offers
+from conductor.flows.unwind import Unwinding
+from conductor.store import batches, registry, server_groups, servers, vmids
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.vmids import BandExhausted
+
+LOG = logger(__name__)
+
+#: how often a host may be lost to another server before the build pauses
+_LOSSES = 10
+
+Moved = tuple[Operation, Server]
+
+
+class _Unusable(str):
+    """Why no server may go to a host, whatever schedulers know of it."""
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Other servers that matter to where a server goes."""
+
+    group: GroupFacts | None = None
+    server_hosts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Placing:
+    """The stage ``scheduling`` of builds."""
+
+    def __init__(self, cloud: Cloud, unwinding: Unwinding) -> None:
+        self._cloud = cloud
+        self._unwinding = unwinding
+        self._offers = Offers(cloud)
+
+    def place(self, operation: Operation, server: Server) -> Moved | None:
+        """Find a host, and another one where that is given to somebody else meanwhile, or is none
+        any more."""
+        alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
+        claims: tuple[Mapping[str, Any], ...] = ()
+        unusable: list[str] = []
+        exhausted: str | None = None
+        for _ in range(_LOSSES):
+            started = clock.utcnow()
+            decision = self._select(operation, server, alternates, unusable)
+            decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
+            if decision.host is None:
+                self._nowhere(operation, server, decision, started, exhausted)
+                return None
+            try:
+                placed_or_why_not = self._commit(operation, server, decision, started)
+            except BandExhausted as error:
+                # So it is on every host of that cluster.
+                placed_or_why_not = exhausted = error.message
+                unusable += self._neighbours(decision.host)
+            if not isinstance(placed_or_why_not, str):
+                return placed_or_why_not
+            LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
+            if isinstance(placed_or_why_not, _Unusable):
+                unusable.append(decision.host)
+            self._cloud.placement.release(server.uuid)
+            claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
+            alternates = decision.alternates
+        raise Unavailable("Every host was given to another server meanwhile.")
+
+    def place_many(self, builds: Sequence[Moved]) -> list[Moved | None]:
+        """Find hosts for the servers of one create, in one decision.
+
+        Where fewer than ``min_count`` find one, none is built. For each build, in order, how it
+        goes on. None: not from here; it is in ERROR already, or
+        lost its host or its lease on the way, and ``place`` looks for another one.
+        """
+        started = clock.utcnow()
+        around = self._around(*builds[0])
+        seconds = self._patience()
+        decisions = self._cloud.scheduler.select_many(
+            builds[0][0].ctxt,
+            tuple(_requested(operation, server, around, seconds) for operation, server in builds),
+        )
+        # Those that were deleted meanwhile are none too few.
+        least = min(builds[0][0].params.get("min_count", 1), len(builds))
+        decisions = no_valid_host.all_or_none(decisions, least)
+        if batches.is_undecided(builds[0][0]):
+            builds = self._counted(builds, no_valid_host.too_few(decisions, least))
+        return [
+            self._decided(operation, server, decision, started)
+            for (operation, server), decision in zip(builds, decisions, strict=True)
+        ]
+
+    def give_up(self, operation: Operation, server: Server) -> None:
+        """ERROR: it was decided that none of its create is built."""
+        failure = Failure(
+            Category.NO_VALID_HOST,
+            str(operation.plan.too_few),
+            "conductor_schedule",
+            owner_message=no_valid_host.owner_reason(operation.params["min_count"]),
+        )
+        self._unwinding.fail(operation, server, failure, gone=True)
+
+    def _counted(self, builds: Sequence[Moved], too_few: str) -> list[Moved]:
+        """The decision counts for all of them, whoever goes on with each."""
+        counted = self._cloud.store.run(
+            lambda c: batches.decide(c, [one for one, _ in builds], self._cloud.name, too_few)
+        )
+        return [(one, server) for one, (_, server) in zip(counted, builds, strict=True)]
+
+    def _decided(
+        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+    ) -> Moved | None:
+        """Write one of many decisions down; what goes wrong with one stops no other."""
+        try:
+            if decision.host is None:
+                self._nowhere(operation, server, decision, started)
+                return None
+            placed_or_why_not = self._commit(operation, server, decision, started)
+        except MicronovaError as error:
+            LOG.info("Server %s goes on by itself: %s", server.uuid, error.message)
+            return None
+        return None if isinstance(placed_or_why_not, str) else placed_or_why_not
+
+    def _around(self, operation: Operation, server: Server) -> _Around:
+        """Read only where the server is in a group, or its hints name others.
+
+        Of those only what who asked may see: else the decision would tell where they are.
+        """
+        named = hints.all_servers(server.scheduler_hints)
+        if server.server_group_uuid is None and not named:
+            return _Around()
+        with self._cloud.store.read() as connection:
+            return _Around(
+                server_groups.facts(connection, server.server_group_uuid, server.uuid),
+                servers.hosts_of(connection, named, scope(operation.ctxt)),
+            )
+
+    def _select(
+        self,
+        operation: Operation,
+        server: Server,
+        alternates: tuple[Alternate, ...],
+        unusable: Sequence[str],
+    ) -> Decision:
+        requested = _requested(
+            operation, server, self._around(operation, server), self._patience()
+        )
+        if unusable:
+            ignored = (*requested.ignore_hosts, *unusable)
+            requested = dataclasses.replace(requested, ignore_hosts=ignored)
+        return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
+
+    def _neighbours(self, host: str) -> tuple[str, ...]:
+        """All hosts of a host's cluster."""
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, host)
+            return registry.hosts_in(connection, facts.cluster)
+
+    def _patience(self) -> float:
+        """For how many seconds a claim may be made for us.
+
+        Half a lease is left to whoever begins: a claim that comes later than its caller's lease
+        could meet a server that another conductor has built, and deleted, meanwhile.
+        """
+        return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
+
+    def _commit(
+        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+    ) -> Moved | str:
+        step = _step(started, decision)
+        runs = itertools.count()
+
+        def work(connection: sa.Connection) -> Moved | str:
+            told = _retried(decision, next(runs))
+            return self._place(connection, operation, server, told, step)
+
+        return self._cloud.store.run(work)
+
+    def _place(
+        self,
+        connection: sa.Connection,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        step: Step,
+    ) -> Moved | str:
+        """Reserve what the build will use on the chosen host, and write it down.
+
+        Returns why the host can't be had where an administrator, its zone, or a server of the
+        group came between.
+        """
+        found = registry.chosen(connection, str(decision.host))
+        if isinstance(found, str):
+            return _Unusable(found)
+        facts, worker = found
+        zone = server.pinned_availability_zone
+        if zone not in (None, facts.availability_zone):
+            return f"in zone {facts.availability_zone}, {zone} asked"
+        lost = server_groups.take(connection, server, facts.host)
+        if lost is not None:
+            return lost
+        vmid = vmids.reserve(connection, facts.cluster, server.uuid, operation.id)
+        plan = dataclasses.replace(
+            operation.plan,
+            host=facts.host,
+            uuid=facts.uuid,
+            cluster=facts.cluster,
+            node=facts.node,
+            worker=worker,
+            vmid=vmid,
+            storage=facts.vm_storage,
+            alternates=tuple(dataclasses.asdict(item) for item in decision.alternates),
+        )
+        ledger.record_decision(connection, operation, decision)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+        return step_on(
+            connection,
+            self._cloud.name,
+            operation,
+            server,
+            plan,
+            host=facts.host,
+            node=facts.node,
+            cluster=facts.cluster,
+            vmid=vmid,
+            availability_zone=facts.availability_zone,
+        )
+
+    def _nowhere(
+        self,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        started: datetime.datetime,
+        exhausted: str | None = None,
+    ) -> None:
+        """ERROR. ``exhausted``: which VMIDs are used up where there would have been room."""
+        event = ledger.conductor_event(operation, _step(started, decision))
+
+        owner_reason = decision.owner_reason or no_valid_host.sentence(
+            decision,
+            self._offers.names(
+                operation,
+                decision,
+                lambda: _requested(
+                    operation, server, self._around(operation, server), self._patience()
+                ),
+            ),
+        )
+        told = dataclasses.replace(decision, owner_reason=owner_reason)
+
+        def work(connection: sa.Connection) -> None:
+            ledger.record_decision(connection, operation, told)
+            ledger.upsert_events(connection, [event])
+
+        self._cloud.store.run(work)
+        reason = decision.reason or "No valid host was found."
+        if operation.plan.awaited and self._unwinding.may_wait(operation):
+            why = operation.message or "they did not answer"
+            self._unwinding.await_hosts(operation, why)
+            return
+        failed = len(operation.plan.failed_hosts)
+        if failed:
+            # The last attempt's own fault is the cause; it is kept beside this one.
+            reason = f"{reason} Earlier attempts failed on {failed}."
+            owner_reason = f"{owner_reason} Earlier attempts failed."
+        failure = Failure(
+            Category.NO_VALID_HOST, reason, "conductor_schedule", owner_message=owner_reason
+        )
+        if exhausted is not None:
+            failure = Failure(
+                Category.CONFIGURATION,
+                f"{exhausted} {reason}",
+                "conductor_schedule",
+                remedy=replace_vmid.WIDER,
+            )
+        self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _retried(decision: Decision, retries: int) -> Decision:
+    """The decision, telling how often its transaction had to be run again."""
+    if not retries or not decision.claims:
+        return decision
+    last = {**decision.claims[-1], "commit_retries": retries}
+    return dataclasses.replace(decision, claims=(*decision.claims[:-1], last))
+
+
+def _step(started: datetime.datetime, decision: Decision) -> Step:
+    """The decision as a step of the operation."""
+    return Step(
+        "conductor_schedule",
+        0,
+        started,
+        clock.utcnow(),
+        "Success" if decision.host else "Error",
+        detail={"host": decision.host, "considered": decision.considered},
+    )
+
+
+def _requested(operation: Operation, server: Server, around: _Around, seconds: float) -> Requested:
+    return Requested(
+        server_uuid=server.uuid,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        vcpus=server.vcpus,
+        memory_mib=server.memory_mib,
+        disk_gib=server.disk_gib,
+        image_id=server.image_id,
+        image_properties=server.image_properties,
+        extra_specs=server.flavor.get("extra_specs", {}),
+        availability_zone=server.pinned_availability_zone,
+        networks=tuple(wish["bridge"] for wish in build_command.wishes(operation)),
+        vlans=build_command.vlans(build_command.wishes(operation)),
+        ignore_hosts=operation.plan.failed_hosts,
+        force_host=operation.params.get("force_host"),
+        hints=server.scheduler_hints,
+        server_hosts=around.server_hosts,
+        group=around.group,
+        until=clock.after(seconds),
+        least_memory_mib=operation.params.get("least_memory_mib", 0),
+        least_disk_gib=operation.params.get("least_disk_gib", 0),
+    )

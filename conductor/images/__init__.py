@@ -1,0 +1,1 @@
+"""Cached templates of images: which are made ahead, and which nobody needs."""

@@ -1,0 +1,113 @@
+"""Images made ready on the hosts of an aggregate, ahead of any build (microversion 2.81).
+
+What can be made ready is a template to clone. It is reserved as for a build, and stays as long as
+its image does. Nothing is retried: what fails is logged, and the first build makes it after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from common import clock
+from common.context import RequestContext
+from common.errors import HostNotFound, Invalid
+from common.log import logger
+from common.messages.commands import CacheImage, Image, Placed, Template
+from common.messages.facts import HostFacts
+from conductor.cloud import Cloud
+from conductor.flows import build_command
+from conductor.images.templates import NO_OPERATION
+from conductor.store import aggregates, registry, templates
+
+LOG = logger(__name__)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One image that a host doesn't have ready."""
+
+    facts: HostFacts
+    worker: str
+    image: Image
+
+
+class Precache:
+    """Asks agents to make images ready."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def cache(self, ctxt: RequestContext, number: int, image_ids: Sequence[str]) -> None:
+        """Begin on every host of an aggregate; hosts that are down are left out.
+
+        Raises NotFound, and Invalid, before anything is begun, where an image can't be made
+        ready on a host.
+        """
+        with self._cloud.store.read() as connection:
+            wanted = list(self._missing(connection, number, image_ids))
+        for one in wanted:
+            template = self._cloud.store.run(
+                lambda c, one=one: templates.reserve(c, one.facts, one.image.id)  # type: ignore[misc]
+            )
+            if template is None:
+                LOG.warning("Image %s is not cached: its template is going.", one.image.id)
+            else:
+                self._send(ctxt, one, template)
+
+    def _missing(
+        self, connection: sa.Connection, number: int, image_ids: Sequence[str]
+    ) -> Iterator[_Wanted]:
+        """What is to be made ready; raises Invalid where that can't be done."""
+        refused: list[str] = []
+        found: list[_Wanted] = []
+        for name in aggregates.get(connection, number).hosts:
+            try:
+                facts, _ = registry.host(connection, name)
+            except HostNotFound:
+                continue
+            worker = self._cloud.worker_of(connection, name)
+            for image_id in image_ids:
+                image = build_command.image(connection, image_id, facts)
+                reason = _refusal(facts, image_id, image)
+                if reason is not None:
+                    refused.append(reason)
+                elif worker is None:
+                    LOG.warning("Image %s is not cached on %s: it is down.", image_id, name)
+                elif image is not None and image_id not in facts.cached_images:
+                    found.append(_Wanted(facts, worker, image))
+        if refused:
+            raise Invalid(f"Images can't be cached: {'; '.join(refused)}.")
+        yield from found
+
+    def _send(self, ctxt: RequestContext, one: _Wanted, template: Template) -> None:
+        facts = one.facts
+        LOG.info("Image %s is made ready on %s.", one.image.id, facts.host)
+        self._cloud.compute.cache_image(
+            ctxt,
+            one.worker,
+            CacheImage(
+                NO_OPERATION,
+                0,
+                f"{facts.cluster}/{template.vmid}",
+                Placed(facts.host, facts.cluster, facts.node, template.vmid),
+                clock.after(self._cloud.conf.conductor.build_timeout_seconds),
+                storage=facts.vm_storage or None,
+                image=one.image,
+                template=template,
+                cloud=self._cloud.id,
+            ),
+        )
+
+
+def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None:
+    """Why an image can't be made ready on a host, whatever is tried."""
+    if image_id in facts.cached_images:
+        return None
+    if image is None or image_id not in facts.images:
+        return f"image {image_id} is on no storage of host {facts.host}"
+    if not (facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")):
+        return f"host {facts.host} can't clone: it imports the image anew for each server"
+    return None

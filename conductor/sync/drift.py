@@ -1,0 +1,104 @@
+"""What agents saw against what the record says. Pure.
+
+Only servers with nothing under way are compared, and only with looks that began well after the
+last change of their record: Proxmox VE's list of VMs is up to ten seconds old.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from common.messages.facts import Sightings, VmFacts
+from common.states import PowerState, as_seen
+from conductor.store.vm_states import HostOf, Known
+
+#: a search that found what it can't mend is not begun again sooner
+SEARCH_AGAIN_SECONDS = 3600.0
+#: ``VmFacts.kind`` of what a server may have
+VM = "VM"
+
+
+class Saw(enum.StrEnum):
+    """What a search for a server's VM found."""
+
+    MOVED = "moved"
+    VANISHED = "vanished"  #: nowhere
+    FOREIGN = "foreign"  #: the VMID is in the hands of somebody else
+    UNMANAGED = "unmanaged"  #: on a node that no agent carries
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A server whose VM isn't as the record says."""
+
+    known: Known
+    node: str | None = None
+    """Where it was seen; None: nowhere."""
+    power_state: int | None = None
+    """Set: nothing but power differs."""
+
+
+def differences(
+    told: Sightings, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
+) -> Iterator[Difference]:
+    """Those servers that the message may speak of, and of which it tells something new."""
+    seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
+    others = {vm.vmid for vm in told.vms if vm.kind != VM}
+    carried = {one.host for one in hosts.values() if one.worker == told.worker}
+    settled = told.seen_at - datetime.timedelta(seconds=settle_seconds)
+    for known in servers:
+        if known.changed_at > settled:
+            continue
+        vm = seen.get(known.vmid)
+        if vm is None:
+            found = _absent(told, known, carried, others)
+        else:
+            found = _present(told, known, vm, carried, hosts)
+        if found is not None:
+            yield found
+
+
+def _absent(
+    told: Sightings, known: Known, carried: set[str], others: set[int]
+) -> Difference | None:
+    """Gone is what the whole cluster, the node that had it included, twice hasn't got."""
+    covered = told.low is not None and told.high is not None
+    within = covered and told.low <= known.vmid <= told.high  # type: ignore[operator]
+    gone = within or known.vmid in told.gone or known.vmid in others
+    if not told.whole or not gone:
+        return None
+    if known.host not in carried or known.node not in told.nodes or known.saw == Saw.VANISHED:
+        return None
+    return Difference(known) if _due(told, known) else None
+
+
+def _present(
+    told: Sightings,
+    known: Known,
+    vm: VmFacts,
+    carried: set[str],
+    hosts: Mapping[str, HostOf],
+) -> Difference | None:
+    if not vm.node or vm.node not in told.nodes:
+        return None
+    there = hosts.get(vm.node)
+    if known.host not in carried and (there is None or there.host not in carried):
+        return None
+    if known.saw in (Saw.VANISHED, Saw.FOREIGN) or vm.node != known.node:
+        return Difference(known, vm.node) if _due(told, known) else None
+    if vm.power_state == PowerState.NOSTATE:
+        return None
+    stale = as_seen(known.vm_state, vm.power_state) != known.vm_state
+    if vm.power_state != known.power_state or stale:
+        return Difference(known, vm.node, vm.power_state)
+    return None
+
+
+def _due(told: Sightings, known: Known) -> bool:
+    """Whether a search may be of use now."""
+    if known.saw not in (Saw.FOREIGN, Saw.UNMANAGED):
+        return True
+    return told.seen_at - known.changed_at > datetime.timedelta(seconds=SEARCH_AGAIN_SECONDS)

@@ -1,0 +1,65 @@
+"""A server was followed to another host: its allocation comes after, however long that takes."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import GenerationConflict, Unavailable
+from common.log import logger
+from common.messages.reports import Step
+from common.states import OperationState
+from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.engine import leases
+from conductor.store import operations as ledger
+from conductor.store import registry, servers
+from conductor.store.operations import Operation
+from conductor.sync import allocations
+
+LOG = logger(__name__)
+
+
+class Settling:
+    """The end of ``Happening.FOLLOW``; whoever acts on the server meanwhile is not in its way."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def settle(self, operation: Operation) -> None:
+        """Have the allocation where the record says now. Raises Unavailable: then again later."""
+        started = clock.utcnow()
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+            facts = None if server.host is None else registry.host(connection, server.host)[0]
+        if server.deleted_at is not None or facts is None:
+            self._cloud.store.run(
+                lambda c: ledger.close(c, operation.id, OperationState.FAILED, "Overtaken.")
+            )
+            return
+        try:
+            room = allocations.follow(self._cloud.placement, server, facts.uuid)
+        except GenerationConflict as error:
+            raise Unavailable(error.message) from error
+        with self._cloud.store.read() as connection:
+            gone = servers.get(connection, server.uuid).deleted_at is not None
+        if gone:
+            # It was deleted meanwhile, and its allocation given back: perhaps before ours.
+            self._cloud.placement.release(server.uuid)
+        result = "Success" if room else "Error"
+        detail = {"host": facts.host, "room": room}
+        step = Step("conductor_move_allocation", 1, started, clock.utcnow(), result, detail=detail)
+        self._cloud.store.run(lambda c: _settled(c, operation, step, room or gone))
+        if not room:
+            LOG.warning(
+                "No room for server %s on %s by what is promised.", server.uuid, facts.host
+            )
+
+
+def _settled(connection: sa.Connection, operation: Operation, step: Step, done: bool) -> None:
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+    if done:
+        ledger.close(connection, operation.id, OperationState.DONE)
+        return
+    # The host has promised all it has, and yet the VM is there: when there is room.
+    following = next_attempt(connection, operation)
+    leases.postpone(connection, following.id, backoff(operation.attempt))

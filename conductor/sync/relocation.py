@@ -1,0 +1,291 @@
+"""The search for a VM that isn't where the record says: it moved, it vanished, or all is well.
+
+The bulk list only says where to look. What is written down was seen on the VM itself: its marks
+prove it the server's. Host, zone and allocation follow; nothing is made anew, nothing is touched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import HostNotFound, Unavailable
+from common.log import logger
+from common.messages.facts import HostFacts, Inspection
+from common.messages.reports import Category, Failure, Outcome, Step
+from common.states import OperationState, PowerState, VmState, as_seen, found_well
+from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.engine import leases, transitions
+from conductor.store import operations as ledger
+from conductor.store import registry, server_groups, servers
+from conductor.store import vm_states as store
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.sync.drift import Saw
+from conductor.sync.move_allocation import Settling
+
+LOG = logger(__name__)
+
+_END = {OperationState.DONE, OperationState.FAILED}
+
+
+class Follow:
+    """The flow of ``Happening.FOLLOW``: no agent has its lease, one is only asked."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._settling = Settling(cloud)
+
+    def resume(self, operation: Operation, *, fresh: bool) -> None:
+        """Look closely and write down what was seen; later, have the allocation follow."""
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, operation.server_uuid)
+        if operation.state in _END:
+            return
+        if operation.plan.saw == Saw.MOVED:
+            self._settling.settle(operation)
+            return
+        if server.deleted_at is not None or self._overtaken_by_now(operation):
+            self._close(operation, "Overtaken.")
+            return
+        if operation.deadline is not None and operation.deadline < clock.utcnow():
+            self._close(operation, "The VM could not be looked at in time.")
+            return
+        found = self._inspect(operation, server)
+        if found.failure is None:
+            self._conclude(operation, server, found)
+        else:
+            LOG.warning("Server %s: %s", server.uuid, found.failure.message)
+            self._again(operation)
+
+    def finished(self, operation: Operation, outcome: Outcome) -> None:
+        """No agent has a command of it."""
+
+    def overtaken(self, operation: Operation) -> None:
+        """Somebody acts on the server: what that finds counts."""
+        if operation.plan.saw != Saw.MOVED:
+            self._close(operation, "Overtaken.")
+
+    def _overtaken_by_now(self, operation: Operation) -> bool:
+        with self._cloud.store.read() as connection:
+            return not store.is_idle(connection, operation.server_uuid, operation.id)
+
+    def _close(self, operation: Operation, message: str) -> None:
+        self._cloud.store.run(
+            lambda c: ledger.close(c, operation.id, OperationState.FAILED, message)
+        )
+
+    def _again(self, operation: Operation) -> None:
+        def work(connection: sa.Connection) -> None:
+            following = next_attempt(connection, operation)
+            leases.postpone(connection, following.id, backoff(operation.attempt))
+
+        self._cloud.store.run(work)
+
+    def _inspect(self, operation: Operation, server: Server) -> Inspection:
+        """Where it was seen, and where it was; raises Unavailable when no worker answers."""
+        seen, was = operation.plan.node or server.node, server.node
+        found = self._inspect_on(operation, server, seen)
+        if found.exists or found.failure is not None or seen == was:
+            return found
+        return self._inspect_on(operation, server, was)
+
+    def _inspect_on(self, operation: Operation, server: Server, node: str | None) -> Inspection:
+        cluster = str(server.cluster)
+        with self._cloud.store.read() as connection:
+            worker = store.worker_in(connection, cluster, node, self._cloud.down(connection))
+        if worker is None:
+            raise Unavailable(f"No agent of cluster {cluster} answers.")
+        return self._cloud.compute.inspect(
+            operation.ctxt,
+            worker,
+            cluster,
+            int(server.vmid or 0),
+            node=node,
+            server_uuid=server.uuid,
+        )
+
+    # --- what was seen
+
+    def _conclude(self, operation: Operation, server: Server, found: Inspection) -> None:
+        if not found.exists:
+            self._lost(operation, server, found, Saw.VANISHED)
+        elif not found.ours or found.kind != "vm":
+            self._lost(operation, server, found, Saw.FOREIGN)
+        elif found.node == server.node and server.vm_state != VmState.ERROR:
+            self._stays(operation, server, found)
+        else:
+            self._moved(operation, server, found)
+
+    def _stays(self, operation: Operation, server: Server, found: Inspection) -> None:
+        """The list was wrong, or it came back: only its power may differ."""
+
+        def work(connection: sa.Connection) -> None:
+            self._record(connection, operation, server, found, "Success")
+            becomes = as_seen(server.vm_state, found.power_state)
+            if (becomes, found.power_state) != (server.vm_state, server.power_state):
+                transitions.move(
+                    connection,
+                    server,
+                    operation_id=operation.id,
+                    vm_state=becomes,
+                    task_state=None,
+                    takes_over=True,
+                    power_state=found.power_state,
+                )
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+
+    def _moved(self, operation: Operation, server: Server, found: Inspection) -> None:
+        """Host, node and zone follow; the allocation follows once that is written down."""
+        facts = self._host_of(str(server.cluster), found.node)
+        if facts is None:
+            text = (
+                f"Its VM is on node {found.node} of cluster {server.cluster}, "
+                "of which no agent has ever told."
+            )
+            self._unmanaged(operation, server, found, text)
+            return
+        vm_state = self._vm_state(server, found)
+        plan = dataclasses.replace(
+            operation.plan, host=facts.host, uuid=facts.uuid, node=facts.node, saw=Saw.MOVED
+        )
+
+        def work(connection: sa.Connection) -> None:
+            there = registry.host(connection, facts.host, lock=True)[0]
+            broken = server_groups.follow(connection, server, facts.host)
+            more = {} if broken is None else {"group": broken}
+            self._record(connection, operation, server, found, "Success", **more)
+            transitions.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=vm_state,
+                task_state=None,
+                takes_over=True,
+                power_state=found.power_state,
+                host=facts.host,
+                node=facts.node,
+                availability_zone=there.availability_zone,
+            )
+            # From here on others may act on the server: only its allocation is on the way.
+            ledger.save(connection, operation.id, plan=plan, state=OperationState.UNWINDING)
+
+        self._cloud.store.run(work)
+        LOG.info("Server %s is on %s now: it was followed.", server.uuid, facts.host)
+        self._settling.settle(dataclasses.replace(operation, plan=plan))
+
+    def _vm_state(self, server: Server, found: Inspection) -> VmState:
+        """As seen. One in ERROR is what is seen, too, where it had vanished, or once ran and is
+        not locked."""
+        well = server.launched_at is not None and found.lock is None
+        if server.vm_state == VmState.ERROR and (well or self._had_vanished(server)):
+            return found_well(server.vm_state, found.power_state)
+        return as_seen(server.vm_state, found.power_state)
+
+    def _had_vanished(self, server: Server) -> bool:
+        with self._cloud.store.read() as connection:
+            last = ledger.get(connection, server.operation_id or 0)
+        return last is not None and last.plan.saw in (Saw.VANISHED, Saw.FOREIGN)
+
+    def _host_of(self, cluster: str, node: str) -> HostFacts | None:
+        with self._cloud.store.read() as connection:
+            there = store.hosts_of(connection, cluster).get(node)
+            if there is None:
+                return None
+            try:
+                return registry.host(connection, there.host)[0]
+            except HostNotFound:
+                return None
+
+    def _unmanaged(
+        self, operation: Operation, server: Server, found: Inspection, text: str
+    ) -> None:
+        failure = Failure(Category.CONFIGURATION, text, "conductor_follow_vm", server.host)
+
+        def work(connection: sa.Connection) -> None:
+            self._record(connection, operation, server, found, "Error")
+            self._end(
+                connection, operation, server, VmState(server.vm_state), failure, Saw.UNMANAGED
+            )
+
+        self._cloud.store.run(work)
+        LOG.error("Server %s: %s", server.uuid, text)
+
+    def _lost(self, operation: Operation, server: Server, found: Inspection, saw: Saw) -> None:
+        """ERROR with a fault. Nothing is made anew, and nothing given back: it may come back."""
+        failure = _fault(server, found, saw)
+
+        def work(connection: sa.Connection) -> None:
+            self._record(connection, operation, server, found, "Error")
+            self._end(connection, operation, server, VmState.ERROR, failure, saw, power_state=0)
+
+        self._cloud.store.run(work)
+        LOG.error("Server %s is in ERROR: %s", server.uuid, failure.message)
+
+    @staticmethod
+    def _end(
+        connection: sa.Connection,
+        operation: Operation,
+        server: Server,
+        vm_state: VmState,
+        failure: Failure,
+        saw: Saw,
+        **values: int,
+    ) -> None:
+        transitions.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=vm_state,
+            task_state=None,
+            takes_over=True,
+            **values,
+        )
+        ledger.record_failure(connection, operation, failure)
+        ledger.save(connection, operation.id, plan=dataclasses.replace(operation.plan, saw=saw))
+        ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+
+    @staticmethod
+    def _record(
+        connection: sa.Connection,
+        operation: Operation,
+        server: Server,
+        found: Inspection,
+        result: str,
+        **more: str,
+    ) -> None:
+        detail: dict[str, Any] = {
+            "recorded": server.node,
+            "found": found.node if found.exists else "nowhere",
+            "ours": found.ours,
+            "power_state": PowerState(found.power_state).name,
+            **more,
+        }
+        if found.marked_by not in (None, server.uuid):
+            detail["marked_by"] = found.marked_by
+        now = clock.utcnow()
+        step = Step("conductor_follow_vm", 0, operation.started_at, now, result, detail=detail)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+
+def _fault(server: Server, found: Inspection, saw: Saw) -> Failure:
+    where = f"VM {server.vmid} of cluster {server.cluster}"
+    if saw is Saw.VANISHED:
+        text = (
+            f"{where} is gone: the whole cluster answers, its node {server.node} included, "
+            "and nobody has it. Nothing is made anew; delete the server, or restore the VM."
+        )
+    elif found.ours:
+        text = f"{where} is a {found.kind} now: it can't run any more. It was not touched."
+    else:
+        whose = f"that of server {found.marked_by}" if found.marked_by else "not ours"
+        text = (
+            f"{where} is in the hands of somebody else: the one on {found.node} is {whose}. "
+            "It was not touched."
+        )
+    return Failure(Category.VANISHED, text, "conductor_follow_vm", server.host)

@@ -1,0 +1,117 @@
+"""What agents tell: steps are kept, leases renewed, outcomes handed to the flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from common import context
+from common.log import logger
+from common.messages.facts import Heartbeat
+from common.messages.reports import Report, Working
+from conductor.cloud import Cloud
+from conductor.engine import leases
+from conductor.engine.runner import Runner
+from conductor.images.templates import NO_OPERATION, TemplateKeeper
+from conductor.store import image_properties, registry
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from db.schema import operations, servers
+
+LOG = logger(__name__)
+
+
+class Reports:
+    """Takes the news of every agent."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud = cloud
+        self._runner = runner
+        self._descriptions = image_properties.parse(cloud.conf.images.properties)
+        self._templates = TemplateKeeper(cloud)
+        runner.chores += [self._templates.tidy, self.ask_again]
+
+    def take(self, reports: Sequence[Report]) -> None:
+        """One transaction for the steps of the whole batch, then each outcome to its flow."""
+        for report in reports:
+            if report.operation_id == NO_OPERATION:
+                self._templates.told(report)
+        reports = [report for report in reports if report.operation_id != NO_OPERATION]
+        wanted = {report.operation_id for report in reports}
+        with self._cloud.store.read() as connection:
+            known = _known(connection, wanted)
+        valid = [report for report in reports if self._believed(report, known)]
+        if not valid:
+            return
+        self._cloud.store.run(lambda connection: self._keep(connection, valid))
+        for report in valid:
+            if report.outcome is not None:
+                self._runner.finished(known[report.operation_id][0], report.outcome)
+
+    def heartbeat(self, heartbeat: Heartbeat) -> None:
+        """Take over what a worker tells of its hosts, and renew the leases of its work."""
+        self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
+
+        def work(connection: sa.Connection) -> tuple[bool, frozenset[str]]:
+            unknown = registry.take(connection, heartbeat)
+            if heartbeat.clusters:
+                image_properties.describe(connection, self._descriptions)
+            leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
+            anew = leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
+            return anew, unknown
+
+        anew, unknown = self._cloud.store.run(work)
+        if anew:
+            LOG.info("Worker %s begins anew: what it left is gone on with.", heartbeat.worker)
+            self._cloud.wake()
+        if unknown:
+            LOG.info("Worker %s is asked about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
+            self._cloud.compute.introduce(context.internal(), heartbeat.worker)
+
+    def ask_again(self) -> None:
+        """Ask workers that name hosts which the record still lacks: a question may get lost."""
+        with self._cloud.store.read() as connection:
+            workers = registry.untold(connection, self._cloud.conf.conductor.host_down_seconds)
+        for worker in workers:
+            self._cloud.compute.introduce(context.internal(), worker)
+
+    def _keep(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
+        ledger.record_steps(connection, reports)
+        unfinished = [
+            Working(report.operation_id, report.attempt, report.host)
+            for report in reports
+            if report.outcome is None
+        ]
+        leases.renew(connection, unfinished, self._cloud.lease_seconds)
+
+    @staticmethod
+    def _believed(report: Report, known: dict[int, tuple[Operation, str | None]]) -> bool:
+        """An agent may speak only of servers that the record places on its host, and of now."""
+        if report.operation_id not in known:
+            LOG.warning("Host %s reports on an unknown operation.", report.host)
+            return False
+        operation, host = known[report.operation_id]
+        if report.host not in {operation.plan.host, host}:
+            LOG.warning(
+                "Host %s reports on server %s, which is not its own.",
+                report.host,
+                report.server_uuid,
+            )
+            return False
+        if report.attempt != operation.attempt:
+            LOG.info(
+                "A report on attempt %s of operation %s is late.", report.attempt, operation.id
+            )
+            return False
+        return True
+
+
+def _known(connection: sa.Connection, ids: set[int]) -> dict[int, tuple[Operation, str | None]]:
+    """Operations with the host of their server: one query."""
+    rows = connection.execute(
+        sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
+        .select_from(operations.join(servers, servers.c.uuid == operations.c.server_uuid))
+        .where(operations.c.id.in_(sorted(ids)))
+    )
+    return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}

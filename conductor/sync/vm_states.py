@@ -1,0 +1,206 @@
+"""Takes what agents see of VMs: power follows, a VM that isn't where it was is searched."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from common import clock, ids
+from common.context import RequestContext, internal
+from common.log import logger
+from common.messages.facts import Sightings
+from common.messages.reports import Step
+from common.states import Happening, OperationState, PowerState, as_seen
+from conductor.cloud import Cloud
+from conductor.engine import transitions
+from conductor.engine.runner import Runner
+from conductor.store import operations as ledger
+from conductor.store import servers, vmids, waiting
+from conductor.store import vm_states as store
+from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.servers import Server
+from conductor.sync import drift
+from conductor.sync.drift import Difference
+
+LOG = logger(__name__)
+
+#: searches that one message may begin; the rest when it is told again
+SEARCHES = 50
+#: servers whose power follows in one transaction: a node that comes back must not keep all other
+#: writers waiting
+SYNCED_AT_ONCE = 20
+
+
+class Followed:
+    """The door for what agents see."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud = cloud
+        self._runner = runner
+
+    def take(self, told: Sightings) -> None:
+        """Compare a batch with the record: two queries, and writes only where they differ."""
+        if told.unlocked or told.eased:
+            self._hasten(told)
+        if not told.vms and not told.gone and told.low is None:
+            return
+        seen = [vm.vmid for vm in told.vms]
+        with self._cloud.store.read() as connection:
+            hosts = store.hosts_of(connection, told.cluster)
+            covers = told.low is not None
+            known = store.known(
+                connection,
+                told.cluster,
+                [*told.gone, *([] if covers else seen)],
+                told.low,
+                told.high,
+            )
+        settle = self._cloud.conf.conductor.settle_seconds
+        found = list(drift.differences(told, known, hosts, settle))
+        powers = [one for one in found if one.power_state is not None]
+        for start in range(0, len(powers), SYNCED_AT_ONCE):
+            self._sync_powers(powers[start : start + SYNCED_AT_ONCE])
+        searches = [one for one in found if one.power_state is None][:SEARCHES]
+        for difference in searches:
+            self._search(difference)
+        self._notice(told)
+
+    # --- VMIDs that others have
+
+    def _notice(self, told: Sightings) -> None:
+        """Keep in mind which VMIDs of the band others have, so that no build is given them."""
+        seen = {vm.vmid: vm for vm in told.vms if vm.node}
+        # Of what was missed once nothing is known yet: it is not free.
+        there = [vm.vmid for vm in told.vms]
+        covered = None
+        if told.low is not None and told.high is not None and told.whole:
+            covered = (told.low, told.high)
+        with self._cloud.store.read() as connection:
+            new, free = vmids.unexplained(connection, told.cluster, there, told.gone, covered)
+        strangers = {vmid: seen[vmid] for vmid in new if vmid in seen}
+        if strangers or free:
+            self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
+
+    def _hasten(self, told: Sightings) -> None:
+        """What operations waited for has ended: they need not wait out their pauses."""
+        hastened = self._cloud.store.run(
+            lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)
+        )
+        if hastened:
+            LOG.info("Cluster %s: %d operations go on early.", told.cluster, hastened)
+            self._cloud.wake()
+
+    # --- servers in ERROR whose VMs may be well
+
+    def look_after_errors(self) -> None:
+        """Look closely at VMs of servers in ERROR for which nothing is under way: a few at a
+        time, each once, and a locked one again later."""
+        settle = self._cloud.conf.conductor.settle_seconds
+        before, long_before = clock.after(-settle), clock.after(-drift.SEARCH_AGAIN_SECONDS)
+        with self._cloud.store.read() as connection:
+            found = store.in_error(connection, before, long_before, SEARCHES)
+        for known in found:
+            self._search(Difference(known, known.node))
+
+    def look_at(self, server_uuid: str) -> None:
+        """Look closely at the VM of a server in ERROR, as an operator asks for it."""
+        with self._cloud.store.read() as connection:
+            found = store.in_error(connection, clock.after(1), clock.after(1), 1, server_uuid)
+        for known in found:
+            self._search(Difference(known, known.node))
+
+    # --- power
+
+    def _sync_powers(self, found: list[Difference]) -> None:
+        def work(connection: sa.Connection) -> None:
+            for difference in found:
+                server = _still(connection, difference)
+                if server is not None:
+                    self._sync_power(connection, server, int(difference.power_state or 0))
+
+        self._cloud.store.run(work)
+
+    def _sync_power(self, connection: sa.Connection, server: Server, power_state: int) -> None:
+        """The record follows; where that is more than its power_state, the ledger tells of it."""
+        becomes = as_seen(server.vm_state, power_state)
+        if becomes == server.vm_state:
+            values = {"power_state": power_state, "updated_at": clock.utcnow()}
+            servers.change(connection, server, values)
+            return
+        operation = self._begin(connection, server, Happening.SYNC_POWER, Plan())
+        now = clock.utcnow()
+        detail = {
+            "seen": PowerState(power_state).name,
+            "was": PowerState(server.power_state).name,
+            "node": server.node,
+        }
+        step = Step("conductor_sync_power", 0, now, now, "Success", detail=detail)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+        transitions.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=becomes,
+            task_state=None,
+            takes_over=True,
+            power_state=power_state,
+        )
+        ledger.close(connection, operation.id, OperationState.DONE)
+        LOG.info("Server %s is %s: so its VM was seen.", server.uuid, becomes)
+
+    # --- a VM that isn't where it was
+
+    def _search(self, difference: Difference) -> None:
+        operation = self._cloud.store.run(lambda c: self._begin_search(c, difference))
+        if operation is not None:
+            where = f"on {difference.node}" if difference.node else "nowhere"
+            LOG.warning(
+                "The VM of server %s was seen %s, not on %s: looking closer.",
+                operation.server_uuid,
+                where,
+                difference.known.node,
+            )
+            self._runner.submit(operation)
+
+    def _begin_search(self, connection: sa.Connection, difference: Difference) -> Operation | None:
+        server = _still(connection, difference)
+        if server is None:
+            return None
+        plan = Plan(cluster=server.cluster, node=difference.node, vmid=server.vmid)
+        return self._begin(connection, server, Happening.FOLLOW, plan)
+
+    def _begin(
+        self, connection: sa.Connection, server: Server, action: Happening, plan: Plan
+    ) -> Operation:
+        options = self._cloud.conf.conductor
+        new = NewOperation(
+            server_uuid=server.uuid,
+            project_id=server.project_id,
+            action=action,
+            owner=self._cloud.name,
+            lease_seconds=options.lease_seconds,
+            timeout_seconds=options.action_timeout_seconds,
+            plan=plan,
+        )
+        return ledger.insert(connection, _nobody(server), [new])[0]
+
+
+def _nobody(server: Server) -> RequestContext:
+    """The context of what happened by itself: each has a request ID of its own."""
+    ctxt = internal(ids.new_request_id())
+    ctxt.project_id, ctxt.server_uuid = server.project_id, server.uuid
+    return ctxt
+
+
+def _still(connection: sa.Connection, difference: Difference) -> Server | None:
+    """The server, locked, if it is as it was when it was compared."""
+    known = difference.known
+    server = servers.get(connection, known.uuid, lock=True)
+    same = (
+        server.deleted_at is None
+        and server.task_state is None
+        and (server.vm_state, server.operation_id, server.node, server.vmid)
+        == (known.vm_state, known.operation_id, known.node, known.vmid)
+    )
+    if not same or server.power_state != known.power_state:
+        return None
+    return server if store.is_idle(connection, server.uuid) else None

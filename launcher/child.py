@@ -1,0 +1,222 @@
+"""A child process: started with its log, watched, stopped; it dies when this process dies."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common.errors import Unavailable
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The folder that holds the parts; a child finds them there."""
+
+READY_FD = "{ready_fd}"
+"""In an argument: the number of the pipe, for programs that take it as an option."""
+
+_PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec nothing may be imported.
+_prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+
+
+class ChildFailed(Unavailable):
+    """A child ended or said that it can't go on; details: child, log."""
+
+    code = "micronova.child_failed"
+    sentence = "A part of the cloud failed."
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process with its parent; for `preexec_fn`."""
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a child: ours without what is meant for other programs."""
+    dropped = ("OS_", "GUNICORN_", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return kept | {"PYTHONPATH": str(ROOT)} | dict(extra or {})
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs one of our modules in a new interpreter."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+class Child:
+    """One child process that tells its progress on a pipe, one JSON object a line.
+
+    ``{"step": …}``, and ``{"detail": …}`` of it, are told to people, ``{"ready": true, …}`` ends
+    the start, ``{"error": …}`` is the one line for people when it fails. Later ``{"ended": how}``
+    tells of a worker that ended and is replaced, ``{"ready": true}`` that another one works. The
+    child finds the pipe's number in ``MICRONOVA_READY_FD``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        pass_fds: Sequence[int] = (),
+        extra_environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.log_path = log_path
+        self._command = list(command)
+        self._pass_fds = tuple(pass_fds)
+        self._environment = environment(extra_environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ready_fd: int | None = None
+        self._buffer = b""
+
+    @property
+    def pid(self) -> int | None:
+        """The process ID, or None when it doesn't run."""
+        if self._process is None or self._process.poll() is not None:
+            return None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it; `messages` says how it goes on."""
+        self._close_pipe()
+        self._ready_fd, write = os.pipe()
+        self._buffer = b""
+        self.log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                [part.replace(READY_FD, str(write)) for part in self._command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment | {"MICRONOVA_READY_FD": str(write)},
+                pass_fds=(write, *self._pass_fds),
+                # Ctrl-C is for the parent, which stops its children in order.
+                start_new_session=True,
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - one call of libc, no locks
+                umask=0o077,
+            )
+        finally:
+            os.close(write)
+            os.close(log)
+
+    def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
+        """Yield what the child tells until it is ready, that message included.
+
+        Raises ChildFailed when it ends, tells an error, or tells nothing for so long.
+        """
+        last = "start"
+        while True:
+            line = self._line(time.monotonic() + timeout_seconds)
+            if line is None:
+                raise self._failed(
+                    f"told nothing for {timeout_seconds:g} s; its last word: {last}"
+                )
+            if not line:
+                raise self._failed("ended while it started")
+            message: dict[str, Any] = json.loads(line)
+            if "error" in message:
+                self.stop()  # it is about to end
+                raise ChildFailed(message["error"], child=self.name, log=str(self.log_path))
+            yield message
+            last = message.get("detail") or message.get("step") or last
+            if message.get("ready"):
+                return
+
+    def heard(self) -> list[str]:
+        """Return the steps that it has told since they were read last; never waits."""
+        return [str(message["step"]) for message in self.told() if "step" in message]
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return what it has told since it was asked last; never waits."""
+        messages = []
+        while self._ready_fd is not None and (
+            b"\n" in self._buffer or _readable(self._ready_fd, 0)
+        ):
+            line = self._line(time.monotonic())
+            if line is None:
+                break
+            if not line:
+                self._close_pipe()  # nobody is there to tell any more
+            else:
+                messages.append(json.loads(line))
+        return messages
+
+    def fileno(self) -> int | None:
+        """What becomes readable when it tells something; None when it can't any more."""
+        return self._ready_fd
+
+    def terminate(self) -> None:
+        """Ask it to end, if it runs."""
+        self.signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and what it started at once, if it runs."""
+        pid = self.pid
+        if pid is not None:
+            # Its own session: the group is the child and what it started, nobody else.
+            os.killpg(pid, signal.SIGKILL)
+
+    def stop(self, timeout_seconds: float = 20) -> None:
+        """End it, gently first. May be called twice."""
+        self.terminate()
+        if self._process is not None:
+            try:
+                self._process.wait(timeout_seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                self._process.wait()
+        self._close_pipe()
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, if it runs."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    def exit_text(self) -> str:
+        """Say how it ended: an exit code or a signal."""
+        code = self._process.poll() if self._process is not None else None
+        if code is None:
+            return "runs"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def _line(self, deadline: float) -> bytes | None:
+        """Return the next line; empty at the end, None at the deadline."""
+        assert self._ready_fd is not None
+        while b"\n" not in self._buffer:
+            if not _readable(self._ready_fd, max(0.0, deadline - time.monotonic())):
+                return None
+            chunk = os.read(self._ready_fd, 65536)
+            if not chunk:
+                return b""
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _failed(self, reason: str) -> ChildFailed:
+        return ChildFailed(
+            f"The {self.name} {reason}; see {self.log_path}.",
+            child=self.name,
+            log=str(self.log_path),
+        )
+
+    def _close_pipe(self) -> None:
+        if self._ready_fd is not None:
+            os.close(self._ready_fd)
+            self._ready_fd = None
+
+
+def _readable(descriptor: int, seconds: float) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])

@@ -1,0 +1,99 @@
+"""The configuration of every service: which modules declare options, read once, passed down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from common import auth, config, log, quotas, rpc
+from common.errors import ConfigurationError
+from web import proxies
+
+VARIABLE = "MICRONOVA_CONFIG"
+"""Names the configuration files of WSGI processes, separated by colons."""
+
+DEFAULT_FILE = "/etc/micronova/micronova.conf"
+
+CLIENT_GROUPS: tuple[str, ...] = ("placement",)
+"""Groups in which services log in to another one."""
+
+
+def registers() -> Iterable[config.Register]:
+    """Return what declares the options of all services."""
+    import api.config
+    import compute.config
+    import conductor.config
+    import db.engine
+    import identity.keystone
+    import placement.config
+    import scheduler.config
+    import web.policy
+
+    return (
+        log.register,
+        rpc.register,
+        auth.register,
+        proxies.register,
+        *(lambda conf, group=group: auth.register_client(conf, group) for group in CLIENT_GROUPS),
+        db.engine.register,
+        quotas.register,
+        web.policy.register,
+        api.config.register,
+        conductor.config.register,
+        scheduler.config.register,
+        compute.config.register,
+        placement.config.register,
+        identity.keystone.register,
+    )
+
+
+def load(files: Sequence[str], *more: config.Register) -> cfg.ConfigOpts:
+    """Return the configuration that these files hold, options of every service declared.
+
+    `more` declares further ones.
+
+    Raises ConfigurationError, one line, for a missing file or a value that isn't allowed.
+    """
+    missing = [name for name in files if not Path(name).is_file()]
+    if missing:
+        raise ConfigurationError(f"There is no configuration file {missing[0]}.")
+    return config.load([*registers(), *more], files=files)
+
+
+def register_logins(conf: cfg.ConfigOpts) -> None:
+    """Declare the options of the chosen ways to log in, which otherwise happens at the login."""
+    for group in (auth.GROUP, *CLIENT_GROUPS):
+        kind = conf[group].auth_type
+        if kind:
+            options = loading.get_auth_plugin_conf_options(kind)
+            conf.register_opts(options, group=group)
+
+
+def register_clusters(conf: cfg.ConfigOpts) -> None:
+    """Declare the groups of the configured clusters, which otherwise happens at the first use."""
+    from compute.hypervisor.proxmox.settings import CLUSTER_OPTIONS
+
+    for name in conf.proxmox.clusters:
+        conf.register_opts(CLUSTER_OPTIONS, group=f"proxmox:{name}")
+
+
+def found_files(embedded: Path) -> list[str]:
+    """Return the files of this machine's cloud: those that `MICRONOVA_CONFIG` names, the default
+    one, or that of the embedded cloud. Raises ConfigurationError when there is none."""
+    if VARIABLE in os.environ or Path(DEFAULT_FILE).is_file():
+        return files_of_environment()
+    if embedded.is_file():
+        return [str(embedded)]
+    raise ConfigurationError(
+        f"There is no configuration: neither {DEFAULT_FILE} nor {embedded}; "
+        "name it with --config-file or --state-dir."
+    )
+
+
+def files_of_environment() -> list[str]:
+    """Return the files that `MICRONOVA_CONFIG` names, or the default one."""
+    return [name for name in os.environ.get(VARIABLE, DEFAULT_FILE).split(":") if name]

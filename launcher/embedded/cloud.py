@@ -1,0 +1,110 @@
+"""The cloud process: gunicorn with every API on one port, and the services beside them.
+
+    python -m launcher.embedded.cloud <configuration file> <number of the listening socket>
+
+gunicorn's master imports next to nothing of ours; its one worker carries everything, so that the
+services share one message bus, one session with Keystone and one interpreter. The worker tells
+its parent's pipe how its start goes. A worker that dies is replaced by the master, which tells how
+it ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.app.base import BaseApplication
+
+from launcher.embedded.tell import tell
+from web.workers import watch
+
+if TYPE_CHECKING:
+    from launcher.embedded.worker import Cloud
+
+THREADS = 32
+"""Requests served at the same time."""
+
+GRACEFUL_SECONDS = 120
+"""What an ending worker gets; whoever can't wait that long kills it."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class CloudServer(BaseApplication):  # type: ignore[misc]
+    """gunicorn, configured; the application is made in the worker."""
+
+    def __init__(self, config_file: str, listener: int) -> None:
+        self._config_file = config_file
+        self._listener = listener
+        super().__init__()
+
+    @functools.cached_property
+    def cloud(self) -> Cloud:
+        """What the worker carries; imported there only."""
+        from launcher.embedded.worker import Cloud
+
+        return Cloud(self._config_file)
+
+    def load_config(self) -> None:
+        """Set gunicorn's options."""
+        options = {
+            "bind": [f"fd://{self._listener}"],
+            "workers": 1,
+            "worker_class": "web.serving.Worker",
+            "threads": THREADS,
+            "keepalive": 75,
+            "worker_connections": 1000,
+            "timeout": 120,
+            # Longer than the services give to what they have begun.
+            "graceful_timeout": GRACEFUL_SECONDS,
+            # Who is in front is told by web.wsgi, from [web] trusted_proxies.
+            "forwarded_allow_ips": "",
+            "sendfile": False,
+            "control_socket_disable": True,
+            "proc_name": "micronova-cloud",
+            "errorlog": "-",
+            "loglevel": "warning",
+            "when_ready": self._listening,
+            "post_worker_init": self._started,
+            "worker_exit": self._ended,
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """Make the application; called in the worker."""
+        _die_with_parent()
+        return self.cloud.application()
+
+    def _listening(self, server: Any) -> None:
+        watch(server, lambda how: tell(ended=how))
+
+    def _started(self, worker: Any) -> None:
+        self.cloud.start(functools.partial(os.kill, os.getppid(), signal.SIGTERM))
+
+    def _ended(self, server: Any, worker: Any) -> None:
+        if "cloud" in self.__dict__:
+            self.cloud.stop()
+
+
+def _die_with_parent() -> None:
+    """The worker ends with its master, however that ends."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until a signal ends the process."""
+    config_file, listener = arguments
+    # gunicorn reads its own options from there.
+    sys.argv[1:] = []
+    CloudServer(config_file, int(listener)).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""A child that looks at the hypervisors and brings the databases up to date, then ends.
+
+    python -m launcher.embedded.prepare <configuration file>
+
+It is a process of its own so that what only it needs (migrations, probes) is in no other one's
+memory. It tells its parent how many hosts there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from oslo_config import cfg
+
+from common import log
+from common.errors import MicronovaError
+from launcher import configuration, databases
+from launcher.embedded.tell import tell
+
+LOG = log.logger(__name__)
+
+
+def main(config_file: str) -> int:
+    """Prepare; return the exit code."""
+    try:
+        conf = configuration.load([config_file])
+        log.setup(conf, "preparation")
+        # One line for each migration is no news.
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        hosts = count_hosts(conf)
+        tell(step="upgrading the databases")
+        databases.upgrade(conf)
+    except MicronovaError as error:
+        tell(error=error.message)
+        return 1
+    except Exception as error:
+        LOG.exception("The preparation failed.")
+        tell(error=f"The preparation failed: {type(error).__name__}: {error}".splitlines()[0])
+        return 1
+    tell(ready=True, hosts=hosts)
+    return 0
+
+
+def count_hosts(conf: cfg.ConfigOpts) -> int:
+    """Return how many hosts are up. Raises ConfigurationError or Unavailable, one line."""
+    if conf.compute.driver == "null":
+        return int(conf.null.hosts)
+    from compute.preflight import check
+
+    tell(step="looking at the Proxmox VE clusters")
+    return sum(len(cluster.nodes) for cluster in check(conf))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,291 @@
+"""The embedded cloud's process tree: started step by step, watched, stopped in order.
+
+    micronova up ── simulator            simulated Proxmox clusters, unless a real one is used
+                 ├─ Keystone             gunicorn and its worker
+                 └─ cloud                gunicorn and its worker: every API, every service
+
+Children run in sessions of their own, so that Ctrl-C reaches this process alone, and die with it,
+however it ends. One that dies by itself ends the whole: whoever started `micronova up` starts it
+again. A worker of gunicorn that dies is replaced by its master and ends nothing; it is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from common.errors import ConfigurationError
+from identity.clouds import service_credentials, write_client_files
+from identity.errors import PortBusy
+from identity.keystone import Keystone
+from identity.layout import catalog
+from identity.passwords import load_passwords
+from launcher.child import Child, ChildFailed, python
+from launcher.embedded.ending import Ending, called
+from launcher.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
+from launcher.embedded.progress import Progress
+from launcher.embedded.settings import Sections, Settings, write_configuration
+from launcher.embedded.signals import numbers, told_signals
+
+SIMULATOR_SECONDS = 60
+PREPARATION_SECONDS = 120
+KEYSTONE_SECONDS = 60
+CLOUD_SECONDS = 240
+"""Longer than the cloud itself waits for a part that doesn't move."""
+
+_SIMULATOR = "simulator"
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """A signal asked for the end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+class Supervisor:
+    """Starts and stops what the settings ask for; one use."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self._settings = settings
+        self._progress = progress
+        self._ending = Ending(self._say)
+        self._sockets = contextlib.ExitStack()
+        self._children: list[Child] = []
+        self._watched: list[Child] = []
+        self._keystone: Keystone | None = None
+        self._replaced: dict[str, float] = {}
+        """Parts whose worker ended, since when."""
+        self.base_url = ""
+        self.auth_url = ""
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """End everything. What works on servers goes before what it works with."""
+        users = [child for child in self._children if child.name != _SIMULATOR]
+        used: list[Child | Keystone] = [c for c in self._children if c.name == _SIMULATOR]
+        if self._keystone is not None:
+            used.insert(0, self._keystone)
+        self._progress.abort()
+        if any(part.pid is not None for part in (*users, *used)):
+            self._say("stopping; what is under way is finished first (Ctrl-C again: at once)")
+        self._ending.run([users, used])
+        for part in (*users, *used):
+            part.stop()
+        self._sockets.close()
+        self._progress.end()
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether somebody didn't want to wait for the end, and it was made one."""
+        return self._ending.was_cut_short
+
+    def start(self) -> None:
+        """Start everything and return when it is ready.
+
+        Raises ConfigurationError or Unavailable, one line, for what is in the way.
+        """
+        settings, step = self._settings, self._progress.step
+        step(f"taking the ports, state in {settings.state_dir}")
+        listener = self._listen()
+        keystone = self._listen_identity(listener)
+        passwords = load_passwords(settings.state_dir)
+        credentials = service_credentials(keystone.auth_url, passwords)
+        driver = self._driver_sections()
+        write = functools.partial(
+            write_configuration, settings, self.base_url, credentials, driver
+        )
+        config_file = write(hosts=1)
+        preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))
+        self._start_child(preparation)
+        if not settings.proxmox:
+            self._start_identity(keystone, passwords)
+        hosts = self._follow(preparation, PREPARATION_SECONDS)["hosts"]
+        if settings.proxmox:  # what people give may be wrong: seen before anything takes long
+            self._start_identity(keystone, passwords)
+        write(hosts=hosts)
+        self._start_cloud(config_file, listener)
+        write_client_files(settings.state_dir, keystone.auth_url, passwords)
+        self._progress.end()
+
+    def watch(self) -> None:
+        """Never return: raise Interrupted at a signal, ChildFailed when a child ended.
+
+        Workers that end meanwhile and are replaced are told.
+        """
+        # Blocked before and after, so that none disturbs the end, and told in between.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
+        with told_signals() as wakeup:
+            while True:
+                self._hear()
+                self._reap()
+                self._require_all()
+                self._wait(wakeup)
+                for number in numbers(wakeup):
+                    if number in SIGNALS:
+                        raise Interrupted(number)
+
+    def _wait(self, wakeup: int) -> None:
+        """Return when a signal came or a part told something."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(wakeup, selectors.EVENT_READ)
+            for descriptor in (part.fileno() for part in self._parts()):
+                if descriptor is not None:
+                    selector.register(descriptor, selectors.EVENT_READ)
+            selector.select()
+
+    def _parts(self) -> list[Child | Keystone]:
+        return [*self._watched, *([self._keystone] if self._keystone is not None else ())]
+
+    def _hear(self) -> None:
+        """Tell people of workers that ended, and of those that took their place."""
+        for part in self._parts():
+            for message in part.told():
+                if "ended" in message:
+                    self._replaced.setdefault(part.name, time.monotonic())
+                    self._progress.note(
+                        f"A worker of {called(part)} ended ({message['ended']}); it is replaced. "
+                        f"See {part.log_path}."
+                    )
+                elif message.get("ready") and part.name in self._replaced:
+                    seconds = time.monotonic() - self._replaced.pop(part.name)
+                    self._progress.note(
+                        f"{_called_first(part)} works again after {seconds:.1f} s."
+                    )
+
+    def _reap(self) -> None:
+        """Collect the exit codes of children that are done, so that none stays a zombie."""
+        for child in self._children:
+            _ = child.pid  # asks the system
+
+    def _require_all(self) -> None:
+        """Raise ChildFailed when a part has ended."""
+        for part in self._parts():
+            if part.pid is None:
+                raise ChildFailed(
+                    f"{_called_first(part)} ended ({part.exit_text()}); see {part.log_path}.",
+                    child=part.name,
+                )
+
+    # --- parts
+
+    def _listen(self) -> socket.socket:
+        host, port = self._settings.host, self._settings.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            taken = socket.create_server((host, port), family=family, backlog=512)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise ConfigurationError(
+                    f"Port {port} on {host} is in use by another process; choose one with --port."
+                ) from error
+            reason = error.strerror or str(error)
+            raise ConfigurationError(f"Can't listen on {host} port {port}: {reason}.") from error
+        self._sockets.callback(taken.close)
+        self.base_url = self._settings.url(int(taken.getsockname()[1]))
+        return taken
+
+    def _listen_identity(self, listener: socket.socket) -> Keystone:
+        settings = self._settings
+        port = int(listener.getsockname()[1]) + 1 if settings.port else 0
+        keystone = Keystone(
+            settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
+        )
+        try:
+            keystone.listen()
+        except PortBusy as error:
+            raise ConfigurationError(
+                f"{error.message} It is the one after --port: choose another."
+            ) from error
+        self._sockets.callback(keystone.stop)
+        self.auth_url = keystone.auth_url
+        return keystone
+
+    def _start_identity(self, keystone: Keystone, passwords: Mapping[str, str]) -> None:
+        def tell(text: str) -> None:
+            self._progress.step(f"Keystone: {text}")
+
+        keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, tell)
+        tell("starting")
+        self._keystone = keystone
+        keystone.start()
+        keystone.wait_ready(KEYSTONE_SECONDS)
+
+    def _driver_sections(self) -> Sections:
+        """Return what the driver needs to know, after the simulator runs if it is to."""
+        settings = self._settings
+        if settings.driver == "null":
+            return {"null": {"hosts": str(settings.nodes * settings.clusters)}}
+        if settings.proxmox:
+            return real_clusters(settings)
+        folder = settings.state_dir / "simulator"
+        child = self._child(_SIMULATOR, "simulator", *simulator_arguments(settings, folder))
+        self._progress.step(f"simulating {settings.clusters} × {settings.nodes} Proxmox VE nodes")
+        self._start_child(child)
+        endpoints = self._follow(child, SIMULATOR_SECONDS)["endpoints"]
+        self._watched.append(child)
+        return simulated_clusters(folder, endpoints, self._settings.speed)
+
+    def _start_cloud(self, config_file: Path, listener: socket.socket) -> None:
+        number = listener.fileno()
+        child = self._child(
+            "cloud", "launcher.embedded.cloud", str(config_file), str(number), pass_fds=(number,)
+        )
+        self._start_child(child)
+        self._follow(child, CLOUD_SECONDS)
+        self._watched.append(child)
+
+    def _child(
+        self, name: str, module: str, *arguments: str, pass_fds: tuple[int, ...] = ()
+    ) -> Child:
+        log = self._settings.state_dir / "log" / f"{name}.log"
+        return Child(name, python(module, *arguments), log, pass_fds=pass_fds)
+
+    def _start_child(self, child: Child) -> None:
+        """Start it; it will be ended with the rest."""
+        self._children.append(child)
+        child.start()
+
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # the terminal may be what is gone
+            self._progress.step(text)
+
+    def _follow(self, child: Child, seconds: float) -> dict[str, Any]:
+        """Show the child's steps until it is ready; return what it then says.
+
+        It may take any time, but must tell something every so many seconds.
+        """
+        message: dict[str, Any] = {}
+        for message in child.messages(seconds):
+            if "step" in message:
+                self._progress.step(message["step"])
+            elif "detail" in message:
+                self._progress.detail(message["detail"])
+        return message
+
+
+def _called_first(part: Child | Keystone) -> str:
+    """Return a part's name as a sentence begins with it."""
+    name = called(part)
+    return name[:1].upper() + name[1:]
+
+
+def interrupt(number: int, _frame: FrameType | None) -> None:
+    """Handle a signal during the start: end it."""
+    for each in SIGNALS:  # the end has begun; it isn't to be interrupted
+        signal.signal(each, signal.SIG_IGN)
+    raise Interrupted(number)

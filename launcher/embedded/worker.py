@@ -1,0 +1,105 @@
+"""What the worker of the cloud process carries: the APIs, conductor, scheduler and agents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from common import auth, garbage, log
+from common.errors import MicronovaError
+from launcher import configuration, wiring
+from launcher.embedded import settings
+from launcher.embedded.inprocess import WsgiAdapter
+from launcher.embedded.ready import Readiness
+from launcher.embedded.tell import tell
+from launcher.mount import Mount
+from web.proxies import Proxies
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+    from keystoneauth1.session import Session
+
+LOG = log.logger(__name__)
+
+ORDER = ("conductor", "scheduler", "compute")
+"""Started in this order, stopped in the reverse one."""
+
+
+class Cloud:
+    """All services of the embedded cloud but Keystone, in one process."""
+
+    def __init__(self, config_file: str) -> None:
+        self._config_file = config_file
+        self._services: list[tuple[str, wiring.Service]] = []
+        self._stopping = threading.Event()
+        self._starter: threading.Thread | None = None
+
+    def application(self) -> WSGIApplication:
+        """Return every API below its name."""
+        try:
+            tell(step="loading the services")
+            self._conf = configuration.load([self._config_file], settings.register)
+            log.setup(self._conf, "cloud")
+            placement = wiring.placement_api(wiring.Wiring(self._conf))
+            self._wiring = wiring.Wiring(self._conf, self._session(placement))
+            others = (name for name in wiring.APIS if name != "placement")
+            apps = {name: wiring.APIS[name](self._wiring) for name in others}
+            return Proxies(Mount({"placement": placement, **apps}), self._conf)
+        except Exception as error:
+            tell(error=_line(error))
+            raise
+
+    def _session(self, placement: WSGIApplication) -> Session:
+        """Return the services' session, which reaches placement without a socket."""
+        session = auth.service_session(self._conf, "placement")
+        base_url = self._conf.embedded.base_url
+        path = "/placement"
+        session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))
+        return session
+
+    def start(self, give_up: Callable[[], None]) -> None:
+        """Start the services while the port is served already; `give_up` ends the process.
+
+        They need the APIs (the agents publish to placement), so this returns before they run.
+        """
+        self._starter = threading.Thread(
+            target=self._start, args=(give_up,), name="start", daemon=True
+        )
+        self._starter.start()
+
+    def stop(self) -> None:
+        """Stop the services, last one first."""
+        self._stopping.set()
+        if self._starter is not None:
+            self._starter.join()
+        while self._services:
+            name, service = self._services.pop()
+            tell(step=f"waiting for the {name}")
+            service.stop()
+
+    def _start(self, give_up: Callable[[], None]) -> None:
+        try:
+            for name in ORDER:
+                if self._stopping.is_set():
+                    return
+                tell(step=f"starting the {name}")
+                service = wiring.SERVICES[name](self._wiring)
+                service.start()
+                self._services.append((name, service))
+            Readiness(self._wiring, self._stopping).wait(tell)
+            garbage.settle()
+        except Exception as error:
+            if not self._stopping.is_set():
+                LOG.exception("The cloud can't start.")
+                tell(error=_line(error))
+                give_up()
+        else:
+            tell(ready=True)
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, MicronovaError):
+        return error.message
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,0 +1,52 @@
+"""One service as a process in the foreground, until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Sequence
+
+from common import garbage, log
+from launcher import configuration, wiring
+from launcher.embedded.tell import tell
+
+LOG = log.logger(__name__)
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(name: str, files: Sequence[str]) -> None:
+    """Run conductor, scheduler or compute until a signal ends it, in order.
+
+    Raises ConfigurationError when it can't be made from the configuration.
+    """
+    conf = configuration.load(files)
+    log.setup(conf, name)
+    # Blocked in every thread that is started from here on: only the wait below takes them. A
+    # handler would not run while its signal went to another thread and this one waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    service = wiring.SERVICES[name](wiring.Wiring(conf))
+    service.start()
+    garbage.settle()
+    LOG.info("%s runs.", name)
+    notify_systemd("READY=1")
+    tell(ready=True)
+    try:
+        signal.sigwait(_SIGNALS)
+    finally:
+        LOG.info("%s stops.", name)
+        notify_systemd("STOPPING=1")
+        service.stop()
+
+
+def notify_systemd(state: str) -> None:
+    """Tell systemd (``Type=notify``), if it started this process."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = f"\0{address[1:]}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.connect(address)
+        channel.sendall(state.encode())

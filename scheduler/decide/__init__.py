@@ -1,0 +1,1 @@
+"""Decisions: filter, weigh, claim; and the same without a claim."""

@@ -1,0 +1,245 @@
+"""The decision itself: filter, weigh, sort. Pure: same input, same answer, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.messages.scheduling import Requested
+from scheduler.explain.refusals import Refusals
+from scheduler.filters.columnar import ColumnarFilter, ColumnarWeigher, TogetherWeigher
+from scheduler.hosts import memberships
+from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats, lot
+from scheduler.hosts.usage import Rows
+
+Filter = Callable[[Host, Requested], str | None]
+Weigher = Callable[[Host, Requested], float]
+Filters = Mapping[str, Filter]
+Weighers = Mapping[str, tuple[Weigher, float]]
+
+#: in the column of who refused a host: nobody
+_PASSED = -1
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A host that passed, with its total and what each weigher gave (after the multiplier)."""
+
+    host: Host
+    total: float
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Hosts best first, and for each filter, in their order, the hosts it refused and why."""
+
+    ranked: tuple[Weighed, ...]
+    """The best of those that passed, as many as were asked for."""
+    refused: Mapping[str, Refusals] = field(default_factory=dict)
+    passed: int = 0
+
+
+def choose(
+    hosts: Fleet | Iterable[Host],
+    request: Requested,
+    filters: Filters,
+    weighers: Weighers,
+    keep: int | None = None,
+) -> Choice:
+    """Rank the hosts for a request; the best ``keep`` of them are told (None: all).
+
+    ``filters`` run in order; the first to refuse a host gives its reason. Each weigher's raw
+    scores are normalised to 0…1 over the hosts that passed, unless they are ``absolute``, and
+    multiplied. A score that is no number counts as the least of the others. Equal totals are told
+    apart by a hash of server and host: the same for the same request, but equal hosts share the
+    load of many requests.
+    """
+    return Standing(Fleet.of(hosts), request, filters, weighers).choice(request, keep)
+
+
+class Standing:
+    """How hosts stand to a kind of request; one of them may change without a look at the others.
+
+    Requests of one kind differ in their server only.
+    """
+
+    def __init__(
+        self, fleet: Fleet, request: Requested, filters: Filters, weighers: Weighers
+    ) -> None:
+        self.fleet = fleet
+        self._request = request
+        self._filters = filters
+        self._reasons: dict[int, str] = {}
+        self._refused_by = self._filter()
+        self._weighers = [
+            (name, weigh, multipliers)
+            for name, (weigh, multiplier) in weighers.items()
+            if (multipliers := _multipliers(fleet, name, multiplier)) is not None
+        ]
+        self._raw = [self._weigh(weigh) for _, weigh, _ in self._weighers]
+
+    def _filter(self) -> NDArray[np.int16]:
+        """Which filter refuses each host, by its number."""
+        refused_by = np.full(len(self.fleet), _PASSED, np.int16)
+        for number, accept in enumerate(self._filters.values()):
+            refused = self._refuses(accept, refused_by == _PASSED)
+            if refused is not None:
+                refused_by[refused & (refused_by == _PASSED)] = number
+        return refused_by
+
+    def _refuses(self, accept: Filter, asked: Mask) -> Mask | None:
+        if isinstance(accept, ColumnarFilter):
+            return accept.refused(self.fleet, self._request)
+        refused = np.zeros(len(self.fleet), np.bool_)
+        for position in np.flatnonzero(asked).tolist():
+            reason = accept(self.fleet.host(position), self._request)
+            if reason is not None:
+                refused[position] = True
+                self._reasons[position] = reason
+        return refused
+
+    def _weigh(self, weigh: Weigher) -> Floats | None:
+        """The raw scores; None: all hosts are alike."""
+        if isinstance(weigh, ColumnarWeigher):
+            return weigh.weighed(self.fleet, self._request)
+        raw = np.zeros(len(self.fleet))
+        for position in np.flatnonzero(self._refused_by == _PASSED).tolist():
+            raw[position] = weigh(self.fleet.host(position), self._request)
+        return raw
+
+    def changed(self, position: int) -> None:
+        """Take over what a host of the fleet is now."""
+        host = self.fleet.host(position)
+        self._weigh_together()
+        self._refused_by[position] = _PASSED
+        self._reasons.pop(position, None)
+        for number, accept in enumerate(self._filters.values()):
+            reason = accept(host, self._request)
+            if reason is not None:
+                self._refused_by[position], self._reasons[position] = number, reason
+                return
+        for raw, (_, weigh, _) in zip(self._raw, self._weighers, strict=True):
+            if raw is not None and not isinstance(weigh, TogetherWeigher):
+                raw[position] = weigh(host, self._request)
+
+    def _weigh_together(self) -> None:
+        for index, (_, weigh, _) in enumerate(self._weighers):
+            if isinstance(weigh, TogetherWeigher):
+                self._raw[index] = weigh.weighed(self.fleet, self._request)
+
+    @property
+    def passed(self) -> Rows:
+        """The hosts that no filter refuses."""
+        return np.flatnonzero(self._refused_by == _PASSED)
+
+    def choice(self, request: Requested, keep: int | None = None) -> Choice:
+        """The choice for a request of this kind; see ``choose``."""
+        passed = self.passed
+        refused = self._refused() if len(passed) < len(self.fleet) else {}
+        return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
+
+    def _refused(self) -> dict[str, Refusals]:
+        counts = np.bincount(self._refused_by + 1, minlength=len(self._filters) + 1)[1:].tolist()
+        return {
+            name: Refusals(
+                self.fleet,
+                np.flatnonzero(self._refused_by == number),
+                accept,
+                self._request,
+                self._reasons,
+            )
+            for number, (name, accept) in enumerate(self._filters.items())
+            if counts[number]
+        }
+
+    def _ranked(self, passed: Rows, request: Requested, keep: int | None) -> list[Weighed]:
+        columns = [self._column(index, passed) for index in range(len(self._weighers))]
+        uneven = [column for column in columns if column is not None]
+        totals = sum(uneven[1:], uneven[0]) if uneven else np.zeros(len(passed))
+        return [
+            Weighed(
+                self.fleet.host(int(passed[index])),
+                float(totals[index]),
+                {
+                    name: 0.0 if column is None else round(float(column[index]), 4)
+                    for (name, _, _), column in zip(self._weighers, columns, strict=True)
+                },
+            )
+            for index in _best(totals, self._ties(passed, request), keep)
+        ]
+
+    def _ties(self, passed: Rows, request: Requested) -> Callable[[Rows], NDArray[np.uint64]]:
+        """What tells apart equal hosts: numbers as good as drawn for this server."""
+        seed = np.array([lot(request.server_uuid)], np.uint64)
+        return lambda among: _mixed(self.fleet.lots[passed[among]] ^ seed)
+
+    def _column(self, index: int, passed: Rows) -> Floats | None:
+        """What one weigher gives to each host that passed; None: nothing to any."""
+        all_raw = self._raw[index]
+        if all_raw is None or not len(passed):
+            return None
+        _, weigh, multipliers = self._weighers[index]
+        raw = _sound(all_raw[passed])
+        shares = raw if getattr(weigh, "absolute", False) else _normalised(raw)
+        if shares is None:
+            return None
+        return shares * (multipliers if isinstance(multipliers, float) else multipliers[passed])
+
+
+#: what is beyond is no number to reckon with
+_LARGEST = 1e300
+
+
+def _sound(raw: Floats) -> Floats:
+    """The scores, with the least of them in place of what is no number."""
+    strange = ~(np.abs(raw) <= _LARGEST)
+    if not strange.any():
+        return raw
+    least = float(raw[~strange].min()) if not strange.all() else 0.0
+    return np.where(strange, least, raw)
+
+
+def _normalised(raw: Floats) -> Floats | None:
+    """The scores as shares, 0…1; None: all are alike."""
+    low, high = raw.min(), raw.max()
+    if low == high:
+        return None
+    shares: Floats = (raw - low) / (high - low)
+    return shares
+
+
+def _multipliers(fleet: Fleet, name: str, multiplier: float) -> float | Floats | None:
+    """A weigher's multiplier, or that of each host where aggregates have their own; None: the
+    weigher counts nowhere."""
+    of = memberships.multipliers
+    if not any(name == mine for one in fleet.values(of) for mine, _ in one):
+        return multiplier or None
+    return fleet.each(of, lambda one: dict(one).get(name, multiplier))
+
+
+def _best(
+    totals: Floats, ties: Callable[[Rows], NDArray[np.uint64]], keep: int | None
+) -> list[int]:
+    """The positions of the best, best first."""
+    if keep == 0:
+        return []
+    among = np.arange(len(totals))
+    if keep is not None and keep < len(totals):
+        least = np.partition(totals, len(totals) - keep)[len(totals) - keep]
+        among = np.flatnonzero(totals >= least)
+    order = np.lexsort((ties(among), -totals[among]))
+    found: list[int] = among[order][:keep].tolist()
+    return found
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Well stirred (the finaliser of SplitMix64): near numbers end far apart."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,0 +1,78 @@
+"""What-if questions with I/O around them: look at the world once, then decide on the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from oslo_config import cfg
+
+from common.messages.scheduling import Decision, Requested
+from scheduler.decide import whatif
+from scheduler.decide.choose import Filter, Weigher
+from scheduler.decide.rebalance import plan
+from scheduler.explain.outcome import Outcomes
+from scheduler.filters.columnar import counted_together
+from scheduler.filters.resources import wanted
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.view import World
+from scheduler.messages import Capacity, Movable, Rebalancing
+
+
+class Trial:
+    """Answers for one scheduler process."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        world: World,
+        filters: Mapping[str, Filter],
+        weighers: Mapping[str, tuple[Weigher, float]],
+    ) -> None:
+        self._world = world
+        self._filters = filters
+        self._weighers = weighers
+        self._counted = counted_together(weigh for weigh, _ in weighers.values())
+        self._outcomes = Outcomes(conf, filters)
+
+    def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
+        """Where the servers would go, one after the other."""
+        hosts = self._hosts(requests, without)
+        found = self._among_candidates(hosts, requests) if not without else None
+        return found or self._outcome(hosts, requests)
+
+    def _among_candidates(
+        self, hosts: Fleet, requests: Sequence[Requested]
+    ) -> list[Decision] | None:
+        """As servers of one create would be placed, where placement offers not all that it has."""
+        kind = whatif.kind(requests[0])
+        if not self._world.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
+            return None
+        look = self._world.candidates(requests[0])
+        if look.whole:
+            return None
+        offered = look.hosts.beside(hosts) if self._counted else look.hosts
+        found = self._outcome(offered, requests)
+        return found if all(one.host is not None for one in found) else None
+
+    def _outcome(self, hosts: Fleet, requests: Sequence[Requested]) -> list[Decision]:
+        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
+        return [
+            self._outcomes.won(one.request, one.choice, 0, len(one.hosts))
+            if one.choice.ranked
+            else self._outcomes.nowhere(one.request, one.choice, one.hosts)
+            for one in tried
+        ]
+
+    def capacity(self, request: Requested, without: Collection[str]) -> Capacity:
+        """How many more such servers would fit."""
+        return whatif.capacity(self._hosts([request], without), request, self._filters)
+
+    def rebalance(self, servers: Sequence[Movable], limit: int) -> Rebalancing:
+        """Which of these servers would have to move for the hosts to be filled more evenly."""
+        hosts = self._hosts([server.request for server in servers], ())
+        return plan(hosts, servers, self._filters, limit)
+
+    def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> Fleet:
+        classes = dict.fromkeys(name for request in requests for name in wanted(request))
+        classes |= dict.fromkeys(self._counted)
+        return self._world.everything(classes).without(without)

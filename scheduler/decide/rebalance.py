@@ -1,0 +1,212 @@
+"""Which servers would have to move for the hosts to be filled more evenly. Pure: a plan.
+
+A server goes only where its own request passes every filter, within its cluster, and where what
+weighers know as its wishes is held no worse. Each move is the one that improves the score of
+``scheduler.weighers.balance`` most for what it costs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from common.guest.asked import CannotError
+from common.guest.hardware import devices
+from scheduler.decide.choose import Filters, Standing
+from scheduler.filters.resources import wanted
+from scheduler.filters.storage import root_storage
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Rows
+from scheduler.messages import Movable, Move, Pinned, Rebalancing
+from scheduler.weighers import balance
+from scheduler.weighers.ha import ha_priority
+from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
+
+#: what a move must gain to be worth while, of what a host has of the score on average
+LEAST_GAIN = 0.1
+#: a GiB on a disk that moves along costs as much as so many of memory: it is read and written
+DISK_COST = 2.0
+#: among so many servers that could move a move is looked for: those that promise most
+LOOKED_AT = 20
+_DEVICES = "it has devices of its node"
+#: what a server wishes for itself: evenness isn't worth giving it up
+WISHES = (soft_affinity, soft_anti_affinity, ha_priority)
+#: for so many servers the filters are asked in one plan; those that can't move cost one each
+ASKED = 1000
+
+
+@dataclasses.dataclass
+class _Looks:
+    """What of a plan's looks is left, and who was found to have nowhere to go."""
+
+    left: int = ASKED
+    stuck: set[str] = dataclasses.field(default_factory=set)
+
+
+def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int) -> Rebalancing:
+    """At most ``limit`` moves, each made on the fleet that those before it leave behind."""
+    world = _whole(hosts, servers)
+    waiting = {one.request.server_uuid: one for one in servers}
+    before = now = balance.score(world)
+    moves: list[Move] = []
+    pinned = tuple(_pinned(world, servers))
+    for one in pinned:
+        del waiting[one.server_uuid]
+    looks = _Looks()
+    while waiting and before and len(moves) < limit:
+        best = _best(world, waiting.values(), filters, looks)
+        if best is None and looks.stuck and moves:
+            # What moved may have made room for them.
+            looks.stuck.clear()
+            best = _best(world, waiting.values(), filters, looks)
+        if best is None or best.gain < LEAST_GAIN * before / len(world):
+            break
+        moved = waiting.pop(best.server_uuid)
+        _shift(world, moved, best.target)
+        waiting = {uuid: _after(one, moved, best) for uuid, one in waiting.items()}
+        now = balance.score(world)
+        moves.append(best)
+    return Rebalancing(before, now, tuple(moves), len(servers), pinned)
+
+
+def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
+    """A draft that counts hosts without any room too: placement tells no numbers of those."""
+    promised: dict[str, Counter[str]] = {}
+    for one in servers:
+        promised.setdefault(one.host, Counter()).update(wanted(one.request))
+    classes = {name for amounts in promised.values() for name in amounts}
+    world = hosts.draft([*balance.CLASSES, *classes])
+    for name, position in world.positions(promised):
+        for resource_class, amount in promised[name].items():
+            world.fill(position, resource_class, amount)
+    return world
+
+
+def _pinned(world: Fleet, servers: Iterable[Movable]) -> Iterator[Pinned]:
+    """Servers that Proxmox VE can't migrate, and why."""
+    pins = {name: world.host(position).facts.pinned for name, position in _places(world, servers)}
+    for one in servers:
+        vmid = "" if one.request.vm is None else str(one.request.vm[1])
+        reason = pins.get(one.host, {}).get(vmid) or _bound(one)
+        if reason:
+            yield Pinned(one.request.server_uuid, one.name, one.host, reason)
+
+
+def _places(world: Fleet, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
+    return world.positions({one.host for one in servers})
+
+
+def _bound(server: Movable) -> str:
+    """What of its node a server has that can't be moved while it runs, or nothing."""
+    try:
+        return _DEVICES if devices(server.request.extra_specs) else ""
+    except CannotError:
+        return _DEVICES
+
+
+def _best(
+    world: Fleet, servers: Iterable[Movable], filters: Filters, looks: _Looks
+) -> Move | None:
+    """The move that gains most for what it costs, if any gains anything."""
+    found: list[Move] = []
+    free = [one for one in servers if one.request.server_uuid not in looks.stuck]
+    for server, relief in _promising(world, free):
+        if len(found) == LOOKED_AT or not looks.left:
+            break
+        looks.left -= 1
+        move = _gaining(world, server, relief, filters)
+        if move is None:
+            looks.stuck.add(server.request.server_uuid)
+        else:
+            found.append(move)
+    # Of equal ones always the same.
+    return min(found, key=lambda one: (-one.gain / _cost(one), one.server_uuid), default=None)
+
+
+def _gaining(world: Fleet, server: Movable, relief: float, filters: Filters) -> Move | None:
+    """The best move of a server, if any gains anything."""
+    [(_, source)] = world.positions([server.host])
+    targets = _targets(world, server, source, filters)
+    if not len(targets):
+        return None
+    costs = balance.cost_of(world, server.request)[targets]
+    target = int(targets[int(np.argmin(costs))])
+    gain = relief - float(costs.min())
+    return _move(world, server, source, target, gain) if gain > 0 else None
+
+
+def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
+    """The servers that relieve the score most by leaving their host, and by how much."""
+    reliefs = [
+        (server, relief) for server in servers if (relief := _relief(world, server)) is not None
+    ]
+    reliefs.sort(key=lambda one: (-one[1], one[0].request.server_uuid))
+    return reliefs
+
+
+def _relief(world: Fleet, server: Movable) -> float | None:
+    position = next((found for _, found in world.positions([server.host])), None)
+    return None if position is None else balance.relief(world, server.request, position)
+
+
+def _targets(world: Fleet, server: Movable, source: int, filters: Filters) -> Rows:
+    """Where the server may go: every filter lets it, its wishes are held no worse than where it
+    is, and it is in the same cluster."""
+    passed = Standing(world, server.request, filters, {}).passed
+    cluster = world.host(source).facts.cluster
+    suits = world.where(_cluster, lambda name: name == cluster)
+    for wish in WISHES:
+        held = wish.weighed(world, server.request)
+        if held is not None:
+            suits &= held >= held[source]
+    targets: Rows = passed[suits[passed] & (passed != source)]
+    return targets
+
+
+def _cluster(host: Host) -> str:
+    return host.facts.cluster
+
+
+def _cost(move: Move) -> float:
+    return 1.0 + move.memory_mib / 1024 + DISK_COST * move.disk_gib
+
+
+def _move(world: Fleet, server: Movable, source: int, target: int, gain: float) -> Move:
+    here, there = root_storage(world.host(source)), root_storage(world.host(target))
+    stays = here is not None and here.shared and there is not None and here.name == there.name
+    return Move(
+        server.request.server_uuid,
+        server.name,
+        server.host,
+        world.name(target),
+        server.request.memory_mib,
+        0 if stays else server.request.disk_gib,
+        gain,
+    )
+
+
+def _shift(world: Fleet, server: Movable, target: str) -> None:
+    amounts = wanted(server.request)
+    for _, position in world.positions([server.host]):
+        world.take(position, {name: -amount for name, amount in amounts.items()})
+    for _, position in world.positions([target]):
+        world.take(position, amounts)
+
+
+def _after(one: Movable, moved: Movable, move: Move) -> Movable:
+    """A server as the move leaves it: its group, and those its hints name, may be elsewhere."""
+    request = one.request
+    group, uuid = request.group, move.server_uuid
+    of_moved = moved.request.group
+    if group is not None and of_moved is not None and group.uuid == of_moved.uuid:
+        group = group.less_one(move.source).with_members({move.target: 1})
+    where = request.server_hosts
+    if uuid in where:
+        where = {**where, uuid: move.target}
+    return dataclasses.replace(
+        one, request=dataclasses.replace(request, group=group, server_hosts=where)
+    )

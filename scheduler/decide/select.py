@@ -1,0 +1,249 @@
+"""A decision with I/O around it: ask placement, choose, claim, and tell why."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from oslo_config import cfg
+
+from common import clock
+from common.errors import GenerationConflict, Unavailable
+from common.log import logger
+from common.messages.scheduling import Alternate, Decision, Requested
+from placement.client import PlacementClient
+from placement.messages import NewClaim
+from scheduler.decide import whatif
+from scheduler.decide.choose import Choice, Filter, Weigher, choose
+from scheduler.explain.outcome import Outcomes
+from scheduler.filters.columnar import counted_together
+from scheduler.filters.resources import wanted
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.view import Look, World
+
+LOG = logger(__name__)
+
+#: how often it is looked anew when others took the hosts of the last look
+_LOOKS = 2
+
+
+class Clock(Protocol):
+    """A monotonic clock, in seconds."""
+
+    def __call__(self) -> float: ...
+
+
+class Decider:
+    """Makes decisions for one scheduler process."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        placement: PlacementClient,
+        world: World,
+        filters: Mapping[str, Filter],
+        weighers: Mapping[str, tuple[Weigher, float]],
+        timer: Clock = time.monotonic,
+    ) -> None:
+        self._attempts: int = conf.scheduler.claim_attempts
+        self._placement = placement
+        self._world = world
+        self._filters = filters
+        self._weighers = weighers
+        self._counted = counted_together(weigh for weigh, _ in weighers.values())
+        self._outcomes = Outcomes(conf, filters)
+        self._keep = max(self._outcomes.told, self._attempts)
+        self._timer = timer
+
+    def decide(self, request: Requested, alternates: tuple[Alternate, ...]) -> Decision:
+        """Choose and claim: first the alternates, then anew, then anew once more.
+
+        Raises Unavailable when others were always faster to claim what would do: later there may
+        be room, or a reason why not.
+        """
+        begun = self._timer()
+        claims: list[dict[str, Any]] = []
+        decision = self._claim_alternate(request, alternates, claims)
+        for _ in range(_LOOKS):
+            decision = decision or self._claim_best(request, claims)
+        if decision is None:
+            raise Unavailable("Other requests took the room of every host that was tried.")
+        if decision.host is None:
+            LOG.warning("%s", decision.reason)
+        else:
+            LOG.info("Host %s of %d is claimed.", decision.host, decision.considered)
+        return dataclasses.replace(
+            decision, claims=tuple(claims), seconds=round(self._timer() - begun, 6)
+        )
+
+    def decide_many(self, requests: Sequence[Requested]) -> list[Decision]:
+        """Choose for all servers of one create in one pass, and claim for them together.
+
+        The requests are alike but for their servers. Where somebody else takes some of the room
+        meanwhile, each is decided on its own.
+        """
+        begun = self._timer()
+        hosts, choices = self._choices(requests)
+        chosen = [(request, choice) for request, choice in choices if choice.ranked]
+        if chosen and not self._claim_together(chosen):
+            tried = {one.server_uuid: choice.ranked[0].host for one, choice in chosen}
+            return self._one_by_one(requests, tried)
+        lost = self._lost([request for request, choice in choices if not choice.ranked])
+        seconds = round((self._timer() - begun) / len(requests), 6)
+        LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
+        return [
+            dataclasses.replace(
+                self._claimed(request, choice, len(hosts), brief=number > 0), seconds=seconds
+            )
+            if choice.ranked
+            else lost[request.server_uuid]
+            for number, (request, choice) in enumerate(choices)
+        ]
+
+    def _choices(
+        self, requests: Sequence[Requested]
+    ) -> tuple[Fleet, list[tuple[Requested, Choice]]]:
+        """For each, among candidates; where that is not enough, among all that there are."""
+        look = self._beside(self._world.candidates(requests[0]))
+        while True:
+            tried = whatif.place(look.hosts, requests, self._filters, self._weighers, self._keep)
+            choices = [(one.request, one.choice) for one in tried]
+            if look.whole or all(choice.passed for _, choice in choices):
+                return look.hosts, choices
+            look = self._beside(self._world.candidates(requests[0], wide=True))
+
+    def _one_by_one(
+        self, requests: Sequence[Requested], tried: Mapping[str, Host]
+    ) -> list[Decision]:
+        """Each knows of the places that those before it took in their group; ``tried`` is where
+        they would have gone together."""
+        joined: Counter[str] = Counter()
+        decisions = []
+        for request in requests:
+            group = request.group and request.group.with_members(joined)
+            decision = self.decide(dataclasses.replace(request, group=group), ())
+            if request.server_uuid in tried:
+                first = _told(tried[request.server_uuid], "not to be had for all at once")
+                decision = dataclasses.replace(decision, claims=(first, *decision.claims))
+            decisions.append(decision)
+            joined.update(host for host in (decisions[-1].host,) if host is not None)
+        return decisions
+
+    def _claimed(
+        self, request: Requested, choice: Choice, considered: int, *, brief: bool
+    ) -> Decision:
+        won = self._outcomes.won(request, choice, 0, considered, brief=brief)
+        return dataclasses.replace(won, claims=(_told(choice.ranked[0].host, "claimed"),))
+
+    def _lost(self, requests: Sequence[Requested]) -> dict[str, Decision]:
+        """Nowhere, and why not, for servers that are alike: it is looked at once.
+
+        Where they are of a group, it is full of those that found a host before them.
+        """
+        if not requests:
+            return {}
+        hosts = self._world.everything(wanted(requests[0]))
+        choice = choose(hosts, requests[0], self._filters, {}, keep=0)
+        decision = self._outcomes.nowhere(requests[0], choice, hosts)
+        LOG.warning("%s", decision.reason)
+        others = [self._outcomes.again(request, decision) for request in requests[1:]]
+        return {one.server_uuid: one for one in (decision, *others)}
+
+    def _claim_together(self, chosen: Sequence[tuple[Requested, Choice]]) -> bool:
+        _check_time(chosen[0][0])
+        return self._placement.claim_many(
+            [
+                NewClaim(
+                    request.server_uuid,
+                    choice.ranked[0].host.facts.uuid,
+                    wanted(request),
+                    request.project_id,
+                    request.user_id,
+                )
+                for request, choice in chosen
+            ]
+        )
+
+    def _claim_alternate(
+        self,
+        request: Requested,
+        alternates: tuple[Alternate, ...],
+        claims: list[dict[str, Any]],
+    ) -> Decision | None:
+        for position, alternate in enumerate(alternates):
+            hosts = self._world.candidates(request, of=alternate.uuid).hosts
+            if not choose(hosts, request, self._filters, {}).ranked:
+                continue
+            host = hosts.host(0)
+            if self._claim(request, host, claims):
+                rest = alternates[position + 1 :]
+                return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
+        return None
+
+    def _claim_best(self, request: Requested, claims: list[dict[str, Any]]) -> Decision | None:
+        """The best host, or why there is none; None when others took all that were tried."""
+        look = self._beside(self._world.candidates(request))
+        choice = self._choose(look, request)
+        if not choice.ranked:
+            # Only now, to say why: full hosts are no candidates.
+            hosts = self._world.everything(wanted(request))
+            why = choose(hosts, request, self._filters, {}, keep=0)
+            if why.passed and not look.whole:
+                look = self._beside(self._world.candidates(request, wide=True))
+                choice = self._choose(look, request)
+            if not choice.ranked:
+                return self._outcomes.nowhere(request, why, hosts)
+        for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
+            if self._claim(request, weighed.host, claims):
+                return self._outcomes.won(request, choice, position, len(look.hosts))
+        return None
+
+    def _beside(self, look: Look) -> Look:
+        """The look, with the other hosts if a weigher needs them: one more request a class."""
+        if not self._counted or not len(look.hosts):
+            return look
+        whole = self._world.everything(self._counted)
+        return dataclasses.replace(look, hosts=look.hosts.beside(whole))
+
+    def _choose(self, look: Look, request: Requested) -> Choice:
+        return choose(look.hosts, request, self._filters, self._weighers, self._keep)
+
+    def _claim(self, request: Requested, host: Host, claims: list[dict[str, Any]]) -> bool:
+        """Whether the host could be claimed.
+
+        Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
+        and where that of an earlier decision, which was given up so, is in the way.
+        """
+        _check_time(request)
+        try:
+            claimed = self._placement.claim(
+                request.server_uuid,
+                host.facts.uuid,
+                wanted(request),
+                request.project_id,
+                request.user_id,
+            )
+        except GenerationConflict as error:
+            if self._placement.allocations_of(request.server_uuid).by_provider:
+                raise Unavailable("The claim of an earlier decision is in the way.") from error
+            conflicts = error.details.get("conflicts", 1)
+            claims.append(_told(host, "changed by others each time", conflicts))
+            return False
+        result = "claimed" if claimed.won else "taken by another"
+        claims.append(_told(host, result, claimed.conflicts))
+        return claimed.won
+
+
+def _told(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
+    """A try to claim, as it is kept."""
+    return {"host": host.name, "result": result, "generation_retries": conflicts}
+
+
+def _check_time(request: Requested) -> None:
+    if request.until is not None and request.until <= clock.utcnow():
+        raise Unavailable("The decision comes too late.")

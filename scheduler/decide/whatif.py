@@ -1,0 +1,142 @@
+"""Decisions on a snapshot that changes as they are made: for many servers at once, and what if.
+
+Pure, as ``choose``: where do these servers go, and how many more would fit?
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.messages.scheduling import Requested
+from common.server_groups import GroupFacts, Policy
+from scheduler.decide.choose import Choice, Filters, Standing, Weighers, choose
+from scheduler.filters.resources import wanted
+from scheduler.filters.storage import Pool, free_at_once, pledge, pool
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Amounts
+from scheduler.messages import Capacity, Fit
+
+#: a host takes no more of servers that ask for nothing
+_NO_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A choice for one of many servers."""
+
+    request: Requested
+    """With the places that those before it took in its group."""
+    choice: Choice
+    hosts: Fleet
+    """What it was made from; good until the next one is asked for."""
+
+
+def place(
+    hosts: Fleet | Iterable[Host],
+    requests: Sequence[Requested],
+    filters: Filters,
+    weighers: Weighers,
+    keep: int | None = None,
+) -> Iterator[Tried]:
+    """For each request, in order, how it went.
+
+    A server that found a host takes its room, and its place in its group, so the next one sees
+    what is left. Requests of one kind, one after the other, look at the hosts that changed only.
+    """
+    world = Fleet.of(hosts).draft({name for request in requests for name in wanted(request)})
+    joined: dict[str, Counter[str]] = {}
+    standing: Standing | None = None
+    now: Requested | None = None
+    for request in requests:
+        group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
+        asked = dataclasses.replace(request, group=group)
+        if standing is None or kind(asked) != now:
+            standing, now = Standing(world, asked, filters, weighers), kind(asked)
+        choice = standing.choice(asked, keep)
+        yield Tried(asked, choice, world)
+        if choice.ranked:
+            name = choice.ranked[0].host.name
+            [(_, position)] = world.positions([name])
+            world.take(position, wanted(request))
+            for changed in {position, *pledge(world, position, request)}:
+                standing.changed(changed)
+            if group is not None:
+                joined.setdefault(group.uuid, Counter())[name] += 1
+
+
+def kind(request: Requested) -> Requested:
+    """What requests of one kind have in common."""
+    return dataclasses.replace(request, server_uuid="", until=None)
+
+
+def capacity(hosts: Fleet | Iterable[Host], request: Requested, filters: Filters) -> Capacity:
+    """How many servers like the request each host would take, and what limits it.
+
+    In all no more than a storage that hosts share has room for, or the one host of a group that
+    stays together.
+    """
+    fleet = Fleet.of(hosts)
+    refused = {
+        name: reason
+        for reasons in choose(fleet, request, filters, {}, keep=0).refused.values()
+        for name, reason in reasons.told()
+    }
+    counts = {name: fleet.free(name) // amount for name, amount in wanted(request).items()}
+    stored = free_at_once(fleet)
+    if request.disk_gib:
+        counts[_STORAGE] = np.where(stored < 0, _NO_LIMIT, stored // request.disk_gib)
+    if request.group is not None and request.group.policy == Policy.ANTI_AFFINITY:
+        counts[_GROUP] = _places(fleet, request.group)
+    fits = [
+        Fit(host.name, host.zone, 0, refused[host.name])
+        if host.name in refused
+        else Fit(host.name, host.zone, *_scarcest(position, counts, host))
+        for position, host in enumerate(fleet.known())
+    ]
+    total = _total(fleet, request, [fit.count for fit in fits], counts.get(_STORAGE))
+    fits.sort(key=lambda fit: (-fit.count, fit.host))
+    return Capacity(tuple(fits), total)
+
+
+def _places(fleet: Fleet, group: GroupFacts) -> Amounts:
+    """How many more servers of a group that keeps apart each host may have."""
+    left = np.full(len(fleet), group.max_per_host, np.int64)
+    for name, position in fleet.positions(group.members):
+        left[position] -= group.members[name]
+    return np.maximum(left, 0)
+
+
+def _total(fleet: Fleet, request: Requested, counts: list[int], stored: Amounts | None) -> int:
+    if request.group is not None and request.group.policy == Policy.AFFINITY:
+        return max(counts, default=0)
+    sums: Counter[Pool] = Counter()
+    rooms: dict[Pool, int] = {}
+    for position, host in enumerate(fleet.known()):
+        where = pool(host)
+        sums[where] += counts[position]
+        if stored is not None and counts[position]:
+            rooms[where] = max(rooms.get(where, 0), int(stored[position]))
+    return sum(min(count, rooms.get(where, count)) for where, count in sums.items())
+
+
+def _scarcest(position: int, counts: dict[str, Amounts], host: Host) -> tuple[int, str]:
+    """How often it fits a host, and what there is too little of for more."""
+    count, _, name = min(
+        ((int(column[position]), name in _WORDS, name) for name, column in counts.items()),
+        default=(_NO_LIMIT, False, ""),
+    )
+    return count, _WORDS[name](host) if name in _WORDS else name
+
+
+#: what limits besides resource classes
+_STORAGE, _GROUP = "storage", "group"
+_WORDS: Mapping[str, Callable[[Host], str]] = {
+    _STORAGE: lambda host: f"room on storage {host.facts.vm_storage}",
+    _GROUP: lambda host: "places in its anti-affinity group",
+}

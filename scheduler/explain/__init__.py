@@ -1,0 +1,1 @@
+"""Why a host was refused, why none was found, and the smallest change that would do."""

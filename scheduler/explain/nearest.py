@@ -1,0 +1,269 @@
+"""The smallest change to a request for which a host would have been found.
+
+Nothing is guessed: a change is told only if the filters, asked again with the changed request,
+let a host pass. Pure, like ``choose``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from common.messages.scheduling import Change, Requested, Suggestion, Way
+from scheduler.decide.choose import Filter, Filters, choose
+from scheduler.explain import regroup
+from scheduler.filters.columnar import ColumnarFilter
+from scheduler.filters.storage import free_at_once
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Floats
+from scheduler.hosts.usage import Amounts, Rows
+
+Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
+
+#: on so many hosts an alteration is tried where there are plain filters
+LOOKED_AT = 100
+#: what a change of anything but a size costs, where giving up all of one size costs 1
+_OTHER_THAN_SIZE = 1.0
+#: resource class → (field of the request, the least that makes sense, field with the image's own)
+_SIZES: Mapping[str, tuple[str, int, str | None]] = {
+    "VCPU": ("vcpus", 1, None),
+    "MEMORY_MB": ("memory_mib", 64, "least_memory_mib"),
+    "DISK_GB": ("disk_gib", 1, "least_disk_gib"),
+}
+
+
+def nearest(
+    hosts: Fleet | Iterable[Host], request: Requested, filters: Filters
+) -> Suggestion | None:
+    """The cheapest change that makes ``filters`` accept one of the hosts that refused.
+
+    Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
+    change helps, or none is needed. Where there are plain filters, which are asked host by host,
+    each alteration is tried on ``LOOKED_AT`` hosts at the most, those that give up least: a
+    change that helps may then be missed, but none is told that doesn't.
+    """
+    fleet = Fleet.of(hosts)
+    rooms = {name: _room(fleet, name) for name in _SIZES}
+    plain_first = sorted(filters.values(), key=lambda one: isinstance(one, ColumnarFilter))
+    all_columnar = all(isinstance(one, ColumnarFilter) for one in plain_first)
+    best: tuple[float, str, Requested] | None = None
+    for altered in _altered(fleet, request):
+        others = _OTHER_THAN_SIZE if altered is not request else 0.0
+        promising = _promising(fleet, rooms, altered, filters)
+        for cost, position in itertools.islice(promising, None if all_columnar else LOOKED_AT):
+            if best is not None and others + cost >= best[0]:
+                break
+            smaller = _fitted(rooms, position, altered)
+            if _accepts(fleet.host(position), smaller, plain_first):
+                if smaller == request:
+                    return None
+                best = (others + cost, fleet.name(position), smaller)
+                break
+    if best is None:
+        return None
+    _, host_name, works = best
+    count = choose(fleet, works, filters, {}, keep=0).passed
+    others_too = tuple(_other_ways(fleet, request, works, filters))
+    return Suggestion(_changes(request, works), count, host_name, others_too)
+
+
+def changed(request: Requested, way: Way) -> Requested:
+    """The request as the suggestion would have it."""
+    values = {change.field: change.works for change in way.changes}
+    values["group"] = regroup.changed(request.group, values)
+    return dataclasses.replace(request, **values)
+
+
+def _other_ways(
+    fleet: Fleet, request: Requested, works: Requested, filters: Filters
+) -> Iterator[Way]:
+    """Where it is the group that is changed: what else of it could be, and would do."""
+    told = {change.field for change in regroup.changes(request.group, works.group)}
+    if not told or request.group is None:
+        return
+    for name, ways in regroup.WAYS.items():
+        for group in ways(request.group) if name not in told else ():
+            other = dataclasses.replace(works, group=group)
+            choice = choose(fleet, other, filters, {}, keep=1)
+            if choice.ranked:
+                found = choice.ranked[0].host.name
+                yield Way(_changes(request, other), choice.passed, found)
+                break
+
+
+def _accepts(host: Host, request: Requested, filters: Iterable[Filter]) -> bool:
+    return all(accept(host, request) is None for accept in filters)
+
+
+# --- sizes
+
+
+def _promising(
+    fleet: Fleet, rooms: Mapping[str, Amounts], altered: Requested, filters: Filters
+) -> Iterator[tuple[float, int]]:
+    """What is given up on each host that might do, least first: (cost, position).
+
+    Left out is what has no room for the least that makes sense, and what refuses even that.
+    """
+    cost = np.zeros(len(fleet))
+    fits = np.ones(len(fleet), np.bool_)
+    for name, (field, _, _) in _SIZES.items():
+        asked, room = getattr(altered, field), rooms[name]
+        fits &= room >= min(_least(altered, name), asked)
+        if asked:
+            cost += np.maximum(asked - room, 0) / asked
+    if not fits.any():
+        return
+    # No host is asked for less than this.
+    smallest = dataclasses.replace(
+        altered,
+        **{
+            field: min(int(rooms[name][fits].min()), getattr(altered, field))
+            for name, (field, _, _) in _SIZES.items()
+        },
+    )
+    for accept in filters.values():
+        if isinstance(accept, ColumnarFilter):
+            refused = accept.refused(fleet, smallest)
+            if refused is not None:
+                fits &= ~refused
+    yield from _cheapest_first(fleet, np.flatnonzero(fits), cost[fits])
+
+
+def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tuple[float, int]]:
+    """In the order of costs, and of names where they are the same. Mostly the first is taken, so
+    no more is put in order than is asked for."""
+    order = np.argsort(costs, kind="stable")
+    positions, costs = positions[order], costs[order]
+    begin = 0
+    while begin < len(positions):
+        cost = float(costs[begin])
+        end = int(np.searchsorted(costs, cost, side="right"))
+        alike = positions[begin:end].tolist()
+        first = min(alike, key=fleet.name)
+        yield cost, first
+        for position in sorted(alike, key=fleet.name)[1:]:
+            yield cost, position
+        begin = end
+
+
+def _fitted(rooms: Mapping[str, Amounts], position: int, request: Requested) -> Requested:
+    """The request with each size cut to what a promising host has room for."""
+    return dataclasses.replace(
+        request,
+        **{
+            field: min(getattr(request, field), int(rooms[name][position]))
+            for name, (field, _, _) in _SIZES.items()
+        },
+    )
+
+
+def _least(request: Requested, name: str) -> int:
+    _, least, of_image = _SIZES[name]
+    return max(least, getattr(request, of_image) if of_image else 0)
+
+
+def _room(fleet: Fleet, name: str) -> Amounts:
+    """Of disk also: what is free on the storage, where all of it must fit at once."""
+    room = fleet.room(name)
+    if name != "DISK_GB":
+        return room
+    free = free_at_once(fleet)
+    return np.where(free < 0, room, np.minimum(room, free))
+
+
+# --- everything else
+
+
+def _zone(host: Host) -> str:
+    return host.zone
+
+
+def _zones(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    if request.availability_zone is not None:
+        for zone in sorted(fleet.values(_zone)):
+            yield dataclasses.replace(request, availability_zone=zone)
+
+
+def _any_host(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    if request.force_host is not None:
+        yield dataclasses.replace(request, force_host=None)
+
+
+def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    for left_out in dict.fromkeys(request.networks):
+        rest = tuple(bridge for bridge in request.networks if bridge != left_out)
+        vlans = tuple(one for one in request.vlans if one[0] != left_out)
+        yield dataclasses.replace(request, networks=rest, vlans=vlans)
+
+
+def _groups(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    asked = request.group
+    if asked is not None:
+        for ways in regroup.WAYS.values():
+            for group in ways(asked):
+                yield dataclasses.replace(request, group=group)
+
+
+#: what begins so is the user's or the operator's own word and refuses no host
+_HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
+
+
+def _without_one(field: str) -> Alteration:
+    """One of the things that a mapping asks for is left out."""
+
+    def altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+        asked: Mapping[str, Any] = getattr(request, field)
+        for left_out in sorted(asked)[:_TRIED]:
+            if not left_out.startswith(_HARMLESS):
+                rest = {name: value for name, value in asked.items() if name != left_out}
+                values: dict[str, Any] = {field: rest}
+                yield dataclasses.replace(request, **values)
+
+    return altered
+
+
+_MAPPINGS = ("hints", "extra_specs", "image_properties")
+#: of more things asked no more are tried to be left out
+_TRIED = 20
+
+ALTERATIONS: tuple[Alteration, ...] = (
+    _zones,
+    _any_host,
+    _networks,
+    _groups,
+    *map(_without_one, _MAPPINGS),
+)
+
+
+def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    yield request
+    for alteration in ALTERATIONS:
+        yield from alteration(fleet, request)
+
+
+# --- what changed
+
+_FIELDS = (
+    "availability_zone",
+    "force_host",
+    "networks",
+    "vlans",
+    *_MAPPINGS,
+    *(field for field, _, _ in _SIZES.values()),
+)
+
+
+def _changes(request: Requested, works: Requested) -> tuple[Change, ...]:
+    found = regroup.changes(request.group, works.group)
+    found += [
+        Change(name, getattr(request, name), getattr(works, name))
+        for name in _FIELDS
+        if getattr(request, name) != getattr(works, name)
+    ]
+    return tuple(found)

@@ -1,0 +1,177 @@
+"""A choice as a ``Decision``: what is kept of it, and why nowhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import orjson
+from oslo_config import cfg
+
+from common.messages.scheduling import Alternate, Decision, Refused, Requested
+from scheduler.decide.choose import Choice, Filter
+from scheduler.explain import words
+from scheduler.explain.nearest import nearest
+from scheduler.explain.refusals import Refusals
+from scheduler.filters.resources import shortages
+from scheduler.hosts.columns import Fleet
+
+_Kept = tuple[Refused, ...]
+#: filter → hosts with their reasons
+Reasons = dict[str, _Kept]
+#: how many hosts have a reason; and so many of them with it
+_Untold = tuple[int, Callable[[int], Refused]]
+
+#: what the reasons of a decision take as JSON at the most: with all else it is below 50 KiB
+KEPT_BYTES = 40_000
+#: of each decision but the first for the servers of one create, which are much alike
+BRIEF_BYTES = 1_000
+_BRIEF_HOSTS = 50
+#: a group has at least so many bytes, as long as there are some
+_ENOUGH = 200
+#: with less than so many left it is over
+_SOME = 50
+
+
+class Outcomes:
+    """Tells of choices; what is kept is capped by ``[scheduler]`` options and in its size."""
+
+    def __init__(self, conf: cfg.ConfigOpts, filters: Mapping[str, Filter]) -> None:
+        self._options = conf.scheduler
+        self._filters = filters
+
+    @property
+    def told(self) -> int:
+        """How many of the best hosts are told of at the most."""
+        return int(max(self._options.scores_kept, self._options.alternates + 1))
+
+    def won(
+        self,
+        request: Requested,
+        choice: Choice,
+        position: int,
+        considered: int,
+        *,
+        brief: bool = False,
+    ) -> Decision:
+        """The host at this position of the ranking, with those after it as alternates; ``brief``
+        as one of many of which another decision tells more."""
+        chosen = choice.ranked[position].host
+        following = choice.ranked[position + 1 : position + 1 + self._options.alternates]
+        return Decision(
+            request.server_uuid,
+            chosen.name,
+            chosen.facts.uuid,
+            tuple(
+                Alternate(item.host.name, item.host.facts.uuid, round(item.total, 4))
+                for item in following
+            ),
+            considered,
+            _counts(choice),
+            self._kept(choice.refused, brief=brief),
+            {
+                item.host.name: {**item.scores, "total": round(item.total, 4)}
+                for item in choice.ranked[: self._options.scores_kept]
+            },
+        )
+
+    def nowhere(self, request: Requested, choice: Choice, hosts: Fleet) -> Decision:
+        """No host, and why not."""
+        if choice.passed:
+            suggestion, reason = None, words.not_offered(choice.passed)
+        else:
+            suggestion = nearest(hosts, request, self._filters)
+
+            short = _shortages(hosts, request, choice)
+            reason = words.sentence(len(hosts), choice.refused, suggestion, short)
+        return Decision(
+            request.server_uuid,
+            None,
+            considered=len(hosts),
+            counts=_counts(choice),
+            refused=self._kept(choice.refused),
+            reason=reason,
+            suggestion=suggestion,
+        )
+
+    def again(self, request: Requested, decision: Decision) -> Decision:
+        """The same decision for one more server that is alike, brief."""
+        told = {
+            name: [(len(one.hosts), one.first) for one in groups]
+            for name, groups in decision.refused.items()
+        }
+        refused = self._grouped(told, decision.counts, BRIEF_BYTES)
+        return dataclasses.replace(decision, server_uuid=request.server_uuid, refused=refused)
+
+    def _kept(self, refused: Mapping[str, Refusals], *, brief: bool = False) -> Reasons:
+        most = _BRIEF_HOSTS if brief else self._options.reasons_kept
+        counts = {name: len(those) for name, those in refused.items()}
+        told = {name: list(_untold(those, most, brief)) for name, those in refused.items()}
+        return self._grouped(told, counts, BRIEF_BYTES if brief else KEPT_BYTES)
+
+    def _grouped(
+        self, told: Mapping[str, Sequence[_Untold]], counts: Mapping[str, int], size: int
+    ) -> Reasons:
+        """Reasons with their hosts, in so many bytes at the most; what a filter that refused few
+        does not need is left to the others."""
+        kept: Reasons = {}
+        room = self._options.reasons_kept
+        for number, name in enumerate(sorted(told, key=lambda name: counts[name])):
+            share = len(told) - number
+            kept[name], hosts, taken = _first(told[name], room // share, size // share)
+            room, size = room - hosts, size - taken
+        return {name: kept[name] for name in told}
+
+
+def _shortages(hosts: Fleet, request: Requested, choice: Choice) -> list[words.Shortage]:
+    """Of what no host has enough, of those that were refused for want of room."""
+    refused = choice.refused.get(words.RESOURCES)
+    return [] if refused is None else shortages(hosts, request, refused.positions)
+
+
+def _untold(refused: Refusals, most: int, brief: bool) -> Iterator[_Untold]:
+    for group in refused.groups(most, first=brief):
+        yield len(group.positions), functools.partial(refused.of, group)
+
+
+def _first(groups: Sequence[_Untold], room: int, size: int) -> tuple[_Kept, int, int]:
+    """The first hosts of each group, how many in all, and how many bytes as JSON; what small
+    groups do not need is left to the larger ones."""
+    found: dict[tuple[str, ...], Refused] = {}
+    hosts = taken = 0
+    for number, (count, told) in enumerate(sorted(groups, key=lambda one: one[0])):
+        left = len(groups) - number
+        most = min(count, max((room - hosts) // left, 1))
+        if hosts >= room or size - taken < _SOME:
+            break
+        one, length = _fitting(told(most), max((size - taken) // left, _ENOUGH), size - taken)
+        if one is None:
+            continue
+        found[one.text] = _both(found[one.text], one) if one.text in found else one
+        hosts, taken = hosts + len(one.hosts), taken + length
+    return tuple(found.values()), hosts, taken
+
+
+def _fitting(one: Refused, share: int, size: int) -> tuple[Refused | None, int]:
+    """What of a group fits its share, and its bytes as JSON; of what is alone too large for it
+    one host, if that fits at all."""
+    length = _bytes(one)
+    while length > share and len(one.hosts) > 1:
+        one = one.first(min(len(one.hosts) * share // length, len(one.hosts) - 1) or 1)
+        length = _bytes(one)
+    return (one if length <= size else None), length
+
+
+def _both(one: Refused, other: Refused) -> Refused:
+    numbers = zip(one.numbers, other.numbers, strict=True)
+    return Refused(one.text, one.hosts + other.hosts, tuple(a + b for a, b in numbers))
+
+
+def _bytes(one: Refused) -> int:
+    """As JSON, with what is between it and the next."""
+    return len(orjson.dumps(one)) + 1
+
+
+def _counts(choice: Choice) -> dict[str, int]:
+    return {name: len(hosts) for name, hosts in choice.refused.items()}

@@ -1,0 +1,85 @@
+"""What one filter refused, and why: read host by host, or all of it by group."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+
+from common.messages.scheduling import Refused, Requested
+from scheduler.explain.reasons import Group, by_text
+from scheduler.filters.columnar import ColumnarFilter
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.usage import Rows
+
+
+class Refusals(Mapping[str, str]):
+    """Host → reason, of all that one filter refused. Reasons are worked out when they are read."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        positions: Rows,
+        accept: Callable[[Host, Requested], str | None],
+        request: Requested,
+        known: dict[int, str],
+    ) -> None:
+        """``known`` has reasons by position that the filter gave already; it grows."""
+        self._fleet, self._positions = fleet, positions
+        self._accept, self._request, self._known = accept, request, known
+        self._told = accept.told if isinstance(accept, ColumnarFilter) else None
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, int]:
+        positions = self._positions
+        return dict(zip(self._fleet.names(positions), positions.tolist(), strict=True))
+
+    @property
+    def positions(self) -> Rows:
+        """Where the hosts are in their fleet."""
+        return self._positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fleet.names(self._positions))
+
+    def __getitem__(self, name: str) -> str:
+        return self._reason(self._by_name[name])
+
+    def _reason(self, position: int) -> str:
+        known = self._known.get(position)
+        if known is None:
+            known = self._accept(self._fleet.host(position), self._request) or ""
+            self._known[position] = known
+        return known
+
+    def groups(self, most: int | None = None, *, first: bool = False) -> list[Group]:
+        """Hosts by reason, of ``most`` different ones; ``first``: of the first ``most`` hosts.
+
+        Of a filter that can't tell by group never more hosts than ``most`` are asked.
+        """
+        if self._told is not None:
+            positions = self._positions[:most] if first else self._positions
+            return list(self._told(self._fleet, self._request, positions, most))
+        positions = self._positions[:most]
+        return by_text((position, self._reason(position)) for position in positions.tolist())
+
+    def of(self, group: Group, most: int) -> Refused:
+        """A group of these as it is kept: so many hosts at the most."""
+        return group.refused(self._fleet, most)
+
+    def all(self) -> list[Refused]:
+        """Every host with its reason, as data that need nothing of the fleet any more."""
+        return [group.refused(self._fleet) for group in self.groups()]
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Every host and its reason."""
+        if self._told is not None:
+            return itertools.chain.from_iterable(group.reasons() for group in self.all())
+        return (
+            (self._fleet.name(position), self._reason(position))
+            for position in self._positions.tolist()
+        )

@@ -1,0 +1,1 @@
+"""The hosts of a decision: what agents report, joined with what placement counts."""

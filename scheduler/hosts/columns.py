@@ -1,0 +1,280 @@
+"""The hosts of one decision, as columns: what is known of them joined with what placement counts.
+
+A plain filter sees one ``Host`` at a time; ``columnar`` ones ask a fleet about all at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.messages import Candidates
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import REALLY_THERE, Fact, Floats, Known, Measure
+from scheduler.hosts.usage import Amounts, Rows, Stock, counted
+
+V = TypeVar("V", bound=Hashable)
+Mask = NDArray[np.bool_]
+
+
+class Fleet:
+    """Hosts in a fixed order; a position is one of them.
+
+    Only ``take`` changes a fleet: what is promised, as decisions of one pass are made.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        rows: Rows,
+        silent: Floats,
+        failures: Floats,
+        stocks: Mapping[str, Stock],
+        traits: Sequence[frozenset[str]],
+        others: Fleet | None = None,
+    ) -> None:
+        """All but ``known`` and ``others`` go by position; ``rows`` are those of ``known``."""
+        self._known, self._rows = known, rows
+        self.silent, self.failures = silent, failures
+        self._stocks, self._traits = stocks, traits
+        self.pledged = np.zeros(len(rows), np.int64)
+        """GiB that decisions of one pass took of what storages for root disks really have free."""
+        self.others = others
+        """Hosts that are no candidates, for weighers to whom they matter."""
+
+    @classmethod
+    def of(cls, hosts: Fleet | Iterable[Host]) -> Fleet:
+        """A fleet as it is, or that of these hosts."""
+        if isinstance(hosts, Fleet):
+            return hosts
+        listed = list(hosts)
+        classes = dict.fromkeys(name for host in listed for name in (*host.capacity, *host.used))
+        made = cls(
+            Known(listed),
+            np.arange(len(listed)),
+            np.array([host.silent_seconds for host in listed], np.float64),
+            np.array([host.failures for host in listed], np.float64),
+            {
+                name: Stock(
+                    np.array([host.capacity.get(name, 0) for host in listed], np.int64),
+                    np.array([host.used.get(name, 0) for host in listed], np.int64),
+                )
+                for name in classes
+            },
+            [host.traits for host in listed],
+        )
+        made.pledged[:] = [host.pledged_gib for host in listed]
+        return made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Host]:
+        return map(self.host, range(len(self)))
+
+    def host(self, position: int) -> Host:
+        """One host as plain filters see it, as it is now."""
+        known = self._known.hosts[self._rows[position]]
+        return Host(
+            known.facts,
+            float(self.silent[position]),
+            {name: int(stock.capacity[position]) for name, stock in self._stocks.items()},
+            {name: int(stock.used[position]) for name, stock in self._stocks.items()},
+            self._traits[position],
+            float(self.failures[position]),
+            known.memberships,
+            known.disabled,
+            known.forced_down,
+            int(self.pledged[position]),
+        )
+
+    def name(self, position: int) -> str:
+        """The name of a host."""
+        name: str = self._known.hosts[self._rows[position]].name
+        return name
+
+    def names(self, positions: Rows) -> list[str]:
+        """The names of hosts."""
+        found: list[str] = self._known.names[self._rows[positions]].tolist()
+        return found
+
+    def known(self) -> Iterator[Host]:
+        """The hosts as agents tell of them, without numbers and traits."""
+        return (self._known.hosts[row] for row in self._rows.tolist())
+
+    # --- columns
+
+    def capacity(self, resource_class: str) -> Amounts:
+        """All there is of a class, with the ratio."""
+        stock = self._stocks.get(resource_class)
+        return stock.capacity if stock else np.zeros(len(self), np.int64)
+
+    def free(self, resource_class: str) -> Amounts:
+        """What is left of a class; below 0 where more is promised than there is."""
+        stock = self._stocks.get(resource_class)
+        return stock.capacity - stock.used if stock else np.zeros(len(self), np.int64)
+
+    def largest(self, resource_class: str) -> Amounts:
+        """The most of a class that one server may have; see ``Host.largest``."""
+        there = REALLY_THERE.get(resource_class)
+        return self.measure(there).astype(np.int64) if there else self.capacity(resource_class)
+
+    def room(self, resource_class: str) -> Amounts:
+        """The most of a class that one more server could have now; see ``Host.room``."""
+        free, largest = self.free(resource_class), self.largest(resource_class)
+        return np.maximum(np.minimum(free, largest), 0)
+
+    def measure(self, measure: Measure) -> Floats:
+        """A number of each host, from its facts."""
+        return self._known.measures(measure)[self._rows]
+
+    def where(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> Mask:
+        """Of which hosts something is true, that only this fact decides."""
+        values, codes = self._told(fact)
+        answers: Mask = np.array([predicate(value) for value in values], np.bool_)[codes]
+        return answers
+
+    def having(self, fact: Fact[Any], element: str) -> Mask:
+        """Of which hosts a fact has an element; quick where hardly two hosts have the same."""
+        values, codes = self._told(fact)
+        answers: Mask = np.array([element in value for value in values], np.bool_)[codes]
+        return answers
+
+    def codes(self, fact: Fact[Any]) -> Rows:
+        """A number of each host: the same where the fact is."""
+        return self._known.kinds(fact).codes[self._rows].astype(np.int64)
+
+    def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
+        """A number of each host, that only this fact decides."""
+        values, codes = self._told(fact)
+        scores: Floats = np.array([score(value) for value in values], np.float64)[codes]
+        return scores
+
+    def _told(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
+        """Values of a fact, and which each host has: only what is there, where that is little."""
+        kinds = self._known.kinds(fact)
+        values, codes = kinds.values, self.codes(fact)
+        if len(values) <= 2 * len(codes):
+            return list(values), codes
+        there, codes = np.unique(codes, return_inverse=True)
+        return [values[number] for number in there.tolist()], codes
+
+    def sums(self, fact: Fact[V], amounts: Amounts) -> dict[V, int]:
+        """The amounts of hosts together, for each value of a fact."""
+        kinds = self._known.kinds(fact)
+        found = np.bincount(kinds.codes[self._rows], amounts, len(kinds.numbers))
+        return dict(zip(list(kinds.values), found.astype(np.int64).tolist(), strict=False))
+
+    def values(self, fact: Fact[V]) -> list[V]:
+        """What a fact may be of a host; of some no host may be left."""
+        return list(self._known.kinds(fact).values)
+
+    def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
+        """Of which hosts something is true, that only their traits decide."""
+        values, codes = self._trait_kinds
+        return np.array([predicate(value) for value in values], np.bool_)[codes]
+
+    @property
+    def trait_codes(self) -> Rows:
+        """A number of each host: the same where the traits are."""
+        return self._trait_kinds[1]
+
+    @functools.cached_property
+    def _trait_kinds(self) -> tuple[list[frozenset[str]], NDArray[np.int64]]:
+        numbers: dict[frozenset[str], int] = {}
+        codes = [numbers.setdefault(traits, len(numbers)) for traits in self._traits]
+        return list(numbers), np.array(codes, np.int64)
+
+    @functools.cached_property
+    def lots(self) -> NDArray[np.uint64]:
+        """See ``Known``."""
+        return self._known.lots[self._rows]
+
+    def positions(self, names: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Where the hosts of these names are; those that are not in the fleet are left out."""
+        for name in names:
+            row = self._known.by_name.get(name)
+            position = -1 if row is None else int(self._positions[row])
+            if position >= 0:
+                yield name, position
+
+    @functools.cached_property
+    def _positions(self) -> Rows:
+        positions = np.full(len(self._known), -1, np.int64)
+        positions[self._rows] = np.arange(len(self._rows))
+        return positions
+
+    # --- others
+
+    def counted(self, told: Sequence[Candidates], *, everything: bool) -> Fleet:
+        """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
+        found = counted(told, self._known.by_uuid, len(self._known))
+        kept = self._rows if everything else found.offered
+        return Fleet(
+            self._known,
+            kept,
+            self.silent[kept],
+            self.failures[kept],
+            {name: stock.of(kept) for name, stock in found.stocks.items()},
+            [found.traits[row] for row in kept.tolist()],
+        )
+
+    def without(self, names: Iterable[str]) -> Fleet:
+        """The fleet less the hosts of these names."""
+        gone = [position for _, position in self.positions(names)]
+        if not gone:
+            return self
+        kept = np.delete(np.arange(len(self)), gone)
+        stocks = {name: stock.of(kept) for name, stock in self._stocks.items()}
+        traits = [self._traits[position] for position in kept.tolist()]
+        return Fleet(
+            self._known,
+            self._rows[kept],
+            self.silent[kept],
+            self.failures[kept],
+            stocks,
+            traits,
+            self.others,
+        )
+
+    def draft(self, classes: Iterable[str] = ()) -> Fleet:
+        """A copy whose promises may grow, of these classes too."""
+        none = np.zeros(len(self), np.int64)
+        stocks = {name: Stock(none, none) for name in classes} | dict(self._stocks)
+        copied = {
+            name: Stock(stock.capacity.copy(), stock.used.copy()) for name, stock in stocks.items()
+        }
+        made = self._with(copied, self.others)
+        made.pledged[:] = self.pledged
+        return made
+
+    def beside(self, whole: Fleet) -> Fleet:
+        """The fleet with all other hosts of another one as its ``others``."""
+        return self._with(self._stocks, whole.without(self.names(np.arange(len(self)))))
+
+    def _with(self, stocks: Mapping[str, Stock], others: Fleet | None) -> Fleet:
+        return Fleet(
+            self._known, self._rows, self.silent, self.failures, stocks, self._traits, others
+        )
+
+    def take(self, position: int, amounts: Mapping[str, int]) -> None:
+        """Promise so much of one host of a ``draft``."""
+        for name, amount in amounts.items():
+            self._stocks[name].used[position] += amount
+
+    def fill_up(self, resource_class: str, amounts: Amounts) -> None:
+        """Of a ``draft``: so much is all that those hosts have, and promised, that placement
+        tells no numbers of."""
+        stock = self._stocks[resource_class]
+        untold = stock.capacity == 0
+        stock.capacity[untold] = stock.used[untold] = amounts[untold]
+
+    def fill(self, position: int, resource_class: str, amount: int) -> None:
+        """Of a ``draft``: a host without numbers of a class has promised all it has, so much."""
+        stock = self._stocks[resource_class]
+        if not stock.capacity[position]:
+            stock.capacity[position] = stock.used[position] = amount

@@ -1,0 +1,52 @@
+"""What a host has that placement tells no numbers of, as it has no room for anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from common.guest.hardware import device_class
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host import Host
+from scheduler.hosts.host_states import Measure
+from scheduler.hosts.usage import Amounts
+
+_OFFERED: Mapping[str, Measure] = {
+    "VCPU": lambda host: (
+        (host.facts.vcpus - host.facts.reserved_vcpus) * host.facts.cpu_allocation_ratio
+    ),
+    "MEMORY_MB": lambda host: (
+        (host.facts.memory_mib - host.facts.reserved_memory_mib) * host.facts.ram_allocation_ratio
+    ),
+    "DISK_GB": lambda host: (
+        (host.facts.disk_gib - host.facts.reserved_disk_gib) * host.facts.disk_allocation_ratio
+    ),
+}
+"""As agents tell placement: what is there, less what is set aside, times the ratio."""
+
+_Devices = tuple[tuple[str, int], ...]
+
+
+def with_full(fleet: Fleet, classes: Iterable[str]) -> Fleet:
+    """The fleet with the hosts that are full of all these classes: what they offer in all."""
+    names = list(classes)
+    draft = fleet.draft(names)
+    for name in names:
+        draft.fill_up(name, _offered(fleet, name))
+    return draft
+
+
+def _offered(fleet: Fleet, name: str) -> Amounts:
+    measure = _OFFERED.get(name)
+    if measure is not None:
+        return np.maximum(fleet.measure(measure), 0).astype(np.int64)
+
+    def count(there: _Devices) -> float:
+        return sum(count for device, count in there if device_class(device) == name)
+
+    return fleet.each(_devices, count).astype(np.int64)
+
+
+def _devices(host: Host) -> _Devices:
+    return tuple(sorted(host.facts.devices.items()))

@@ -1,0 +1,65 @@
+"""How evenly a cloud is filled: the score of the mode ``cluster-score``, of its weigher, and of
+the rebalancer.
+
+For one resource class it is the variance of the shares that hosts have promised of what they
+have, where a host counts by how much that is; the score is the mean over processors and memory.
+0: every host has promised the same share. Less is better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.messages.scheduling import Requested
+from scheduler.filters.resources import wanted
+from scheduler.hosts.columns import Fleet
+from scheduler.hosts.host_states import Floats
+
+CLASSES = ("VCPU", "MEMORY_MB")
+
+
+def score(fleet: Fleet) -> float:
+    """The score of the hosts as they are."""
+    return float(np.mean([_variance(fleet, name) for name in CLASSES]))
+
+
+def _variance(fleet: Fleet, name: str) -> float:
+    there, used = _counts(fleet, name)
+    total = there.sum()
+    if not total:
+        return 0.0
+    return float(max((used * used / there).sum() / total - (used.sum() / total) ** 2, 0.0))
+
+
+def _counts(fleet: Fleet, name: str) -> tuple[Floats, Floats]:
+    """What there is, and what is promised, of the hosts that have any."""
+    capacity = fleet.capacity(name).astype(np.float64)
+    used = capacity - fleet.free(name)
+    some = capacity > 0
+    return capacity[some], used[some]
+
+
+def cost_of(fleet: Fleet, request: Requested) -> Floats:
+    """By how much the score would be worse if the request went to each of the hosts.
+
+    But for what is the same for all of them: the mean of the shares grows wherever it goes.
+    """
+    amounts, cost = wanted(request), np.zeros(len(fleet))
+    for name in CLASSES:
+        capacity = fleet.capacity(name).astype(np.float64)
+        used, amount = capacity - fleet.free(name), amounts.get(name, 0)
+        added = amount * (2 * used + amount) / np.maximum(capacity, 1)
+        cost += added / max(float(capacity.sum()), 1.0)
+    return cost / len(CLASSES)
+
+
+def relief(fleet: Fleet, request: Requested, position: int) -> float:
+    """By how much the score would be better if a host had not promised the request."""
+    amounts, found = wanted(request), 0.0
+    for name in CLASSES:
+        capacity = fleet.capacity(name)
+        there, total = int(capacity[position]), int(capacity.sum())
+        used, amount = there - int(fleet.free(name)[position]), amounts.get(name, 0)
+        if there:
+            found += amount * (2 * used - amount) / there / total
+    return found / len(CLASSES)

@@ -1,0 +1,72 @@
+"""Waiting for tasks: each kind has its time, and what took too long is probed, not stopped."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from common.messages.reports import Category
+from compute.hypervisor.proxmox.api.deadlines import DEADLINES, OTHER_DEADLINE
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.api.tasks import Tasks
+from tests.unit.compute.fakes import FakeWork
+
+UPID = "UPID:pve1:000005F5:00060595:6B003D23:{}:100:a@pve!t:"
+
+
+class Node:
+    """Answers for one task, which runs until it is told how it ended."""
+
+    def __init__(self) -> None:
+        self.exit_status: str | None = None
+        self.asked = threading.Event()
+        self.deleted = False
+
+    def get(self, path: str, **params: Any) -> Any:
+        self.asked.set()
+        if path.endswith("/log"):
+            return [{"n": 1, "t": "transferred 1 of 9 GiB"}]
+        if self.exit_status is None:
+            return {"status": "running"}
+        return {"status": "stopped", "exitstatus": self.exit_status}
+
+    def delete(self, path: str) -> None:
+        self.deleted = True
+
+
+@pytest.mark.parametrize("kind", ["qmclone", "qmstart"])
+def test_a_task_that_outlives_its_kind_is_unknown_and_left_to_end(kind: str) -> None:
+    node = Node()
+    tasks = Tasks(node, {kind: 0.05})  # type: ignore[arg-type]
+    upid = UPID.format(kind)
+    with pytest.raises(ApiError) as caught:
+        tasks.wait(FakeWork(), upid)
+    assert caught.value.category is Category.TASK_TIMEOUT
+    assert caught.value.upid == upid
+    assert caught.value.log_tail == ("transferred 1 of 9 GiB",)
+    assert not node.deleted
+    node.exit_status = "OK"
+
+
+def test_what_copies_may_take_longer_than_what_switches() -> None:
+    assert DEADLINES["qmclone"] > DEADLINES["qmdestroy"] > DEADLINES["qmstop"]
+    assert all(seconds >= 60 for seconds in (*DEADLINES.values(), OTHER_DEADLINE))
+
+
+@pytest.mark.parametrize(("status", "warned"), [("OK", False), ("WARNINGS: 2", True)])
+def test_warnings_are_a_success_to_be_looked_at(status: str, warned: bool) -> None:
+    node = Node()
+    node.exit_status = status
+    ended = Tasks(node).wait(FakeWork(), UPID.format("qmdestroy"))  # type: ignore[arg-type]
+    assert ended.ok
+    assert ended.warnings is warned
+
+
+def test_a_worker_that_was_killed_leaves_an_unknown_outcome() -> None:
+    node = Node()
+    node.exit_status = "unexpected status"
+    with pytest.raises(ApiError) as caught:
+        Tasks(node).wait(FakeWork(), UPID.format("qmcreate"))  # type: ignore[arg-type]
+    assert caught.value.category is Category.UNKNOWN_OUTCOME

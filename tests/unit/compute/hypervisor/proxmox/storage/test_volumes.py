@@ -1,0 +1,114 @@
+"""Where volumes of a VMID are looked for, and what is said where nobody could look."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from common.messages.reports import Category
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.observe.view import Node, Snapshot, Storage
+from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.storage.stray_volumes import Elsewhere
+from compute.hypervisor.proxmox.vm.operation import Vm
+from tests.unit.compute.fakes import FakeWork
+
+VMID = 100
+
+
+def storage(
+    name: str, *, shared: bool = False, active: bool = True, content: str = "images"
+) -> Storage:
+    return Storage(name, "dir", shared, active, 1 << 40, 0, frozenset(content.split(",")))
+
+
+def node(name: str, *storages: Storage, online: bool = True) -> Node:
+    return Node(name, online, storages={one.name: one for one in storages})
+
+
+class Client:
+    """Lists what is there; a storage that isn't active on a node fails."""
+
+    def __init__(self, nodes: tuple[Node, ...], images: dict[str, list[int]]) -> None:
+        self._nodes, self._images = {one.name: one for one in nodes}, images
+        self.asked: list[str] = []
+
+    def get(self, path: str, *, content: str, vmid: int | None = None) -> Any:
+        _, name, _, storage_name, _ = path.split("/")
+        place = f"{storage_name} on {name}"
+        self.asked.append(place)
+        if not self._nodes[name].storages[storage_name].active:
+            raise ApiError(Category.NODE_UNHEALTHY, "it is not mounted")
+        found = self._images.get(place, [])
+        return [{"volid": f"{storage_name}:{one}/d", "vmid": one} for one in found]
+
+
+def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
+    """From the first node."""
+    client = Client(nodes, {key.replace("_on_", " on "): value for key, value in images.items()})
+    shared: Any = SimpleNamespace(
+        client=client,
+        elsewhere=Elsewhere(client),  # type: ignore[arg-type]
+        snapshot=Snapshot(True, {one.name: one for one in nodes}, {}),
+        settings=SimpleNamespace(vm_storage="local"),
+    )
+    shared.storage_key = lambda *place: Shared.storage_key(shared, *place)
+    vm = Vm(shared, FakeWork(), VMID, nodes[0].name, None)  # type: ignore[arg-type]
+    return volumes.everywhere(vm), sorted(client.asked)
+
+
+def test_every_storage_is_listed_once_wherever_it_is() -> None:
+    nfs, far = storage("nfs", shared=True), storage("far", shared=True)
+    seen, asked = look(
+        node("a", storage("local"), nfs, storage("iso", content="iso")),
+        node("b", storage("local"), nfs, far, storage("cts", content="rootdir")),
+        node("c", storage("local"), storage("zfs"), nfs, far),
+        local_on_b=[VMID, VMID + 1],
+        zfs_on_c=[VMID],
+    )
+    assert asked == ["far on b", "local on a", "local on b", "local on c", "nfs on a", "zfs on c"]
+    assert [(one.volid, one.node) for one in seen.volumes] == [
+        (f"local:{VMID}/d", "b"),
+        (f"zfs:{VMID}/d", "c"),
+    ]
+    assert seen.storages == {
+        ("a", "local"),
+        ("b", "local"),
+        ("c", "local"),
+        ("c", "zfs"),
+        (None, "nfs"),
+        (None, "far"),
+    }
+    assert seen.unseen == ()
+
+
+def test_what_nobody_can_look_at_is_said() -> None:
+    away = storage("nfs", shared=True, active=False)
+    seen, asked = look(
+        node("a", storage("local"), away, storage("usb", active=False)),
+        node("b", storage("local", active=False), away),
+        node("c", storage("local"), online=False),
+    )
+    assert asked == ["local on a", "nfs on a", "usb on a"]
+    assert seen.unseen == ("nfs on a", "usb on a", "local on b", "c")
+    assert seen.storages == {("a", "local")}
+
+
+def test_a_shared_storage_that_one_node_misses_is_seen_by_another() -> None:
+    away, there = (storage("nfs", shared=True, active=active) for active in (False, True))
+    seen, asked = look(
+        node("a", storage("local"), away), node("b", away), node("c", there), nfs_on_c=[VMID]
+    )
+    assert asked == ["local on a", "nfs on a", "nfs on c"]
+    assert [one.node for one in seen.volumes] == ["c"]
+    assert seen.unseen == ()
+
+
+def test_a_volume_is_ours_only_where_none_was_before() -> None:
+    seen, _ = look(node("a", storage("local"), storage("usb", active=False)))
+    vm: Any = SimpleNamespace(
+        shared=SimpleNamespace(storage_key=lambda node_name, name: (node_name, name))
+    )
+    found = [volumes.Volume(f"{name}:1/d", name, "a", None) for name in ("local", "usb")]
+    assert [seen.had(vm, one) for one in found] == [True, False]

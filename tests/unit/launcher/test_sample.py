@@ -1,0 +1,45 @@
+"""Generated files are what the code would generate now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from launcher import sample
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return {group: its text} of a sample configuration."""
+    found = {}
+    for part in text.split("\n\n\n[")[1:]:
+        name, _, body = part.partition("]")
+        found[name] = body.strip()
+    return found
+
+
+def test_the_configuration_is_current() -> None:
+    there = sections((ROOT / "etc/micronova.conf.sample").read_text(encoding="utf-8"))
+    wanted = sections(sample.config())
+    assert set(there) == set(wanted), "run tox -e genconfig"
+    for group in set(wanted) - sample.LIBRARIES:
+        assert there[group] == wanted[group], f"[{group}]: run tox -e genconfig"
+
+
+@pytest.mark.parametrize("kind", ["policy", "states"])
+def test_others_are_current(kind: str) -> None:
+    make, path = sample.KINDS[kind]
+    assert (ROOT / path).read_text(encoding="utf-8") == make(), f"run tox -e gen{kind}"
+
+
+def test_every_option_of_ours_has_a_help_text() -> None:
+    for group, options in sample._options().items():
+        if group not in sample.LIBRARIES:
+            assert [name for name, option in options.items() if not option.help] == [], group
+
+
+def test_the_sample_names_no_machine() -> None:
+    assert "/home/" not in sample.config()
+    assert "/root" not in sample.config()

@@ -1,0 +1,117 @@
+"""The table of hosts: what administrators and the clock do to it."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from common import clock
+from common.aggregates import AggregateFacts, AllAggregates
+from common.context import RequestContext
+from common.errors import Unavailable
+from common.messages.facts import Heartbeat
+from scheduler.filters.service import service_enabled, service_up
+from scheduler.hosts.host import Host
+from scheduler.hosts.reported import REGISTERED_SECONDS, HostTable
+from scheduler.manager import SchedulerManager
+from tests.unit.scheduler.decide.test_choose import a_host, a_request
+
+NOW = clock.utcnow()
+NAMES = ("a", "b", "c")
+
+
+class Site:
+    """A table whose time is set by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.table = HostTable(lambda: self.seconds)
+        self.hear(*NAMES)
+
+    def hear(self, *names: str) -> None:
+        facts = tuple(a_host(name).facts for name in names)
+        self.table.update(Heartbeat("w", NOW, names, facts))
+
+    def tell(self, version: int, **said: tuple[str, ...]) -> None:
+        zone = AggregateFacts("u", "n", {"availability_zone": "z"}, ("a",))
+        self.table.update_aggregates(AllAggregates(version, (zone,), **said))
+
+    def hosts(self) -> dict[str, Host]:
+        return {host.name: host for host in self.table.all(NOW)}
+
+
+def test_a_step_of_the_clock_makes_no_host_silent() -> None:
+    site = Site()
+    for step in (datetime.timedelta(hours=1), datetime.timedelta(hours=-1)):
+        assert {host.silent_seconds for host in site.table.all(NOW + step)} == {0.0}
+    site.seconds = 61.0
+    assert {host.silent_seconds for host in site.table.all(NOW)} == {61.0}
+
+
+def refusals(site: Site) -> dict[str, str | None]:
+    """Asked of one host, and of all at once."""
+    fleet, request = site.table.all(NOW), a_request()
+    found = {}
+    for position, host in enumerate(fleet):
+        reason = service_up(host, request) or service_enabled(host, request)
+        masks = [accept.refused(fleet, request) for accept in (service_up, service_enabled)]
+        assert (reason is not None) == any(m is not None and m[position] for m in masks)
+        found[host.name] = reason
+    return found
+
+
+def test_what_administrators_say_refuses_hosts_by_itself() -> None:
+    site = Site()
+    site.tell(1, disabled=("b",), forced_down=("c",))
+    assert refusals(site) == {
+        "a": None,
+        "b": "disabled by an administrator",
+        "c": "forced down by an administrator",
+    }
+    # Its agent still beats, and tells: that doesn't change it. An older word comes late.
+    site.hear("b", "c")
+    site.tell(0)
+    assert [name for name, reason in refusals(site).items() if reason] == ["b", "c"]
+    site.tell(2, disabled=("c",))
+    assert {name: bool(why) for name, why in refusals(site).items()} == {
+        "a": False,
+        "b": False,
+        "c": True,
+    }
+    assert site.hosts()["a"].zone == "z"
+
+
+def test_a_host_that_the_cloud_has_no_more_is_forgotten() -> None:
+    site = Site()
+    site.table.note_failure("b", NOW)
+    site.tell(1, hosts=NAMES)
+    # Just heard of, and not in the record yet: it stays.
+    site.hear("d")
+    site.tell(1, hosts=NAMES)
+    assert set(site.hosts()) == {*NAMES, "d"}
+    site.seconds = REGISTERED_SECONDS
+    site.tell(2, hosts=("a", "c", "d"))
+    assert set(site.hosts()) == {"a", "c", "d"}
+    assert site.hosts()["a"].zone == "z"
+    # A beat alone doesn't bring it back; its facts do.
+    site.table.update(Heartbeat("w", NOW, ("b",), ()))
+    assert "b" not in site.hosts()
+    site.hear("b")
+    site.tell(2, hosts=("a", "c", "d"))
+    assert site.hosts()["b"].failures == 0.0
+
+
+def test_who_does_not_tell_of_hosts_makes_none_forgotten() -> None:
+    site = Site()
+    site.seconds = REGISTERED_SECONDS
+    site.tell(1)
+    assert set(site.hosts()) == set(NAMES)
+
+
+def test_what_if_is_not_answered_before_anything_is_known() -> None:
+    manager = SchedulerManager(None, None, HostTable(), lambda _: None)  # type: ignore[arg-type]
+    with pytest.raises(Unavailable):
+        manager.preview(RequestContext(), [], [])
+    with pytest.raises(Unavailable):
+        manager.capacity(RequestContext(), {}, [])

@@ -1,0 +1,1 @@
+"""The one HTTP room: what every API of this project shares."""

@@ -1,0 +1,136 @@
+"""Clients' connections, as a server's loop knows them, and the answers it gives by itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from web.incoming import Incoming
+
+_REFUSAL = (
+    "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    "Content-Length: {length}\r\n\r\n{text}"
+)
+
+
+def refusal(status: str, text: str) -> bytes:
+    """Return a whole answer that ends the connection."""
+    return _REFUSAL.format(status=status, length=len(text), text=text).encode("ascii")
+
+
+LATE = refusal("408 Request Timeout", "The request took too long to arrive.")
+TOO_LARGE = refusal("431 Request Header Fields Too Large", "The headers are too large.")
+TOO_MANY = refusal("503 Service Unavailable", "Too many requests of this address at a time.")
+
+
+class Outgoing:
+    """What gunicorn takes for the socket while a request is answered: it keeps the bytes."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def sendall(self, data: bytes) -> None:
+        """Keep bytes of the answer."""
+        self.data += data
+
+    def send(self, data: bytes) -> int:
+        """Keep bytes of the answer; return how many: all."""
+        self.data += data
+        return len(data)
+
+    def gettimeout(self) -> None:
+        """Return None: nothing here waits."""
+
+    def setblocking(self, blocking: bool) -> None:
+        """Do nothing: nothing here waits."""
+
+
+class Connection:
+    """One client's connection. `sock`, `client` and `server` are what gunicorn asks for."""
+
+    def __init__(self, real: socket.socket, client: Any, server: Any, seconds: float) -> None:
+        self.real = real
+        self.client = client
+        self.server = server
+        self.peer = peer_of(client)
+        self.incoming = Incoming()
+        self.sock = Outgoing()
+        self.unsent = memoryview(b"")
+        self.requests = 0
+        self.keeps = True
+        """Whether another request may follow."""
+        self.is_busy = False
+        """Whether a thread has a request of it."""
+        self.is_closing = False
+        self.watched: tuple[int, Callable[[Connection], None]] | None = None
+        self.waits_since = time.monotonic()
+        self.deadline = self.waits_since + seconds
+        """When it is closed, unless it does what it has to; not while it is busy."""
+
+
+def peer_of(client: Any) -> str:
+    """Return what connections are counted by: an IPv4 address, an IPv6 network of 64 bits.
+
+    Clients of a Unix socket have no address: all of them are one.
+    """
+    if not isinstance(client, tuple) or not client:
+        return ""
+    try:
+        address = ipaddress.ip_address(client[0].partition("%")[0])
+    except ValueError:
+        return str(client[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is None:
+            return str(ipaddress.ip_network((int(address), 64), strict=False))
+        address = address.ipv4_mapped
+    return str(address)
+
+
+class Connections:
+    """All connections of one worker: at most `most`, of one peer at most `of_peer`."""
+
+    def __init__(self, most: int, of_peer: int) -> None:
+        self._most, self._of_peer = most, of_peer
+        self._by_peer: dict[str, dict[Connection, None]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def all(self) -> list[Connection]:
+        """Return every connection."""
+        return [each for connections in self._by_peer.values() for each in connections]
+
+    def add(self, connection: Connection) -> None:
+        """Count a new one."""
+        self._by_peer.setdefault(connection.peer, {})[connection] = None
+        self._count += 1
+
+    def remove(self, connection: Connection) -> None:
+        """Forget one; may be called twice."""
+        connections = self._by_peer.get(connection.peer, {})
+        if connection in connections:
+            del connections[connection]
+            self._count -= 1
+        if not connections:
+            self._by_peer.pop(connection.peer, None)
+
+    def is_full(self, peer: str) -> bool:
+        """Return whether a peer can have no more."""
+        return self._count >= self._most or self._held(peer) >= self._of_peer
+
+    def longest_waiting(self, peer: str | None = None) -> list[Connection]:
+        """Return the one that should go for a new one of a peer, if any waits.
+
+        It is one of that peer's where it has all that it may, else of who has most.
+        """
+        if peer is None or self._held(peer) < self._of_peer:
+            peer = max(self._by_peer, key=self._held, default="")
+        waiting = [each for each in self._by_peer.get(peer, ()) if not each.is_busy]
+        return [min(waiting, key=lambda each: each.waits_since)] if waiting else []
+
+    def _held(self, peer: str) -> int:
+        return len(self._by_peer.get(peer, ()))

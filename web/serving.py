@@ -1,0 +1,328 @@
+"""gunicorn's worker of threads, in which a thread is busy with whole requests only.
+
+One loop reads all connections and writes what a client is slow to take; a thread gets a request
+when its last byte is there, and is free when the answer is made. So a client that is silent, slow,
+or doesn't read what it asked for costs a descriptor and a few bytes, never a thread, and loses
+them when its time is up. Connections of one address are limited: one more closes that address's
+longest waiting one.
+
+Answers are made in memory before they are sent, as all of ours are; what streams needs another
+worker. TLS ends in the proxy in front.
+
+The file is long because the loop and what it does with one connection are one idea.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import resource
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from gunicorn import http
+from gunicorn.errors import ConfigError
+from gunicorn.workers.gthread import ThreadWorker
+
+from web.connections import LATE, TOO_LARGE, TOO_MANY, Connection, Connections, Outgoing
+from web.incoming import HeadTooLarge, Request
+
+REQUEST_SECONDS = 30.0
+"""From the first byte of a request, or a new connection, until the request is whole."""
+
+ANSWER_SECONDS = 30.0
+"""Until a client has taken an answer, or more of a long one."""
+
+CLOSING_SECONDS = 2.0
+"""What a client gets to read the end of an answer after which the connection is closed."""
+
+LINGER_SECONDS = 0.3
+"""How long a kept connection stays open when the worker ends, for a request on its way already."""
+
+PEER_SHARE = 0.5
+"""The part of a worker's connections that one address may hold."""
+
+_TICK_SECONDS = 1.0
+_RECEIVE_BYTES = 65_536
+_PROGRESS_BYTES = 16_384
+_SPARE_DESCRIPTORS = 512
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    """Reads and writes in one loop; threads answer. It ends when what it took is answered."""
+
+    request_seconds = REQUEST_SECONDS
+    answer_seconds = ANSWER_SECONDS
+    peer_share = PEER_SHARE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        most = self.worker_connections
+        self._open = Connections(most, max(1, int(most * self.peer_share)))
+        self._end: float | None = None
+        self._look_at = 0.0
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """Refuse what this worker can't do. Raises ConfigError."""
+        if cfg.is_ssl:
+            raise ConfigError("TLS ends in a proxy in front: leave keyfile and certfile out.")
+
+    def init_process(self) -> None:
+        """Make room for the descriptors of all connections, then begin."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = self.worker_connections + _SPARE_DESCRIPTORS
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        super().init_process()
+
+    # --- the loop
+
+    def run(self) -> None:
+        """Serve until the end was asked for and everything taken is answered."""
+        self.poller.register(
+            self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks
+        )
+        self.set_accept_enabled(True)
+        while self._goes_on():
+            self.notify()
+            self._dispatch()
+            self._close_late()
+        self._close_all(self._open.all())
+        self.tpool.shutdown(wait=False)
+        self.poller.close()
+        self.method_queue.close()
+        for each in self.sockets:
+            each.close()
+
+    def _goes_on(self) -> bool:
+        if self._end is None:
+            if self.alive and self.is_parent_alive():
+                self.set_accept_enabled(True)  # it may have been out of descriptors
+                return True
+            self._begin_end()
+        assert self._end is not None
+        return len(self._open) > 0 and time.monotonic() < self._end
+
+    def _begin_end(self) -> None:
+        """Take no more connections; let those without a request go soon."""
+        self.alive = False
+        self.set_accept_enabled(False)
+        now = time.monotonic()
+        self._end = now + self.cfg.graceful_timeout
+        for connection in self._open.all():
+            if not connection.is_busy and not connection.unsent:
+                connection.deadline = min(connection.deadline, now + LINGER_SECONDS)
+
+    @property
+    def _pause(self) -> float:
+        return _TICK_SECONDS if self._end is None else LINGER_SECONDS / 3
+
+    def _dispatch(self) -> None:
+        for key, _ in self.poller.select(self._pause):
+            key.data(key.fileobj)
+
+    def _close_late(self) -> None:
+        """Close the connections whose time is up; a half request is told so."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + self._pause
+        for connection in self._open.all():
+            if connection.is_busy or now < connection.deadline:
+                continue
+            if not (connection.is_closing or connection.unsent or connection.incoming.is_empty):
+                self._last_words(connection, LATE)
+            self._close(connection)
+
+    # --- connections
+
+    def accept(self, listener: Any) -> None:
+        """Take a new connection, and make room for it."""
+        try:
+            real, client = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._close_all(self._open.longest_waiting())
+                self.set_accept_enabled(False)  # until the next round of the loop
+            elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+                raise
+            return
+        real.setblocking(False)
+        connection = Connection(real, client, listener.getsockname(), self.request_seconds)
+        if self._open.is_full(connection.peer):
+            self._close_all(self._open.longest_waiting(connection.peer))
+        if self._open.is_full(connection.peer):
+            self._last_words(connection, TOO_MANY)
+            real.close()
+            return
+        self._open.add(connection)
+        self._watch(connection, selectors.EVENT_READ, self._readable)
+
+    def _watch(
+        self, connection: Connection, events: int, react: Callable[[Connection], None]
+    ) -> None:
+        """Have `react` called when one of `events` happens; instead of what was watched for."""
+        if connection.watched == (events, react):
+            return
+        self._unwatch(connection)
+        callback = functools.partial(_ignoring_file, react, connection)
+        self.poller.register(connection.real, events, callback)
+        connection.watched = (events, react)
+
+    def _unwatch(self, connection: Connection) -> None:
+        if connection.watched is not None:
+            self.poller.unregister(connection.real)
+            connection.watched = None
+
+    def _close(self, connection: Connection) -> None:
+        self._unwatch(connection)
+        self._open.remove(connection)
+        connection.real.close()
+
+    def _close_all(self, connections: Iterable[Connection]) -> None:
+        for connection in connections:
+            self._close(connection)
+
+    def _close_gently(self, connection: Connection) -> None:
+        """Say that nothing follows, and let the client read it before the connection is gone.
+
+        A socket that is closed with unread bytes in it resets the connection, and the client
+        may lose the answer.
+        """
+        try:
+            connection.real.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close(connection)
+            return
+        connection.is_closing = True
+        connection.deadline = time.monotonic() + CLOSING_SECONDS
+        self._watch(connection, selectors.EVENT_READ, self._discard)
+
+    def _discard(self, connection: Connection) -> None:
+        with contextlib.suppress(BlockingIOError, InterruptedError):
+            try:
+                if connection.real.recv(_RECEIVE_BYTES):
+                    return
+            except ConnectionError:
+                pass  # gone, which is what is waited for
+            self._close(connection)
+
+    def _last_words(self, connection: Connection, text: bytes) -> None:
+        with contextlib.suppress(OSError):  # who isn't there any more needn't be told
+            connection.real.send(text)
+
+    # --- requests
+
+    def _readable(self, connection: Connection) -> None:
+        try:
+            data = connection.real.recv(_RECEIVE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._close(connection)
+            return
+        if connection.incoming.is_empty:
+            now = time.monotonic()
+            connection.deadline = now + self.request_seconds
+            connection.waits_since = now
+        connection.incoming.feed(data)
+        self._next_request(connection)
+
+    def _next_request(self, connection: Connection) -> None:
+        """Hand a whole request to a thread, or wait for the rest of it."""
+        try:
+            request = connection.incoming.next()
+        except HeadTooLarge:
+            self._last_words(connection, TOO_LARGE)
+            self._close_gently(connection)
+            return
+        if request is None:
+            if connection.incoming.expects_continue:
+                connection.incoming.expects_continue = False
+                self._last_words(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._watch(connection, selectors.EVENT_READ, self._readable)
+            return
+        self._unwatch(connection)
+        connection.is_busy = True
+        connection.keeps = not request.last
+        connection.requests += 1
+        future = self.tpool.submit(self._answer, connection, request)
+        future.add_done_callback(
+            lambda done: self.method_queue.defer(self._answered, connection, done)
+        )
+
+    def _answer(self, connection: Connection, request: Request) -> bool:
+        """Make the answer, in a thread; return whether another request may follow."""
+        connection.sock = Outgoing()
+        parsed = None
+        try:
+            parser = http.get_parser(self.cfg, [request.data], connection.client)
+            parser.req_count = connection.requests - 1
+            parsed = next(parser)
+            keeps = bool(self.handle_request(parsed, connection)) and connection.keeps
+        except (http.errors.NoMoreData, StopIteration) as error:
+            self.log.debug("A request is not whole: %s", error)
+            keeps = False
+        except Exception as error:  # noqa: BLE001 - gunicorn answers it and logs it
+            connection.sock = Outgoing()
+            self.handle_error(parsed, connection.sock, connection.client, error)
+            keeps = False
+        connection.unsent = memoryview(connection.sock.data)
+        self._send_now(connection)
+        return keeps
+
+    def _send_now(self, connection: Connection) -> None:
+        """Send what the client takes at once; the loop sends the rest."""
+        left = connection.unsent
+        try:
+            while left:
+                left = left[connection.real.send(left) :]
+        except (BlockingIOError, InterruptedError):
+            pass  # the loop sends it
+        except OSError:  # the client is gone
+            connection.keeps = False
+            left = memoryview(b"")
+        connection.unsent = left
+
+    def _answered(self, connection: Connection, done: Future[bool]) -> None:
+        """Go on with a connection whose request is answered."""
+        connection.is_busy = False
+        answered = not done.cancelled() and done.exception() is None and done.result()
+        connection.keeps = connection.keeps and answered
+        connection.deadline = time.monotonic() + self.answer_seconds
+        self._flush(connection)
+
+    def _flush(self, connection: Connection) -> None:
+        if connection.unsent:
+            before = len(connection.unsent)
+            self._send_now(connection)
+            if before - len(connection.unsent) >= _PROGRESS_BYTES:
+                connection.deadline = time.monotonic() + self.answer_seconds
+        if connection.unsent:
+            self._watch(connection, selectors.EVENT_WRITE, self._flush)
+        elif not connection.keeps:
+            self._close_gently(connection)
+        else:
+            self._wait_for_next(connection)
+
+    def _wait_for_next(self, connection: Connection) -> None:
+        now = time.monotonic()
+        kept = self.cfg.keepalive if self._end is None else LINGER_SECONDS
+        seconds = kept if connection.incoming.is_empty else self.request_seconds
+        connection.waits_since, connection.deadline = now, now + seconds
+        self._next_request(connection)
+
+
+def _ignoring_file(
+    react: Callable[[Connection], None], connection: Connection, _file: object
+) -> None:
+    react(connection)

@@ -36,7 +36,7 @@ from common.aggregates import AllAggregates
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
-from common.messages.scheduling import Decision, Requested
+from common.messages.scheduling import Decision, RequestSpec
 from common.messages.topics import HOST_FACTS_TOPIC
 from launcher import configuration
 from launcher.embedded.settings import render
@@ -50,9 +50,9 @@ START_SECONDS = 60.0
 ROOM = {"vcpus": TOTALS["VCPU"], "memory_mib": TOTALS["MEMORY_MB"], "disk_gib": TOTALS["DISK_GB"]}
 
 
-def request(vcpus: int = 2) -> Requested:
+def request(vcpus: int = 2) -> RequestSpec:
     """What a small server asks."""
-    return Requested(ids.new_uuid(), "project", "user", vcpus, 4096, 20, image_id="image")
+    return RequestSpec(ids.new_uuid(), "project", "user", vcpus, 4096, 20, image_id="image")
 
 
 class Schedulers:
@@ -164,7 +164,7 @@ def race(client: SchedulerClient, clients: int) -> dict[str, Any]:
     asked = [request(vcpus) for _ in range(2 * slots)]
     retries = itertools.count()
 
-    def ask(one: Requested) -> Decision:
+    def ask(one: RequestSpec) -> Decision:
         while True:
             try:
                 return client.select(internal(), one)

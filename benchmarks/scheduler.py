@@ -22,7 +22,7 @@ import orjson
 from common import config
 from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler import config as scheduler_config
 from scheduler.decide import whatif
 from scheduler.decide.choose import choose
@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     hosts, half_down = Fleet.of(listed), Fleet.of([*listed, *map(down, listed)])
     conf = config.load([scheduler_config.register])
     filters, weighers = load_filters(conf), load_weighers(conf)
-    request = Requested("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
+    request = RequestSpec("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
     batch = [dataclasses.replace(request, server_uuid=str(n)) for n in range(given.batch)]
     impossible = dataclasses.replace(request, memory_mib=600_000, availability_zone="z9")
     outcomes = Outcomes(conf, filters)

@@ -173,7 +173,7 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-class Happening(enum.StrEnum):
+class InternalAction(enum.StrEnum):
     """What the ledger tells that no user asked for, or that touches no VM."""
 
     SYNC_POWER = "sync-power"  #: somebody else switched the VM on or off

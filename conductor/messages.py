@@ -26,7 +26,7 @@ class FlavorSnapshot:
 
 
 @dataclass(frozen=True)
-class NetworkWish:
+class RequestedNetwork:
     """One requested interface: a network, and perhaps an address in it."""
 
     network_id: str
@@ -47,7 +47,7 @@ class CreateServers:
     least_disk_gib: int = 0
     min_count: int = 1
     max_count: int = 1
-    networks: tuple[NetworkWish, ...] = ()
+    networks: tuple[RequestedNetwork, ...] = ()
     auto_network: bool = False
     """``networks: auto``, or none given: the one network there is."""
     needs_network: bool = False

@@ -15,11 +15,16 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
-from conductor.endpoints.aggregates import AggregateDoors, Herald
-from conductor.endpoints.manage import CustodyDoors, RefusalDoors
-from conductor.endpoints.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
-from conductor.endpoints.server_groups import ServerGroupDoors
-from conductor.endpoints.whatif import WhatIfDoors
+from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
+from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
+from conductor.endpoints.manager import (
+    AuditEndpoint,
+    CatalogEndpoint,
+    ServerEndpoint,
+    ServiceEndpoint,
+)
+from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine import leases
 from conductor.engine.history import History
 from conductor.engine.runner import Flow, Runner
@@ -69,19 +74,19 @@ class ConductorService:
         )
         flows |= all_flows.flows(cloud)
         self.runner.chores.append(History(cloud).tidy)
-        self._herald = Herald(cloud)
+        self._herald = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
         doors = [
-            ServerDoors(cloud, self.runner, Create(cloud).begin_many),
-            CatalogDoors(cloud),
-            ServerGroupDoors(cloud),
-            AggregateDoors(cloud, self._herald),
-            ServiceDoors(cloud, Reports(cloud, self.runner), self._herald),
-            WhatIfDoors(cloud),
-            AuditDoors(cloud, self.auditor, healer),
-            CustodyDoors(cloud, self.runner),
-            RefusalDoors(cloud),
+            ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
+            CatalogEndpoint(cloud),
+            ServerGroupEndpoint(cloud),
+            AggregateEndpoint(cloud, self._herald),
+            ServiceEndpoint(cloud, Reports(cloud, self.runner), self._herald),
+            WhatIfEndpoint(cloud),
+            AuditEndpoint(cloud, self.auditor, healer),
+            ManageEndpoint(cloud, self.runner),
+            RefusalEndpoint(cloud),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
 

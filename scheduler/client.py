@@ -7,7 +7,7 @@ import oslo_messaging
 from common import rpc, wire
 from common.aggregates import AllAggregates
 from common.context import RequestContext
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from scheduler.messages import Capacity, Movable, Rebalancing
 
@@ -20,7 +20,7 @@ class SchedulerClient:
         self._facts = rpc.Client(transport, HOST_FACTS_TOPIC)
 
     def select(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
     ) -> Decision:
         """Choose a host and claim it in placement.
 
@@ -32,7 +32,9 @@ class SchedulerClient:
             Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
         )
 
-    def select_many(self, ctxt: RequestContext, requests: tuple[Requested, ...]) -> list[Decision]:
+    def select_many(
+        self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
+    ) -> list[Decision]:
         """Choose hosts for the servers of one create in one pass, and claim them together.
 
         One decision for each request, in order, as ``select`` answers it. Raises Unavailable.
@@ -43,7 +45,7 @@ class SchedulerClient:
     def preview(
         self,
         ctxt: RequestContext,
-        requests: tuple[Requested, ...],
+        requests: tuple[RequestSpec, ...],
         without: tuple[str, ...] = (),
     ) -> list[Decision]:
         """Where these servers would go, one after the other, if they were created now.
@@ -54,7 +56,7 @@ class SchedulerClient:
         return [wire.load(Decision, item) for item in found]
 
     def capacity(
-        self, ctxt: RequestContext, request: Requested, without: tuple[str, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...] = ()
     ) -> Capacity:
         """How many more servers like the request would fit, host by host, and what limits them.
 

@@ -10,7 +10,7 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from scheduler.decide.dry_run import Trial
 from scheduler.decide.select import Decider
 from scheduler.hosts.reported import HostTable
@@ -40,28 +40,28 @@ class SchedulerManager:
         ctxt.server_uuid = request["server_uuid"]
         self._check_ready(ctxt)
         return self._decider.decide(
-            wire.load(Requested, request),
+            wire.load(RequestSpec, request),
             tuple(wire.load(Alternate, item) for item in alternates),
         )
 
     def select_many(self, ctxt: RequestContext, requests: list[dict[str, Any]]) -> list[Decision]:
         """Choose and claim hosts for the servers of one create."""
         self._check_ready(ctxt)
-        return self._decider.decide_many([wire.load(Requested, item) for item in requests])
+        return self._decider.decide_many([wire.load(RequestSpec, item) for item in requests])
 
     def preview(
         self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
     ) -> list[Decision]:
         """Where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
-        return self._trial.place([wire.load(Requested, item) for item in requests], without)
+        return self._trial.place([wire.load(RequestSpec, item) for item in requests], without)
 
     def capacity(
         self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
-        return self._trial.capacity(wire.load(Requested, request), without)
+        return self._trial.capacity(wire.load(RequestSpec, request), without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: list[dict[str, Any]], limit: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Capacity:
 class Movable:
     """A server that may be moved."""
 
-    request: Requested
+    request: RequestSpec
     """What it asks of a host; its group without itself."""
     name: str
     host: str

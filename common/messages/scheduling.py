@@ -11,7 +11,7 @@ from common.server_groups import GroupFacts
 
 
 @dataclass(frozen=True)
-class Requested:
+class RequestSpec:
     """What one server asks of a host."""
 
     server_uuid: str
@@ -55,7 +55,7 @@ class Alternate:
 
 @dataclass(frozen=True)
 class Change:
-    """A field of ``Requested`` as it was asked, and as it would have worked."""
+    """A field of ``RequestSpec`` as it was asked, and as it would have worked."""
 
     field: str
     asked: Any

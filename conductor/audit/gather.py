@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from common import clock, context
 from common.errors import MicronovaError, NotFound, Unavailable
 from common.log import logger
-from common.states import OPEN_STATES, Happening, OperationState
+from common.states import OPEN_STATES, InternalAction, OperationState
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
@@ -44,7 +44,7 @@ READERS = 8
 CHUNK = 500
 
 #: actions after which the VM stays, though the record goes
-_LET_GO = ("release", Happening.FORGET)
+_LET_GO = ("release", InternalAction.FORGET)
 
 Allocations = dict[str, dict[str, Mapping[str, int]]]
 

@@ -16,7 +16,7 @@ from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages.commands import Placed, RetireTemplate, StrictGroup
 from common.messages.reports import Category, Failure
-from common.states import Happening, VmState
+from common.states import InternalAction, VmState
 from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
@@ -100,7 +100,7 @@ class Healer:
         new = NewOperation(
             server_uuid=server.uuid,
             project_id=server.project_id,
-            action=Happening.REAP,
+            action=InternalAction.REAP,
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,

@@ -36,12 +36,12 @@ RETRY_SECONDS = 10.0
 _AT_ONCE = 100
 
 
-class AggregateDoors:
+class AggregateEndpoint:
     """RPC doors; what they promise is written at the client."""
 
-    def __init__(self, cloud: Cloud, herald: Herald) -> None:
+    def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
-        self._herald = herald
+        self._herald = notifier
         self._precache = Precache(cloud)
 
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
@@ -87,14 +87,14 @@ class AggregateDoors:
         self._herald.spread(ctxt)
 
 
-class Herald:
+class Notifier:
     """Tells schedulers, agents and placement of the aggregates."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._news = threading.Event()
         self._stopped = False
-        self._thread = threading.Thread(target=self._loop, name="herald", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="notifier", daemon=True)
 
     def start(self) -> None:
         """Tell now, and again now and then, what may have been missed."""

@@ -21,7 +21,7 @@ from conductor.sync.vm_states import Followed
 LOG = logger(__name__)
 
 
-class RefusalDoors:
+class RefusalEndpoint:
     """Requests that the API refused."""
 
     def __init__(self, cloud: Cloud) -> None:
@@ -35,7 +35,7 @@ class RefusalDoors:
             self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
 
 
-class CustodyDoors:
+class ManageEndpoint:
     """Whose VMs are: what the API asks, and what agents see."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:

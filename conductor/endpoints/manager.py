@@ -17,7 +17,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
-from conductor.endpoints.aggregates import Herald
+from conductor.endpoints.aggregates import Notifier
 from conductor.engine.runner import Begin, Runner
 from conductor.flows.accept import Accept, scope
 from conductor.messages import CreatedServers, CreateServers, NewFlavor, NewKeyPair
@@ -36,7 +36,7 @@ from conductor.sync.reports import Reports
 LOG = logger(__name__)
 
 
-class ServerDoors:
+class ServerEndpoint:
     """Servers: what the API asks."""
 
     def __init__(self, cloud: Cloud, runner: Runner, begin_builds: Begin) -> None:
@@ -117,7 +117,7 @@ class ServerDoors:
         self._cloud.store.run(work)
 
 
-class CatalogDoors:
+class CatalogEndpoint:
     """Flavors, key pairs and quotas: what the API asks."""
 
     def __init__(self, cloud: Cloud) -> None:
@@ -190,13 +190,13 @@ class CatalogDoors:
         self._cloud.store.run(lambda c: quotas.forget_limits(c, project_id))
 
 
-class ServiceDoors:
+class ServiceEndpoint:
     """Services and hosts: what the API asks, and what services and agents tell."""
 
-    def __init__(self, cloud: Cloud, reports: Reports, herald: Herald) -> None:
+    def __init__(self, cloud: Cloud, reports: Reports, notifier: Notifier) -> None:
         self._cloud = cloud
         self._reports = reports
-        self._herald = herald
+        self._herald = notifier
 
     def update_service(
         self,
@@ -243,7 +243,7 @@ class ServiceDoors:
         self._reports.take([wire.load(Report, item) for item in reports])
 
 
-class AuditDoors:
+class AuditEndpoint:
     """The audit: what administrators ask."""
 
     def __init__(self, cloud: Cloud, auditor: Auditor, healer: Healer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import hints
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from conductor.flows import build_command
 from conductor.store import server_groups
 from conductor.store import servers as servers_store
@@ -22,7 +22,7 @@ class Standing:
 
     name: str
     host: str
-    requested: Requested
+    requested: RequestSpec
 
 
 def of_servers(
@@ -47,7 +47,7 @@ def of_servers(
         Standing(
             row.name,
             row.host,
-            Requested(
+            RequestSpec(
                 server_uuid=row.uuid,
                 project_id=row.project_id,
                 user_id=row.user_id,

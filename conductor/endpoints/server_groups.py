@@ -18,7 +18,7 @@ from conductor.store import quotas, server_groups
 LOG = logger(__name__)
 
 
-class ServerGroupDoors:
+class ServerGroupEndpoint:
     """RPC doors; what they promise is written at the client."""
 
     def __init__(self, cloud: Cloud) -> None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from common import hints, ids, wire
 from common.context import RequestContext
 from common.messages.facts import HostFacts
-from common.messages.scheduling import Decision, Requested
+from common.messages.scheduling import Decision, RequestSpec
 from common.server_groups import GroupFacts
 from common.states import VmState
 from conductor.cloud import Cloud
@@ -30,7 +30,7 @@ MAX_MOVABLE = 2000
 _MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
 
 
-class WhatIfDoors:
+class WhatIfEndpoint:
     """What the API asks."""
 
     def __init__(self, cloud: Cloud) -> None:
@@ -82,13 +82,13 @@ class WhatIfDoors:
         movable = tuple(map(_movable, there))
         return self._cloud.scheduler.rebalance(ctxt, movable, limit)
 
-    def _requested(self, ctxt: RequestContext, asked: CreateServers) -> Requested:
+    def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
             wishes = requested_networks(connection, asked)
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
-        return Requested(
+        return RequestSpec(
             server_uuid=ids.new_uuid(),
             project_id=str(ctxt.project_id),
             user_id=str(ctxt.user_id),
@@ -110,7 +110,7 @@ class WhatIfDoors:
         )
 
 
-def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Requested]]:
+def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, RequestSpec]]:
     """(name, what it needs of another host) of each server there, the largest first."""
     here = (servers.c.host == host) & servers.c.deleted_at.is_(None)
     return [
@@ -122,7 +122,7 @@ def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, Request
     ]
 
 
-def kept(facts: HostFacts, request: Requested) -> str:
+def kept(facts: HostFacts, request: RequestSpec) -> str:
     """Why a server can't be had elsewhere while its host is gone; empty: it can."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
     if own:

@@ -14,7 +14,7 @@ from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.reports import Outcome
 from conductor.engine import leases
-from conductor.engine.thread_pool import Lane
+from conductor.engine.thread_pool import ThreadPool
 from conductor.store import vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store
@@ -60,8 +60,8 @@ class Runner:
         self._flows = flows
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._builds = Lane("build", self._options.workers, self._wake.set)
-        self._others = Lane("operation", self._options.workers, self._wake.set)
+        self._builds = ThreadPool("build", self._options.workers, self._wake.set)
+        self._others = ThreadPool("operation", self._options.workers, self._wake.set)
         self._tidied_at = float("-inf")
         self.chores: list[Callable[[], None]] = []
         """What else is looked after now and then, by whoever has it in hand."""
@@ -122,7 +122,7 @@ class Runner:
         flow = self._flows[operation.action]
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
-    def _run(self, lane: Lane, operation: Operation, work: Callable[[], None]) -> None:
+    def _run(self, lane: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
         if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
             LOG.info("Stopping: operation %s is left to the next one.", operation.id)
 
@@ -188,7 +188,7 @@ class Runner:
         self._take_due(self._builds, leases.BUILDS)
         self._take_due(self._others, leases.OTHERS)
 
-    def _take_due(self, lane: Lane, kind: leases.Kind) -> None:
+    def _take_due(self, lane: ThreadPool, kind: leases.Kind) -> None:
         room = lane.free()
         if not room:
             return

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 
-class Lane:
+class ThreadPool:
     """A pool that knows which operations it has in hand; ``room`` is told when there is again."""
 
     def __init__(self, name: str, threads: int, room: Callable[[], None]) -> None:

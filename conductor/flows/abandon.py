@@ -16,7 +16,7 @@ from common.log import logger
 from common.messages.commands import Placed
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import Happening, OperationState
+from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.flows.finish_delete import farewell
 from conductor.store import operations as ledger
@@ -86,7 +86,7 @@ class Forgetting:
         new = NewOperation(
             server_uuid=server.uuid,
             project_id=server.project_id,
-            action=Happening.FORGET,
+            action=InternalAction.FORGET,
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
@@ -123,7 +123,7 @@ class Forgetting:
 
 
 class Forget:
-    """The flow of ``Happening.FORGET``: the record is gone already; claim and drive follow."""
+    """The flow of ``InternalAction.FORGET``: the record is gone; claim and drive follow."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -13,7 +13,7 @@ from common.context import RequestContext
 from common.errors import Conflict
 from common.log import logger
 from common.messages.reports import Step
-from common.states import Happening, OperationState, VmState
+from common.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.store import operations as ledger
@@ -40,7 +40,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
         ids = ledger.open_of(connection, server.uuid)
         if not held and ids:
             waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
-        action = Happening.HOLD if held else Happening.RELEASE_HOLD
+        action = InternalAction.HOLD if held else InternalAction.RELEASE_HOLD
         _tell(connection, cloud, ctxt, server, ids, action)
         return True
 
@@ -65,7 +65,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
         if not ids and not (lost and is_idle(connection, server.uuid)):
             raise Conflict(f"Nothing waits to be tried again for server {server_uuid}.")
         waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
-        _tell(connection, cloud, ctxt, server, ids, Happening.RETRY)
+        _tell(connection, cloud, ctxt, server, ids, InternalAction.RETRY)
         return None if ids else server
 
     server = cloud.store.run(work)
@@ -80,7 +80,7 @@ def _tell(
     ctxt: RequestContext,
     server: Server,
     ids: list[int],
-    action: Happening,
+    action: InternalAction,
 ) -> None:
     options = cloud.conf.conductor
     new = NewOperation(
@@ -93,7 +93,7 @@ def _tell(
     )
     operation = ledger.insert(connection, ctxt, [new])[0]
     now = clock.utcnow()
-    name = "conductor_retry" if action == Happening.RETRY else "conductor_hold"
+    name = "conductor_retry" if action == InternalAction.RETRY else "conductor_hold"
     step = Step(name, 0, now, now, "Success", detail={"operations": ids})
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
     ledger.close(connection, operation.id, OperationState.DONE)

@@ -15,7 +15,7 @@ from common.errors import Conflict
 from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
-from common.states import Happening, OperationState
+from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import leases
 from conductor.store import operations as ledger
@@ -36,7 +36,7 @@ def begin(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Operation:
             raise Conflict("The record names no VM of the server.")
         if not vmids.was_of(connection, server.cluster, server.vmid, server.uuid):
             raise Conflict(f"The journal never gave VMID {server.vmid} to the server.")
-        return _insert(connection, cloud, ctxt, server, Happening.MARK)
+        return _insert(connection, cloud, ctxt, server, InternalAction.MARK)
 
     return cloud.store.run(work)
 
@@ -46,7 +46,7 @@ def _insert(
     cloud: Cloud,
     ctxt: RequestContext,
     server: Server,
-    action: Happening,
+    action: InternalAction,
 ) -> Operation:
     options = cloud.conf.conductor
     new = NewOperation(
@@ -62,7 +62,7 @@ def _insert(
 
 
 class Remark:
-    """The flow of ``Happening.MARK``: tried once, it takes no server."""
+    """The flow of ``InternalAction.MARK``: tried once, it takes no server."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -117,7 +117,7 @@ class Remark:
         lost = last is not None and last.plan.saw == Saw.FOREIGN
         if lost and not waiting and server.deleted_at is None and server.task_state is None:
             ctxt = operation.ctxt
-            search = _insert(connection, self._cloud, ctxt, server, Happening.FOLLOW)
+            search = _insert(connection, self._cloud, ctxt, server, InternalAction.FOLLOW)
             leases.postpone(connection, search.id, 0)
 
     def _fail(self, operation: Operation, failure: Failure) -> None:

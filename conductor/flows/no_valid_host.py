@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.messages.scheduling import Decision, Requested, Suggestion
+from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
 
 #: filters that refuse for want of room
@@ -86,7 +86,7 @@ def candidates(offers: Iterable[Offer], within: Limits) -> list[Offer]:
     return found[:_TRIED]
 
 
-def with_flavor(requested: Requested, suggestion: Suggestion, offer: Offer) -> Requested:
+def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) -> RequestSpec:
     """The same request for a server of another flavor, with all else of the suggestion."""
     values = {
         change.field: change.works for change in suggestion.changes if change.field in _TAKEN_OVER

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from common.errors import Unavailable
 from common.log import logger
-from common.messages.scheduling import Decision, Requested
+from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows import no_valid_host
 from conductor.store import catalog
@@ -24,7 +24,7 @@ class Offers:
         self._told: tuple[str, list[str]] = ("", [])
 
     def names(
-        self, operation: Operation, decision: Decision, requested: Callable[[], Requested]
+        self, operation: Operation, decision: Decision, requested: Callable[[], RequestSpec]
     ) -> list[str]:
         """The flavors, the largest first; a few are tried, as if all of them were wanted.
 

@@ -22,7 +22,7 @@ LOG = logger(__name__)
 
 
 class Reap:
-    """The flow of ``Happening.REAP``."""
+    """The flow of ``InternalAction.REAP``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -16,7 +16,7 @@ from common import clock, hints, wire
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages.reports import Category, Failure, Step
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.walk import step_on
@@ -319,8 +319,10 @@ def _step(started: datetime.datetime, decision: Decision) -> Step:
     )
 
 
-def _requested(operation: Operation, server: Server, around: _Around, seconds: float) -> Requested:
-    return Requested(
+def _requested(
+    operation: Operation, server: Server, around: _Around, seconds: float
+) -> RequestSpec:
+    return RequestSpec(
         server_uuid=server.uuid,
         project_id=server.project_id,
         user_id=server.user_id,

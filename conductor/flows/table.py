@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.states import Happening
+from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine.runner import Flow
 from conductor.flows.abandon import Forget
@@ -24,8 +24,8 @@ def flows(cloud: Cloud) -> dict[str, Flow]:
         "delete": Delete(cloud),
         "adopt": Adopt(cloud),
         "release": Release(cloud),
-        Happening.REAP: Reap(cloud),
-        Happening.FOLLOW: Follow(cloud),
-        Happening.FORGET: Forget(cloud),
-        Happening.MARK: Remark(cloud),
+        InternalAction.REAP: Reap(cloud),
+        InternalAction.FOLLOW: Follow(cloud),
+        InternalAction.FORGET: Forget(cloud),
+        InternalAction.MARK: Remark(cloud),
     }

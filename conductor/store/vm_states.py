@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.states import OPEN_STATES, Happening, OperationState, VmState
+from common.states import OPEN_STATES, InternalAction, OperationState, VmState
 from db.schema import hosts, operations, servers, vmids
 
 
@@ -42,7 +42,9 @@ def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.Column
     Of a search whose VM was found only its allocation may still be on the way: that is none.
     """
     table = operations.alias("open_operations")
-    settling = (table.c.action == Happening.FOLLOW) & (table.c.state == OperationState.UNWINDING)
+    settling = (table.c.action == InternalAction.FOLLOW) & (
+        table.c.state == OperationState.UNWINDING
+    )
     others = sa.true() if besides is None else table.c.id != besides
     return ~sa.exists().where(
         table.c.server_uuid == column, table.c.state.in_(OPEN_STATES), ~settling, others

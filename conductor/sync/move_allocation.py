@@ -20,7 +20,7 @@ LOG = logger(__name__)
 
 
 class Settling:
-    """The end of ``Happening.FOLLOW``; whoever acts on the server meanwhile is not in its way."""
+    """The end of ``InternalAction.FOLLOW``: it blocks no other action on the server."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -33,7 +33,7 @@ _END = {OperationState.DONE, OperationState.FAILED}
 
 
 class Follow:
-    """The flow of ``Happening.FOLLOW``: no agent has its lease, one is only asked."""
+    """The flow of ``InternalAction.FOLLOW``: no agent has its lease, one is only asked."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

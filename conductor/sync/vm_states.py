@@ -9,7 +9,7 @@ from common.context import RequestContext, internal
 from common.log import logger
 from common.messages.facts import Sightings
 from common.messages.reports import Step
-from common.states import Happening, OperationState, PowerState, as_seen
+from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
 from conductor.engine import transitions
 from conductor.engine.runner import Runner
@@ -126,7 +126,7 @@ class Followed:
             values = {"power_state": power_state, "updated_at": clock.utcnow()}
             servers.change(connection, server, values)
             return
-        operation = self._begin(connection, server, Happening.SYNC_POWER, Plan())
+        operation = self._begin(connection, server, InternalAction.SYNC_POWER, Plan())
         now = clock.utcnow()
         detail = {
             "seen": PowerState(power_state).name,
@@ -166,10 +166,10 @@ class Followed:
         if server is None:
             return None
         plan = Plan(cluster=server.cluster, node=difference.node, vmid=server.vmid)
-        return self._begin(connection, server, Happening.FOLLOW, plan)
+        return self._begin(connection, server, InternalAction.FOLLOW, plan)
 
     def _begin(
-        self, connection: sa.Connection, server: Server, action: Happening, plan: Plan
+        self, connection: sa.Connection, server: Server, action: InternalAction, plan: Plan
     ) -> Operation:
         options = self._cloud.conf.conductor
         new = NewOperation(

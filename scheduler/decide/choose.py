@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.refusals import Refusals
 from scheduler.filters.columnar import ColumnarFilter, ColumnarWeigher, TogetherWeigher
 from scheduler.hosts import memberships
@@ -17,8 +17,8 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats, lot
 from scheduler.hosts.usage import Rows
 
-Filter = Callable[[Host, Requested], str | None]
-Weigher = Callable[[Host, Requested], float]
+Filter = Callable[[Host, RequestSpec], str | None]
+Weigher = Callable[[Host, RequestSpec], float]
 Filters = Mapping[str, Filter]
 Weighers = Mapping[str, tuple[Weigher, float]]
 
@@ -47,7 +47,7 @@ class Choice:
 
 def choose(
     hosts: Fleet | Iterable[Host],
-    request: Requested,
+    request: RequestSpec,
     filters: Filters,
     weighers: Weighers,
     keep: int | None = None,
@@ -70,7 +70,7 @@ class Standing:
     """
 
     def __init__(
-        self, fleet: Fleet, request: Requested, filters: Filters, weighers: Weighers
+        self, fleet: Fleet, request: RequestSpec, filters: Filters, weighers: Weighers
     ) -> None:
         self.fleet = fleet
         self._request = request
@@ -138,7 +138,7 @@ class Standing:
         """The hosts that no filter refuses."""
         return np.flatnonzero(self._refused_by == _PASSED)
 
-    def choice(self, request: Requested, keep: int | None = None) -> Choice:
+    def choice(self, request: RequestSpec, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
         passed = self.passed
         refused = self._refused() if len(passed) < len(self.fleet) else {}
@@ -158,7 +158,7 @@ class Standing:
             if counts[number]
         }
 
-    def _ranked(self, passed: Rows, request: Requested, keep: int | None) -> list[Weighed]:
+    def _ranked(self, passed: Rows, request: RequestSpec, keep: int | None) -> list[Weighed]:
         columns = [self._column(index, passed) for index in range(len(self._weighers))]
         uneven = [column for column in columns if column is not None]
         totals = sum(uneven[1:], uneven[0]) if uneven else np.zeros(len(passed))
@@ -174,7 +174,7 @@ class Standing:
             for index in _best(totals, self._ties(passed, request), keep)
         ]
 
-    def _ties(self, passed: Rows, request: Requested) -> Callable[[Rows], NDArray[np.uint64]]:
+    def _ties(self, passed: Rows, request: RequestSpec) -> Callable[[Rows], NDArray[np.uint64]]:
         """What tells apart equal hosts: numbers as good as drawn for this server."""
         seed = np.array([lot(request.server_uuid)], np.uint64)
         return lambda among: _mixed(self.fleet.lots[passed[among]] ^ seed)

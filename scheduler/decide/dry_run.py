@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from oslo_config import cfg
 
-from common.messages.scheduling import Decision, Requested
+from common.messages.scheduling import Decision, RequestSpec
 from scheduler.decide import whatif
 from scheduler.decide.choose import Filter, Weigher
 from scheduler.decide.rebalance import plan
@@ -34,14 +34,14 @@ class Trial:
         self._counted = counted_together(weigh for weigh, _ in weighers.values())
         self._outcomes = Outcomes(conf, filters)
 
-    def place(self, requests: Sequence[Requested], without: Collection[str]) -> list[Decision]:
+    def place(self, requests: Sequence[RequestSpec], without: Collection[str]) -> list[Decision]:
         """Where the servers would go, one after the other."""
         hosts = self._hosts(requests, without)
         found = self._among_candidates(hosts, requests) if not without else None
         return found or self._outcome(hosts, requests)
 
     def _among_candidates(
-        self, hosts: Fleet, requests: Sequence[Requested]
+        self, hosts: Fleet, requests: Sequence[RequestSpec]
     ) -> list[Decision] | None:
         """As servers of one create would be placed, where placement offers not all that it has."""
         kind = whatif.kind(requests[0])
@@ -54,7 +54,7 @@ class Trial:
         found = self._outcome(offered, requests)
         return found if all(one.host is not None for one in found) else None
 
-    def _outcome(self, hosts: Fleet, requests: Sequence[Requested]) -> list[Decision]:
+    def _outcome(self, hosts: Fleet, requests: Sequence[RequestSpec]) -> list[Decision]:
         tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
         return [
             self._outcomes.won(one.request, one.choice, 0, len(one.hosts))
@@ -63,7 +63,7 @@ class Trial:
             for one in tried
         ]
 
-    def capacity(self, request: Requested, without: Collection[str]) -> Capacity:
+    def capacity(self, request: RequestSpec, without: Collection[str]) -> Capacity:
         """How many more such servers would fit."""
         return whatif.capacity(self._hosts([request], without), request, self._filters)
 
@@ -72,7 +72,7 @@ class Trial:
         hosts = self._hosts([server.request for server in servers], ())
         return plan(hosts, servers, self._filters, limit)
 
-    def _hosts(self, requests: Sequence[Requested], without: Collection[str]) -> Fleet:
+    def _hosts(self, requests: Sequence[RequestSpec], without: Collection[str]) -> Fleet:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))
         classes |= dict.fromkeys(self._counted)
         return self._world.everything(classes).without(without)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from common import hints
 from common.aggregates import ZONE
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
@@ -26,7 +26,7 @@ class Narrowed:
     """Only those in one of them would; placement may not have been told of all yet."""
 
 
-def narrowed(fleet: Fleet, request: Requested) -> Narrowed:
+def narrowed(fleet: Fleet, request: RequestSpec) -> Narrowed:
     """What the request says of the hosts that it can have, where placement understands it."""
     for names in _named(request):
         if len(names) == 1:
@@ -35,7 +35,7 @@ def narrowed(fleet: Fleet, request: Requested) -> Narrowed:
     return Narrowed(aggregates=_of_zone(fleet, request.availability_zone))
 
 
-def _named(request: Requested) -> Iterator[frozenset[str]]:
+def _named(request: RequestSpec) -> Iterator[frozenset[str]]:
     """Hosts outside of which the filters refuse everything, for each reason that there is."""
     if request.force_host is not None:
         yield frozenset({request.force_host})

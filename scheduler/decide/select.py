@@ -14,7 +14,7 @@ from oslo_config import cfg
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from placement.client import PlacementClient
 from placement.messages import NewClaim
 from scheduler.decide import whatif
@@ -60,7 +60,7 @@ class Decider:
         self._keep = max(self._outcomes.told, self._attempts)
         self._timer = timer
 
-    def decide(self, request: Requested, alternates: tuple[Alternate, ...]) -> Decision:
+    def decide(self, request: RequestSpec, alternates: tuple[Alternate, ...]) -> Decision:
         """Choose and claim: first the alternates, then anew, then anew once more.
 
         Raises Unavailable when others were always faster to claim what would do: later there may
@@ -81,7 +81,7 @@ class Decider:
             decision, claims=tuple(claims), seconds=round(self._timer() - begun, 6)
         )
 
-    def decide_many(self, requests: Sequence[Requested]) -> list[Decision]:
+    def decide_many(self, requests: Sequence[RequestSpec]) -> list[Decision]:
         """Choose for all servers of one create in one pass, and claim for them together.
 
         The requests are alike but for their servers. Where somebody else takes some of the room
@@ -106,8 +106,8 @@ class Decider:
         ]
 
     def _choices(
-        self, requests: Sequence[Requested]
-    ) -> tuple[Fleet, list[tuple[Requested, Choice]]]:
+        self, requests: Sequence[RequestSpec]
+    ) -> tuple[Fleet, list[tuple[RequestSpec, Choice]]]:
         """For each, among candidates; where that is not enough, among all that there are."""
         look = self._beside(self._world.candidates(requests[0]))
         while True:
@@ -118,7 +118,7 @@ class Decider:
             look = self._beside(self._world.candidates(requests[0], wide=True))
 
     def _one_by_one(
-        self, requests: Sequence[Requested], tried: Mapping[str, Host]
+        self, requests: Sequence[RequestSpec], tried: Mapping[str, Host]
     ) -> list[Decision]:
         """Each knows of the places that those before it took in their group; ``tried`` is where
         they would have gone together."""
@@ -135,12 +135,12 @@ class Decider:
         return decisions
 
     def _claimed(
-        self, request: Requested, choice: Choice, considered: int, *, brief: bool
+        self, request: RequestSpec, choice: Choice, considered: int, *, brief: bool
     ) -> Decision:
         won = self._outcomes.won(request, choice, 0, considered, brief=brief)
         return dataclasses.replace(won, claims=(_told(choice.ranked[0].host, "claimed"),))
 
-    def _lost(self, requests: Sequence[Requested]) -> dict[str, Decision]:
+    def _lost(self, requests: Sequence[RequestSpec]) -> dict[str, Decision]:
         """Nowhere, and why not, for servers that are alike: it is looked at once.
 
         Where they are of a group, it is full of those that found a host before them.
@@ -154,7 +154,7 @@ class Decider:
         others = [self._outcomes.again(request, decision) for request in requests[1:]]
         return {one.server_uuid: one for one in (decision, *others)}
 
-    def _claim_together(self, chosen: Sequence[tuple[Requested, Choice]]) -> bool:
+    def _claim_together(self, chosen: Sequence[tuple[RequestSpec, Choice]]) -> bool:
         _check_time(chosen[0][0])
         return self._placement.claim_many(
             [
@@ -171,7 +171,7 @@ class Decider:
 
     def _claim_alternate(
         self,
-        request: Requested,
+        request: RequestSpec,
         alternates: tuple[Alternate, ...],
         claims: list[dict[str, Any]],
     ) -> Decision | None:
@@ -185,7 +185,7 @@ class Decider:
                 return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
         return None
 
-    def _claim_best(self, request: Requested, claims: list[dict[str, Any]]) -> Decision | None:
+    def _claim_best(self, request: RequestSpec, claims: list[dict[str, Any]]) -> Decision | None:
         """The best host, or why there is none; None when others took all that were tried."""
         look = self._beside(self._world.candidates(request))
         choice = self._choose(look, request)
@@ -210,10 +210,10 @@ class Decider:
         whole = self._world.everything(self._counted)
         return dataclasses.replace(look, hosts=look.hosts.beside(whole))
 
-    def _choose(self, look: Look, request: Requested) -> Choice:
+    def _choose(self, look: Look, request: RequestSpec) -> Choice:
         return choose(look.hosts, request, self._filters, self._weighers, self._keep)
 
-    def _claim(self, request: Requested, host: Host, claims: list[dict[str, Any]]) -> bool:
+    def _claim(self, request: RequestSpec, host: Host, claims: list[dict[str, Any]]) -> bool:
         """Whether the host could be claimed.
 
         Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
@@ -244,6 +244,6 @@ def _told(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
     return {"host": host.name, "result": result, "generation_retries": conflicts}
 
 
-def _check_time(request: Requested) -> None:
+def _check_time(request: RequestSpec) -> None:
     if request.until is not None and request.until <= clock.utcnow():
         raise Unavailable("The decision comes too late.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts, Policy
 from scheduler.decide.choose import Choice, Filters, Standing, Weighers, choose
 from scheduler.filters.resources import wanted
@@ -30,7 +30,7 @@ _NO_LIMIT = 1_000_000
 class Tried:
     """A choice for one of many servers."""
 
-    request: Requested
+    request: RequestSpec
     """With the places that those before it took in its group."""
     choice: Choice
     hosts: Fleet
@@ -39,7 +39,7 @@ class Tried:
 
 def place(
     hosts: Fleet | Iterable[Host],
-    requests: Sequence[Requested],
+    requests: Sequence[RequestSpec],
     filters: Filters,
     weighers: Weighers,
     keep: int | None = None,
@@ -52,7 +52,7 @@ def place(
     world = Fleet.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
     standing: Standing | None = None
-    now: Requested | None = None
+    now: RequestSpec | None = None
     for request in requests:
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
@@ -70,12 +70,12 @@ def place(
                 joined.setdefault(group.uuid, Counter())[name] += 1
 
 
-def kind(request: Requested) -> Requested:
+def kind(request: RequestSpec) -> RequestSpec:
     """What requests of one kind have in common."""
     return dataclasses.replace(request, server_uuid="", until=None)
 
 
-def capacity(hosts: Fleet | Iterable[Host], request: Requested, filters: Filters) -> Capacity:
+def capacity(hosts: Fleet | Iterable[Host], request: RequestSpec, filters: Filters) -> Capacity:
     """How many servers like the request each host would take, and what limits it.
 
     In all no more than a storage that hosts share has room for, or the one host of a group that
@@ -112,7 +112,7 @@ def _places(fleet: Fleet, group: GroupFacts) -> Amounts:
     return np.maximum(left, 0)
 
 
-def _total(fleet: Fleet, request: Requested, counts: list[int], stored: Amounts | None) -> int:
+def _total(fleet: Fleet, request: RequestSpec, counts: list[int], stored: Amounts | None) -> int:
     if request.group is not None and request.group.policy == Policy.AFFINITY:
         return max(counts, default=0)
     sums: Counter[Pool] = Counter()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from common.messages.scheduling import Change, Requested, Suggestion, Way
+from common.messages.scheduling import Change, RequestSpec, Suggestion, Way
 from scheduler.decide.choose import Filter, Filters, choose
 from scheduler.explain import regroup
 from scheduler.filters.columnar import ColumnarFilter
@@ -23,7 +23,7 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 from scheduler.hosts.usage import Amounts, Rows
 
-Alteration = Callable[[Fleet, Requested], Iterator[Requested]]
+Alteration = Callable[[Fleet, RequestSpec], Iterator[RequestSpec]]
 
 #: on so many hosts an alteration is tried where there are plain filters
 LOOKED_AT = 100
@@ -38,7 +38,7 @@ _SIZES: Mapping[str, tuple[str, int, str | None]] = {
 
 
 def nearest(
-    hosts: Fleet | Iterable[Host], request: Requested, filters: Filters
+    hosts: Fleet | Iterable[Host], request: RequestSpec, filters: Filters
 ) -> Suggestion | None:
     """The cheapest change that makes ``filters`` accept one of the hosts that refused.
 
@@ -51,7 +51,7 @@ def nearest(
     rooms = {name: _room(fleet, name) for name in _SIZES}
     plain_first = sorted(filters.values(), key=lambda one: isinstance(one, ColumnarFilter))
     all_columnar = all(isinstance(one, ColumnarFilter) for one in plain_first)
-    best: tuple[float, str, Requested] | None = None
+    best: tuple[float, str, RequestSpec] | None = None
     for altered in _altered(fleet, request):
         others = _OTHER_THAN_SIZE if altered is not request else 0.0
         promising = _promising(fleet, rooms, altered, filters)
@@ -72,7 +72,7 @@ def nearest(
     return Suggestion(_changes(request, works), count, host_name, others_too)
 
 
-def changed(request: Requested, way: Way) -> Requested:
+def changed(request: RequestSpec, way: Way) -> RequestSpec:
     """The request as the suggestion would have it."""
     values = {change.field: change.works for change in way.changes}
     values["group"] = regroup.changed(request.group, values)
@@ -80,7 +80,7 @@ def changed(request: Requested, way: Way) -> Requested:
 
 
 def _other_ways(
-    fleet: Fleet, request: Requested, works: Requested, filters: Filters
+    fleet: Fleet, request: RequestSpec, works: RequestSpec, filters: Filters
 ) -> Iterator[Way]:
     """Where it is the group that is changed: what else of it could be, and would do."""
     told = {change.field for change in regroup.changes(request.group, works.group)}
@@ -96,7 +96,7 @@ def _other_ways(
                 break
 
 
-def _accepts(host: Host, request: Requested, filters: Iterable[Filter]) -> bool:
+def _accepts(host: Host, request: RequestSpec, filters: Iterable[Filter]) -> bool:
     return all(accept(host, request) is None for accept in filters)
 
 
@@ -104,7 +104,7 @@ def _accepts(host: Host, request: Requested, filters: Iterable[Filter]) -> bool:
 
 
 def _promising(
-    fleet: Fleet, rooms: Mapping[str, Amounts], altered: Requested, filters: Filters
+    fleet: Fleet, rooms: Mapping[str, Amounts], altered: RequestSpec, filters: Filters
 ) -> Iterator[tuple[float, int]]:
     """What is given up on each host that might do, least first: (cost, position).
 
@@ -152,7 +152,7 @@ def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tu
         begin = end
 
 
-def _fitted(rooms: Mapping[str, Amounts], position: int, request: Requested) -> Requested:
+def _fitted(rooms: Mapping[str, Amounts], position: int, request: RequestSpec) -> RequestSpec:
     """The request with each size cut to what a promising host has room for."""
     return dataclasses.replace(
         request,
@@ -163,7 +163,7 @@ def _fitted(rooms: Mapping[str, Amounts], position: int, request: Requested) -> 
     )
 
 
-def _least(request: Requested, name: str) -> int:
+def _least(request: RequestSpec, name: str) -> int:
     _, least, of_image = _SIZES[name]
     return max(least, getattr(request, of_image) if of_image else 0)
 
@@ -184,25 +184,25 @@ def _zone(host: Host) -> str:
     return host.zone
 
 
-def _zones(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+def _zones(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
     if request.availability_zone is not None:
         for zone in sorted(fleet.values(_zone)):
             yield dataclasses.replace(request, availability_zone=zone)
 
 
-def _any_host(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+def _any_host(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
     if request.force_host is not None:
         yield dataclasses.replace(request, force_host=None)
 
 
-def _networks(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+def _networks(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
     for left_out in dict.fromkeys(request.networks):
         rest = tuple(bridge for bridge in request.networks if bridge != left_out)
         vlans = tuple(one for one in request.vlans if one[0] != left_out)
         yield dataclasses.replace(request, networks=rest, vlans=vlans)
 
 
-def _groups(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+def _groups(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
     asked = request.group
     if asked is not None:
         for ways in regroup.WAYS.values():
@@ -217,7 +217,7 @@ _HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
 def _without_one(field: str) -> Alteration:
     """One of the things that a mapping asks for is left out."""
 
-    def altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+    def altered(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
         asked: Mapping[str, Any] = getattr(request, field)
         for left_out in sorted(asked)[:_TRIED]:
             if not left_out.startswith(_HARMLESS):
@@ -241,7 +241,7 @@ ALTERATIONS: tuple[Alteration, ...] = (
 )
 
 
-def _altered(fleet: Fleet, request: Requested) -> Iterator[Requested]:
+def _altered(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
     yield request
     for alteration in ALTERATIONS:
         yield from alteration(fleet, request)
@@ -259,7 +259,7 @@ _FIELDS = (
 )
 
 
-def _changes(request: Requested, works: Requested) -> tuple[Change, ...]:
+def _changes(request: RequestSpec, works: RequestSpec) -> tuple[Change, ...]:
     found = regroup.changes(request.group, works.group)
     found += [
         Change(name, getattr(request, name), getattr(works, name))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import orjson
 from oslo_config import cfg
 
-from common.messages.scheduling import Alternate, Decision, Refused, Requested
+from common.messages.scheduling import Alternate, Decision, Refused, RequestSpec
 from scheduler.decide.choose import Choice, Filter
 from scheduler.explain import words
 from scheduler.explain.nearest import nearest
@@ -48,7 +48,7 @@ class Outcomes:
 
     def won(
         self,
-        request: Requested,
+        request: RequestSpec,
         choice: Choice,
         position: int,
         considered: int,
@@ -76,7 +76,7 @@ class Outcomes:
             },
         )
 
-    def nowhere(self, request: Requested, choice: Choice, hosts: Fleet) -> Decision:
+    def nowhere(self, request: RequestSpec, choice: Choice, hosts: Fleet) -> Decision:
         """No host, and why not."""
         if choice.passed:
             suggestion, reason = None, words.not_offered(choice.passed)
@@ -95,7 +95,7 @@ class Outcomes:
             suggestion=suggestion,
         )
 
-    def again(self, request: Requested, decision: Decision) -> Decision:
+    def again(self, request: RequestSpec, decision: Decision) -> Decision:
         """The same decision for one more server that is alike, brief."""
         told = {
             name: [(len(one.hosts), one.first) for one in groups]
@@ -124,7 +124,7 @@ class Outcomes:
         return {name: kept[name] for name in told}
 
 
-def _shortages(hosts: Fleet, request: Requested, choice: Choice) -> list[words.Shortage]:
+def _shortages(hosts: Fleet, request: RequestSpec, choice: Choice) -> list[words.Shortage]:
     """Of what no host has enough, of those that were refused for want of room."""
     refused = choice.refused.get(words.RESOURCES)
     return [] if refused is None else shortages(hosts, request, refused.positions)

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from common.messages.scheduling import Refused, Requested
+from common.messages.scheduling import Refused, RequestSpec
 from scheduler.explain.reasons import Group, by_text
 from scheduler.filters.columnar import ColumnarFilter
 from scheduler.hosts.columns import Fleet
@@ -21,8 +21,8 @@ class Refusals(Mapping[str, str]):
         self,
         fleet: Fleet,
         positions: Rows,
-        accept: Callable[[Host, Requested], str | None],
-        request: Requested,
+        accept: Callable[[Host, RequestSpec], str | None],
+        request: RequestSpec,
         known: dict[int, str],
     ) -> None:
         """``known`` has reasons by position that the filter gave already; it grows."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes
 from scheduler.filters.columnar import by, refusing
 from scheduler.filters.specs import compiled
@@ -18,14 +18,14 @@ from scheduler.hosts.memberships import Memberships, of
 SCOPE = "aggregate_instance_extra_specs:"
 
 
-def _asked(request: Requested) -> Iterator[tuple[str, str]]:
+def _asked(request: RequestSpec) -> Iterator[tuple[str, str]]:
     """Keys of metadata, and what the flavor asks of them."""
     for key, wanted in request.extra_specs.items():
         if key.startswith(SCOPE):
             yield key.removeprefix(SCOPE), wanted
 
 
-def _otherwise(fleet: Fleet, request: Requested) -> Mask | None:
+def _otherwise(fleet: Fleet, request: RequestSpec) -> Mask | None:
     refused = None
     for name, wanted in _asked(request):
         unfit = ~fleet.where(of, _saying(name, wanted))
@@ -44,7 +44,7 @@ def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
     return lambda there: any(map(matches, there))
 
 
-def _as_said(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _as_said(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     for name, _ in _asked(request):
         yield fleet.each(of, _numbered(name)).astype(np.int64)
 
@@ -55,7 +55,7 @@ def _numbered(name: str) -> Callable[[Memberships], int]:
 
 
 @refusing(_otherwise, alike=_as_said)
-def aggregate_instance_extra_specs(host: Host, request: Requested) -> str | None:
+def aggregate_instance_extra_specs(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose aggregates' metadata isn't what the flavor's extra specs ask.
 
     Counts what begins with `aggregate_instance_extra_specs:`; a value may begin with one of
@@ -75,7 +75,7 @@ def _image_properties(host: Host) -> frozenset[tuple[str, frozenset[str]]]:
 
 @by(_image_properties)
 def aggregate_image_properties_isolation(
-    kept: frozenset[tuple[str, frozenset[str]]], request: Requested
+    kept: frozenset[tuple[str, frozenset[str]]], request: RequestSpec
 ) -> str | None:
     """Refuse hosts whose aggregates name other values of an image's property."""
     for name, there in sorted(kept):
@@ -91,7 +91,7 @@ def _projects(host: Host) -> frozenset[str]:
 
 
 @by(_projects)
-def aggregate_multitenancy_isolation(projects: frozenset[str], request: Requested) -> str | None:
+def aggregate_multitenancy_isolation(projects: frozenset[str], request: RequestSpec) -> str | None:
     """Refuse hosts that aggregates keep for other projects (`filter_tenant_id…`)."""
     if not projects or request.project_id in projects:
         return None

@@ -11,22 +11,22 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes, Group, joined, split
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Fact, Floats
 from scheduler.hosts.usage import Rows
 
-Accept = Callable[[Host, Requested], str | None]
-Weigh = Callable[[Host, Requested], float]
+Accept = Callable[[Host, RequestSpec], str | None]
+Weigh = Callable[[Host, RequestSpec], float]
 W = TypeVar("W", bound=Weigh)
-Refused = Callable[[Fleet, Requested], Mask | None]
+Refused = Callable[[Fleet, RequestSpec], Mask | None]
 #: why these are refused, by group; of the first so many different sentences only
-Told = Callable[[Fleet, Requested, Rows, int | None], Iterable[Group]]
+Told = Callable[[Fleet, RequestSpec, Rows, int | None], Iterable[Group]]
 #: the columns that decide the sentence: to hosts that are equal in all of them the same is said
-Alike = Callable[[Fleet, Requested], Iterable[Codes]]
-Weighed = Callable[[Fleet, Requested], Floats | None]
+Alike = Callable[[Fleet, RequestSpec], Iterable[Codes]]
+Weighed = Callable[[Fleet, RequestSpec], Floats | None]
 
 
 class ColumnarFilter:
@@ -38,7 +38,7 @@ class ColumnarFilter:
         functools.update_wrapper(self, accept)
         self._accept, self.refused, self.told = accept, refused, told
 
-    def __call__(self, host: Host, request: Requested) -> str | None:
+    def __call__(self, host: Host, request: RequestSpec) -> str | None:
         return self._accept(host, request)
 
 
@@ -50,7 +50,7 @@ class ColumnarWeigher:
         self._weigh, self.weighed = weigh, weighed
         self.absolute = False
 
-    def __call__(self, host: Host, request: Requested) -> float:
+    def __call__(self, host: Host, request: RequestSpec) -> float:
         return self._weigh(host, request)
 
 
@@ -59,12 +59,12 @@ class TogetherWeigher(ColumnarWeigher):
     all are weighed anew."""
 
     def __init__(
-        self, weighed: Callable[[Fleet, Requested], Floats], counting: Sequence[str] = ()
+        self, weighed: Callable[[Fleet, RequestSpec], Floats], counting: Sequence[str] = ()
     ) -> None:
         """``counting``: the resource classes of which it needs the numbers of all hosts, as the
         fleet's ``others``."""
 
-        def alone(host: Host, request: Requested) -> float:
+        def alone(host: Host, request: RequestSpec) -> float:
             return float(weighed(Fleet.of([host]), request)[0])
 
         super().__init__(alone, weighed)
@@ -80,7 +80,7 @@ def absolute(weigher: W) -> W:
 
 
 def weighing_together(
-    weighed: Callable[[Fleet, Requested], Floats], counting: Sequence[str] = ()
+    weighed: Callable[[Fleet, RequestSpec], Floats], counting: Sequence[str] = ()
 ) -> TogetherWeigher:
     """A weigher that has no other form."""
     return TogetherWeigher(weighed, counting)
@@ -108,7 +108,7 @@ def _asking(accept: Accept, alike: Alike) -> Told:
     """The sentence of a group is what the function says of its first host."""
 
     def told(
-        fleet: Fleet, request: Requested, positions: Rows, most: int | None
+        fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
     ) -> Iterator[Group]:
         def said(position: int) -> tuple[str, ...]:
             return (accept(fleet.host(position), request) or "",)
@@ -121,7 +121,7 @@ def _asking(accept: Accept, alike: Alike) -> Told:
     return told
 
 
-def all_alike(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def all_alike(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     """The same is said to every host."""
     return ()
 
@@ -136,15 +136,15 @@ def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
     return lambda weigh: ColumnarWeigher(weigh, weighed)
 
 
-def by(fact: Fact[Any]) -> Callable[[Callable[[Any, Requested], str | None]], ColumnarFilter]:
+def by(fact: Fact[Any]) -> Callable[[Callable[[Any, RequestSpec], str | None]], ColumnarFilter]:
     """A filter that looks at one fact only, written as ``(fact, request) → reason | None``."""
 
-    def made(reason: Callable[[Any, Requested], str | None]) -> ColumnarFilter:
+    def made(reason: Callable[[Any, RequestSpec], str | None]) -> ColumnarFilter:
         @functools.wraps(reason)
-        def accept(host: Host, request: Requested) -> str | None:
+        def accept(host: Host, request: RequestSpec) -> str | None:
             return reason(fact(host), request)
 
-        def refused(fleet: Fleet, request: Requested) -> Mask:
+        def refused(fleet: Fleet, request: RequestSpec) -> Mask:
             return fleet.where(fact, lambda value: reason(value, request) is not None)
 
         return refusing(refused, alike=alike_in(fact))(accept)

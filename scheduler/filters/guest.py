@@ -8,7 +8,7 @@ import numpy as np
 
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import alike_in, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
@@ -22,7 +22,7 @@ def _has(host: Host) -> _Has:
     return host.facts.machine_version, frozenset(host.facts.devices.items())
 
 
-def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
+def _unfit(fleet: Fleet, request: RequestSpec) -> Mask | None:
     found = _asked(request)
     if isinstance(found, str):
         return np.ones(len(fleet), np.bool_)
@@ -32,7 +32,7 @@ def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
 
 
 @refusing(_unfit, alike=alike_in(_has))
-def guest_hardware(host: Host, request: Requested) -> str | None:
+def guest_hardware(host: Host, request: RequestSpec) -> str | None:
     """Refuse what no guest can have, wherever, and what this host's guests can't."""
     found = _asked(request)
     return found if found is None or isinstance(found, str) else _lacks(_has(host), found)
@@ -51,7 +51,7 @@ def _lacks(has: _Has, found: Hardware) -> str | None:
     return None
 
 
-def _asked(request: Requested) -> Hardware | str | None:
+def _asked(request: RequestSpec) -> Hardware | str | None:
     """The hardware, or why nobody can have it; None: nobody asks for anything."""
     if not request.extra_specs and not request.image_properties:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from common.messages.facts import HaRule
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import alike_in, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
@@ -22,20 +22,20 @@ def stands(host: Host) -> Stands:
     return host.facts.cluster, host.facts.ha_rules
 
 
-def named(rules: Iterable[HaRule], request: Requested) -> HaRule | None:
+def named(rules: Iterable[HaRule], request: RequestSpec) -> HaRule | None:
     """The rule that the flavor names, as the host stands to it."""
     wanted = request.extra_specs.get(SPEC)
     return next((rule for rule in rules if rule.name == wanted), None)
 
 
-def _bound(fleet: Fleet, request: Requested) -> Mask | None:
+def _bound(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if request.vm is None and SPEC not in request.extra_specs:
         return None
     return fleet.where(stands, lambda there: _refusal(there, request) is not None)
 
 
 @refusing(_bound, alike=alike_in(stands))
-def ha_rule(host: Host, request: Requested) -> str | None:
+def ha_rule(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes outside of a strict rule: one that the flavor names, or one that binds the VM.
 
     Where a rule isn't strict, the weigher ``ha_priority`` prefers its nodes.
@@ -43,7 +43,7 @@ def ha_rule(host: Host, request: Requested) -> str | None:
     return _refusal(stands(host), request)
 
 
-def _refusal(there: Stands, request: Requested) -> str | None:
+def _refusal(there: Stands, request: RequestSpec) -> str | None:
     cluster, rules = there
     wanted = request.extra_specs.get(SPEC)
     if wanted is not None:

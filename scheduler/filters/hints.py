@@ -12,20 +12,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from common import hints
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes
 from scheduler.filters.columnar import alike_in, all_alike, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 
 
-def _on(fleet: Fleet, request: Requested, named: tuple[str, ...]) -> list[int]:
+def _on(fleet: Fleet, request: RequestSpec, named: tuple[str, ...]) -> list[int]:
     """Positions of the hosts that have one of these servers."""
     there = {request.server_hosts[one] for one in named if one in request.server_hosts}
     return [position for _, position in fleet.positions(there)]
 
 
-def _others(fleet: Fleet, request: Requested) -> Mask | None:
+def _others(fleet: Fleet, request: RequestSpec) -> Mask | None:
     named = hints.servers(request.hints, hints.SAME_HOST)
     if not named:
         return None
@@ -35,7 +35,7 @@ def _others(fleet: Fleet, request: Requested) -> Mask | None:
 
 
 @refusing(_others, alike=all_alike)
-def same_host(host: Host, request: Requested) -> str | None:
+def same_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
     named = hints.servers(request.hints, hints.SAME_HOST)
     there = request.server_hosts
@@ -48,7 +48,7 @@ def same_host(host: Host, request: Requested) -> str | None:
     )
 
 
-def _theirs(fleet: Fleet, request: Requested) -> Mask | None:
+def _theirs(fleet: Fleet, request: RequestSpec) -> Mask | None:
     positions = _on(fleet, request, hints.servers(request.hints, hints.DIFFERENT_HOST))
     if not positions:
         return None
@@ -57,7 +57,7 @@ def _theirs(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-def _how_many(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _how_many(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
     found = np.zeros(len(fleet), np.int64)
     for one in named:
@@ -66,7 +66,7 @@ def _how_many(fleet: Fleet, request: Requested) -> Iterable[Codes]:
 
 
 @refusing(_theirs, alike=_how_many)
-def different_host(host: Host, request: Requested) -> str | None:
+def different_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
     here = sum(request.server_hosts.get(one) == host.name for one in named)
@@ -84,7 +84,7 @@ def _number(host: Host) -> float:
     return int(address) if isinstance(address, ipaddress.IPv4Address) else -1
 
 
-def _far(fleet: Fleet, request: Requested) -> Mask | None:
+def _far(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if not request.hints.get(hints.NEAR_IP):
         return None
     try:
@@ -105,12 +105,12 @@ def _is_known(host: Host) -> bool:
 
 
 @refusing(_far, alike=alike_in(_is_known))
-def near_host_ip(host: Host, request: Requested) -> str | None:
+def near_host_ip(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""
     return _outside(host.facts.host_ip, request)
 
 
-def _outside(address: str, request: Requested) -> str | None:
+def _outside(address: str, request: RequestSpec) -> str | None:
     try:
         wanted = hints.near(request.hints)
     except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import all_alike, by, refusing
 from scheduler.filters.specs import compiled_version
 from scheduler.hosts.columns import Fleet, Mask
@@ -29,7 +29,7 @@ def _images(host: Host) -> tuple[str, ...]:
 
 
 @by(_kind)
-def image_properties(kind: tuple[str, str, str], request: Requested) -> str | None:
+def image_properties(kind: tuple[str, str, str], request: RequestSpec) -> str | None:
     """Refuse nodes of another architecture, hypervisor type or version than the image names."""
     *kinds, version = kind
     for names, actual in zip((_ARCHITECTURE, _HYPERVISOR_TYPE), kinds, strict=True):
@@ -55,12 +55,12 @@ def _is(version: str, wanted: str) -> bool:
     )
 
 
-def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
     return None if request.image_id is None else ~fleet.having(_images, request.image_id)
 
 
 @refusing(_unreached, alike=all_alike)
-def image_reach(host: Host, request: Requested) -> str | None:
+def image_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that can't get the image at all."""
     if request.image_id is None or request.image_id in host.facts.images:
         return None

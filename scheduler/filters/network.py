@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from common.log import logger
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import alike_in, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
@@ -20,19 +20,19 @@ def _restricted(host: Host) -> _Restricted:
     return frozenset(host.facts.bridge_vlans.items())
 
 
-def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if not request.vlans:
         return None
     return fleet.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
 
 
 @refusing(_unreached, alike=alike_in(_restricted))
-def vlan_reach(host: Host, request: Requested) -> str | None:
+def vlan_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose bridges don't take the VLAN tags of the server's networks."""
     return _missing(_restricted(host), request) if request.vlans else None
 
 
-def _missing(bridges: _Restricted, request: Requested) -> str | None:
+def _missing(bridges: _Restricted, request: RequestSpec) -> str | None:
     takes = dict(bridges)
     for bridge, vlan in request.vlans:
         tags = takes.get(bridge)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes
 from scheduler.filters.columnar import all_alike, by, refusing
 from scheduler.hosts.columns import Fleet, Mask
@@ -18,13 +18,13 @@ def _zone(host: Host) -> str:
 
 
 @by(_zone)
-def availability_zone(zone: str, request: Requested) -> str | None:
+def availability_zone(zone: str, request: RequestSpec) -> str | None:
     """Refuse hosts of another zone than the one asked for."""
     wanted = request.availability_zone
     return None if wanted in (None, zone) else f"in zone {zone}, {wanted} asked"
 
 
-def _others(fleet: Fleet, request: Requested) -> Mask | None:
+def _others(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if request.force_host is None:
         return None
     refused = np.ones(len(fleet), np.bool_)
@@ -33,7 +33,7 @@ def _others(fleet: Fleet, request: Requested) -> Mask | None:
 
 
 @refusing(_others, alike=all_alike)
-def forced_host(host: Host, request: Requested) -> str | None:
+def forced_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse all but the host that an administrator forced."""
     wanted = request.force_host
     if wanted is None or host.name == wanted:
@@ -41,7 +41,7 @@ def forced_host(host: Host, request: Requested) -> str | None:
     return f"host {wanted} was asked for"
 
 
-def _tried(fleet: Fleet, request: Requested) -> Mask | None:
+def _tried(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if not request.ignore_hosts:
         return None
     refused = np.zeros(len(fleet), np.bool_)
@@ -50,7 +50,7 @@ def _tried(fleet: Fleet, request: Requested) -> Mask | None:
 
 
 @refusing(_tried, alike=all_alike)
-def retry(host: Host, request: Requested) -> str | None:
+def retry(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts on which an earlier attempt failed."""
     return "an earlier attempt failed here" if host.name in request.ignore_hosts else None
 
@@ -59,7 +59,7 @@ def _bridges(host: Host) -> frozenset[str]:
     return frozenset(host.facts.bridges)
 
 
-def _unreached(fleet: Fleet, request: Requested) -> Mask | None:
+def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
     reached = [fleet.having(_bridges, bridge) for bridge in dict.fromkeys(request.networks)]
     return ~np.logical_and.reduce(reached) if reached else None
 
@@ -68,14 +68,14 @@ def _unready(host: Host) -> frozenset[tuple[str, str]]:
     return frozenset(host.facts.unready_bridges.items())
 
 
-def _missing(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _missing(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     for bridge in dict.fromkeys(request.networks):
         yield fleet.having(_bridges, bridge).astype(np.int64)
     yield fleet.codes(_unready)
 
 
 @refusing(_unreached, alike=_missing)
-def network_reach(host: Host, request: Requested) -> str | None:
+def network_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that lack a bridge, or a vnet, that the server needs."""
     bridges, unready = _bridges(host), host.facts.unready_bridges
     missing = [bridge for bridge in request.networks if bridge not in bridges]

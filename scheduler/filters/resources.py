@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.requirements import Requirements, requirements
 from scheduler.explain.reasons import Group, constant, split
 from scheduler.explain.words import Shortage
@@ -35,7 +35,7 @@ def _promised(unit: str, amount: int) -> list[str]:
 _SHORT = {1: _too_large, 2: _promised}
 
 
-def needs(request: Requested) -> Requirements:
+def needs(request: RequestSpec) -> Requirements:
     """All that a request asks of placement."""
     return requirements(
         request.vcpus,
@@ -46,7 +46,7 @@ def needs(request: Requested) -> Requirements:
     )
 
 
-def wanted(request: Requested) -> Mapping[str, int]:
+def wanted(request: RequestSpec) -> Mapping[str, int]:
     """What a request asks of each resource class; zero amounts are left out (as Nova does)."""
     return needs(request).resources
 
@@ -61,7 +61,7 @@ def _senseless(amounts: Mapping[str, int]) -> str | None:
     return f"the flavor's extra spec resources:{wrong} names no resource class"
 
 
-def _full(fleet: Fleet, request: Requested) -> Mask:
+def _full(fleet: Fleet, request: RequestSpec) -> Mask:
     amounts = wanted(request)
     refused = np.full(len(fleet), _senseless(amounts) is not None)
     for name, amount in amounts.items():
@@ -70,7 +70,7 @@ def _full(fleet: Fleet, request: Requested) -> Mask:
 
 
 def _why_full(
-    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group: which classes are short, and how; the numbers as columns."""
     amounts = wanted(request)
@@ -109,7 +109,7 @@ def _group(
     return Group(positions, lambda: tuple(pieces), tuple(numbers))
 
 
-def shortages(fleet: Fleet, request: Requested, positions: Rows) -> list[Shortage]:
+def shortages(fleet: Fleet, request: RequestSpec, positions: Rows) -> list[Shortage]:
     """Of what none of these hosts has enough for the request, with the most that one has."""
     found: list[Shortage] = []
     amounts = wanted(request)
@@ -129,7 +129,7 @@ def shortages(fleet: Fleet, request: Requested, positions: Rows) -> list[Shortag
 
 
 @refusing(_full, told=_why_full)
-def resources(host: Host, request: Requested) -> str | None:
+def resources(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     amounts = wanted(request)
     senseless = _senseless(amounts)

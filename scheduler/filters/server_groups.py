@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy, taken
 from scheduler.explain.reasons import Codes
 from scheduler.filters.columnar import Refused, all_alike, refusing
@@ -18,7 +18,7 @@ from scheduler.hosts.host import Host
 
 
 def _taken(policy: Policy) -> Refused:
-    def refused(fleet: Fleet, request: Requested) -> Mask | None:
+    def refused(fleet: Fleet, request: RequestSpec) -> Mask | None:
         group = request.group
         if group is None or group.policy != policy:
             return None
@@ -36,12 +36,12 @@ def _taken(policy: Policy) -> Refused:
 
 
 @refusing(_taken(Policy.AFFINITY), alike=all_alike)
-def server_group_affinity(host: Host, request: Requested) -> str | None:
+def server_group_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts other than that of the group's servers."""
     return _refused(host, request, Policy.AFFINITY)
 
 
-def _members(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _members(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     found = np.zeros(len(fleet), np.int64)
     members = request.group.members if request.group is not None else {}
     for name, position in fleet.positions(members):
@@ -50,12 +50,12 @@ def _members(fleet: Fleet, request: Requested) -> Iterable[Codes]:
 
 
 @refusing(_taken(Policy.ANTI_AFFINITY), alike=_members)
-def server_group_anti_affinity(host: Host, request: Requested) -> str | None:
+def server_group_anti_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have as many of the group's servers as its rule allows."""
     return _refused(host, request, Policy.ANTI_AFFINITY)
 
 
-def _refused(host: Host, request: Requested, policy: Policy) -> str | None:
+def _refused(host: Host, request: RequestSpec, policy: Policy) -> str | None:
     group = request.group
     if group is None or group.policy != policy:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Group, constant
 from scheduler.filters.columnar import all_alike, by, refusing
 from scheduler.hosts.columns import Fleet, Mask
@@ -28,12 +28,12 @@ def _is_forced_down(host: Host) -> bool:
     return host.forced_down
 
 
-def _silent(fleet: Fleet, request: Requested) -> Mask:
+def _silent(fleet: Fleet, request: RequestSpec) -> Mask:
     return (fleet.silent > DOWN_SECONDS) | fleet.where(_is_forced_down, bool)
 
 
 def _why_silent(
-    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group, with the seconds as a column."""
     forced = fleet.where(_is_forced_down, bool)[positions]
@@ -49,7 +49,7 @@ def _why_silent(
 
 
 @refusing(_silent, told=_why_silent)
-def service_up(host: Host, request: Requested) -> str | None:
+def service_up(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose agent is silent, or that an administrator forced down."""
     if host.forced_down:
         return _FORCED
@@ -64,13 +64,13 @@ def _is_disabled(host: Host) -> bool:
     return host.disabled
 
 
-def _disabled(fleet: Fleet, request: Requested) -> Mask:
+def _disabled(fleet: Fleet, request: RequestSpec) -> Mask:
     marked = fleet.with_traits(lambda traits: DISABLED_TRAIT in traits)
     return marked | fleet.where(_is_disabled, bool)
 
 
 @refusing(_disabled, alike=all_alike)
-def service_enabled(host: Host, request: Requested) -> str | None:
+def service_enabled(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that an administrator disabled, or that are so marked in placement."""
     disabled = host.disabled or DISABLED_TRAIT in host.traits
     return "disabled by an administrator" if disabled else None
@@ -81,6 +81,6 @@ def _health(host: Host) -> str | None:
 
 
 @by(_health)
-def node_healthy(health: str | None, request: Requested) -> str | None:
+def node_healthy(health: str | None, request: RequestSpec) -> str | None:
     """Refuse nodes that are offline, without quorum or lacking privileges."""
     return health

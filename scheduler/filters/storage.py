@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from common.messages.facts import StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes, Group, constant, split
 from scheduler.filters.columnar import refusing
 from scheduler.hosts.columns import Fleet, Mask
@@ -53,7 +53,7 @@ def _shared(host: Host) -> Pool | None:
     return (host.facts.cluster, storage.name, "") if storage and storage.shared else None
 
 
-def pledge(fleet: Fleet, position: int, request: Requested) -> list[int]:
+def pledge(fleet: Fleet, position: int, request: RequestSpec) -> list[int]:
     """Take a disk of a draft's host from what is really free, for all that share the storage.
 
     Returns other hosts that have no room for one more like it. Thin disks take nothing yet, and
@@ -80,7 +80,7 @@ def _limit(host: Host) -> float:
     return storage.available_gib if storage is not None and _thick(host) else -1
 
 
-def _no_room(fleet: Fleet, request: Requested) -> Mask:
+def _no_room(fleet: Fleet, request: RequestSpec) -> Mask:
     needed = np.where(fleet.measure(_thick) > 0, request.disk_gib, 1)
     return fleet.measure(_available) - fleet.pledged * fleet.measure(_thick) < needed
 
@@ -103,7 +103,7 @@ def _too_little(name: str, gib: int) -> tuple[str, ...]:
 
 
 def _why_no_room(
-    fleet: Fleet, request: Requested, positions: Rows, most: int | None
+    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group, with what is free as a column."""
     for among in split(fleet.codes(_state)[positions], most):
@@ -118,7 +118,7 @@ def _why_no_room(
 
 
 @refusing(_no_room, told=_why_no_room)
-def storage_room(host: Host, request: Requested) -> str | None:
+def storage_room(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
 
     Placement counts what is promised; this looks at what is there, so that a storage filled by
@@ -158,7 +158,7 @@ def _cached(host: Host) -> tuple[str, ...]:
     return host.facts.cached_images
 
 
-def _no_way(fleet: Fleet, request: Requested) -> Mask | None:
+def _no_way(fleet: Fleet, request: RequestSpec) -> Mask | None:
     if request.image_id is None:
         return None
     refused = ~fleet.where(_ways, lambda ways: ways.uploading)
@@ -173,13 +173,13 @@ def _version(host: Host) -> str:
     return host.facts.hypervisor_version
 
 
-def _by_way(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _by_way(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     cached = fleet.having(_cached, request.image_id or "")
     return fleet.codes(_ways), fleet.codes(_version), cached.astype(np.int64)
 
 
 @refusing(_no_way, alike=_by_way)
-def disk_way(host: Host, request: Requested) -> str | None:
+def disk_way(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes where no way leads from the image to a disk, or none to a config drive.
 
     Agents tell the ways that a node's Proxmox VE and its storages offer; what one doesn't tell

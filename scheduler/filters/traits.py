@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.explain.reasons import Codes
 from scheduler.filters.columnar import refusing
 from scheduler.filters.resources import needs
@@ -16,7 +16,7 @@ from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 
 
-def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
+def _unfit(fleet: Fleet, request: RequestSpec) -> Mask | None:
     needed = needs(request)
     if not needed.required and not needed.forbidden:
         return None
@@ -26,7 +26,7 @@ def _unfit(fleet: Fleet, request: Requested) -> Mask | None:
 
 
 @refusing(_unfit, alike=lambda fleet, request: [fleet.trait_codes])
-def traits(host: Host, request: Requested) -> str | None:
+def traits(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
     needed = needs(request)
     missing = sorted(needed.required - host.traits)
@@ -72,7 +72,7 @@ _CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
 _COMPARED: Mapping[str, Callable[[str], Predicate]] = {"hypervisor_version": compiled_version}
 
 
-def _asked(request: Requested) -> Iterator[tuple[str, str, Callable[[Host], str] | None]]:
+def _asked(request: RequestSpec) -> Iterator[tuple[str, str, Callable[[Host], str] | None]]:
     """Capabilities and what is asked of them; without the scope a key counts only if it names
     one, as in Nova."""
     for key, wanted in request.extra_specs.items():
@@ -81,7 +81,7 @@ def _asked(request: Requested) -> Iterator[tuple[str, str, Callable[[Host], str]
             yield name, wanted, _CAPABILITIES.get(name)
 
 
-def _incapable(fleet: Fleet, request: Requested) -> Mask | None:
+def _incapable(fleet: Fleet, request: RequestSpec) -> Mask | None:
     refused = None
     for name, wanted, have in _asked(request):
         if have is None:
@@ -91,12 +91,12 @@ def _incapable(fleet: Fleet, request: Requested) -> Mask | None:
     return refused
 
 
-def _of_capabilities(fleet: Fleet, request: Requested) -> Iterable[Codes]:
+def _of_capabilities(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
     return [fleet.codes(have) for _, _, have in _asked(request) if have is not None]
 
 
 @refusing(_incapable, alike=_of_capabilities)
-def capabilities(host: Host, request: Requested) -> str | None:
+def capabilities(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that don't match the extra specs ``capabilities:…``."""
     for name, wanted, have in _asked(request):
         if have is None:

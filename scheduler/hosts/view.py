@@ -10,7 +10,7 @@ import numpy as np
 from common import clock
 from common.errors import Invalid
 from common.log import logger
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from placement.client import PlacementClient
 from placement.messages import Candidates
 from scheduler.decide.prefilter import Narrowed, narrowed
@@ -51,7 +51,9 @@ class World:
         """Whether candidates may be fewer than there are."""
         return len(fleet) > self._limit
 
-    def candidates(self, request: Requested, of: str | None = None, *, wide: bool = False) -> Look:
+    def candidates(
+        self, request: RequestSpec, of: str | None = None, *, wide: bool = False
+    ) -> Look:
         """The hosts that have the resources and traits; ``of``: of this provider only; ``wide``:
         all of them, however many.
 
@@ -92,7 +94,7 @@ class World:
         return with_full(self.known().counted(found, everything=True), classes)
 
 
-def _out_of_service(known: Fleet, request: Requested) -> int:
+def _out_of_service(known: Fleet, request: RequestSpec) -> int:
     """How many hosts nothing is built on now, whatever is asked."""
     refused = np.zeros(len(known), np.bool_)
     for accept in _OUT_OF_SERVICE:

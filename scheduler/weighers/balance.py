@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.resources import wanted
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host_states import Floats
@@ -39,7 +39,7 @@ def _counts(fleet: Fleet, name: str) -> tuple[Floats, Floats]:
     return capacity[some], used[some]
 
 
-def cost_of(fleet: Fleet, request: Requested) -> Floats:
+def cost_of(fleet: Fleet, request: RequestSpec) -> Floats:
     """By how much the score would be worse if the request went to each of the hosts.
 
     But for what is the same for all of them: the mean of the shares grows wherever it goes.
@@ -53,7 +53,7 @@ def cost_of(fleet: Fleet, request: Requested) -> Floats:
     return cost / len(CLASSES)
 
 
-def relief(fleet: Fleet, request: Requested, position: int) -> float:
+def relief(fleet: Fleet, request: RequestSpec, position: int) -> float:
     """By how much the score would be better if a host had not promised the request."""
     amounts, found = wanted(request), 0.0
     for name in CLASSES:

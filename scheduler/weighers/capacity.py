@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import Weighed, weighing
 from scheduler.filters.storage import root_storage
 from scheduler.hosts.columns import Fleet
@@ -13,7 +13,7 @@ from scheduler.hosts.host_states import Floats
 
 
 def _shares(resource_class: str) -> Weighed:
-    def weighed(fleet: Fleet, request: Requested) -> Floats:
+    def weighed(fleet: Fleet, request: RequestSpec) -> Floats:
         return fleet.free(resource_class) / np.maximum(fleet.capacity(resource_class), 1)
 
     return weighed
@@ -24,19 +24,19 @@ def _share(host: Host, resource_class: str) -> float:
 
 
 @weighing(_shares("MEMORY_MB"))
-def ram(host: Host, request: Requested) -> float:
+def ram(host: Host, request: RequestSpec) -> float:
     """Free memory as a share of all."""
     return _share(host, "MEMORY_MB")
 
 
 @weighing(_shares("VCPU"))
-def cpu(host: Host, request: Requested) -> float:
+def cpu(host: Host, request: RequestSpec) -> float:
     """Free processors as a share of all."""
     return _share(host, "VCPU")
 
 
 @weighing(_shares("DISK_GB"))
-def disk(host: Host, request: Requested) -> float:
+def disk(host: Host, request: RequestSpec) -> float:
     """Free disk as a share of all."""
     return _share(host, "DISK_GB")
 
@@ -47,6 +47,6 @@ def _really_free(host: Host) -> float:
 
 
 @weighing(lambda fleet, request: fleet.measure(_really_free))
-def storage(host: Host, request: Requested) -> float:
+def storage(host: Host, request: RequestSpec) -> float:
     """What is really free on the storage for root disks, as a share of all of it."""
     return _really_free(host)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import weighing_together
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
@@ -16,7 +16,7 @@ from scheduler.weighers import balance
 
 
 @weighing_together
-def cluster_score(fleet: Fleet, request: Requested) -> Floats:
+def cluster_score(fleet: Fleet, request: RequestSpec) -> Floats:
     """Minus what the request would make of the score: ``scheduler.weighers.balance``."""
     return -balance.cost_of(fleet, request)
 
@@ -31,7 +31,7 @@ def _memory(host: Host) -> float:
 
 
 @functools.partial(weighing_together, counting=("MEMORY_MB",))
-def cluster_spread(fleet: Fleet, request: Requested) -> Floats:
+def cluster_spread(fleet: Fleet, request: RequestSpec) -> Floats:
     """What is free of the memory of the host's whole cluster, as a share of all of it.
 
     Of the hosts that are no candidates too; one of which placement tells no numbers is full.

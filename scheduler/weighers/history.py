@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import absolute, weighing
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
@@ -21,13 +21,13 @@ def _distrust(failures: Floats) -> Floats:
     return found
 
 
-def _failed(fleet: Fleet, request: Requested) -> Floats | None:
+def _failed(fleet: Fleet, request: RequestSpec) -> Floats | None:
     return _distrust(fleet.failures) if (fleet.failures >= _FORGOTTEN).any() else None
 
 
 @absolute
 @weighing(_failed)
-def build_failure(host: Host, request: Requested) -> float:
+def build_failure(host: Host, request: RequestSpec) -> float:
     """From 0 down to -1 with the failures, which decay: one just now is -0.9."""
     return float(_distrust(np.array([host.failures]))[0])
 
@@ -36,13 +36,13 @@ def _cached(host: Host) -> tuple[str, ...]:
     return host.facts.cached_images
 
 
-def _ready(fleet: Fleet, request: Requested) -> Floats | None:
+def _ready(fleet: Fleet, request: RequestSpec) -> Floats | None:
     if request.image_id is None:
         return None
     return fleet.having(_cached, request.image_id).astype(np.float64)
 
 
 @weighing(_ready)
-def image_cached(host: Host, request: Requested) -> float:
+def image_cached(host: Host, request: RequestSpec) -> float:
     """1 where the image is ready to clone, else 0."""
     return 1.0 if request.image_id in _cached(host) else 0.0

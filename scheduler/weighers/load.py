@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler.filters.columnar import weighing
 from scheduler.hosts.host import Host
 
@@ -12,6 +12,6 @@ def _load(host: Host) -> float:
 
 
 @weighing(lambda fleet, request: fleet.measure(_load))
-def load(host: Host, request: Requested) -> float:
+def load(host: Host, request: RequestSpec) -> float:
     """Minus the share of the processors that is busy, as it was seen last."""
     return _load(host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy
 from scheduler.filters.columnar import Weighed, weighing
 from scheduler.hosts.columns import Fleet
@@ -13,7 +13,7 @@ from scheduler.hosts.host_states import Floats
 
 
 def _weighed(policy: Policy, sign: int) -> Weighed:
-    def weighed(fleet: Fleet, request: Requested) -> Floats | None:
+    def weighed(fleet: Fleet, request: RequestSpec) -> Floats | None:
         group = request.group
         if group is None or group.policy != policy:
             return None
@@ -26,18 +26,18 @@ def _weighed(policy: Policy, sign: int) -> Weighed:
 
 
 @weighing(_weighed(Policy.SOFT_AFFINITY, 1))
-def soft_affinity(host: Host, request: Requested) -> float:
+def soft_affinity(host: Host, request: RequestSpec) -> float:
     """How many servers of a soft-affinity group are here."""
     return _members(host, request, Policy.SOFT_AFFINITY)
 
 
 @weighing(_weighed(Policy.SOFT_ANTI_AFFINITY, -1))
-def soft_anti_affinity(host: Host, request: Requested) -> float:
+def soft_anti_affinity(host: Host, request: RequestSpec) -> float:
     """Minus how many servers of a soft-anti-affinity group are here."""
     return -_members(host, request, Policy.SOFT_ANTI_AFFINITY)
 
 
-def _members(host: Host, request: Requested, policy: Policy) -> float:
+def _members(host: Host, request: RequestSpec, policy: Policy) -> float:
     group = request.group
     if group is None or group.policy != policy:
         return 0.0

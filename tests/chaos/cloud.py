@@ -16,7 +16,7 @@ from common.context import RequestContext
 from common.errors import MicronovaError, Unavailable
 from common.states import OPEN_STATES
 from conductor.client import ConductorClient
-from conductor.messages import CreateServers, FlavorSnapshot, NetworkWish
+from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
 from db import schema
 from placement.client import PlacementClient
 from simulator.server import Simulator
@@ -87,7 +87,7 @@ class Cloud:
             ids.named("image", image),
             min_count=count,
             max_count=count,
-            networks=(NetworkWish(ids.named("network", "vmbr0")),),
+            networks=(RequestedNetwork(ids.named("network", "vmbr0")),),
             force_host=host,
             **more,  # type: ignore[arg-type]
         )

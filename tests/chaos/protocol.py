@@ -13,15 +13,27 @@ from pathlib import Path
 
 import compute.manager
 import scheduler.manager
-from conductor.endpoints.aggregates import AggregateDoors
-from conductor.endpoints.manage import CustodyDoors, RefusalDoors
-from conductor.endpoints.manager import AuditDoors, CatalogDoors, ServerDoors, ServiceDoors
-from conductor.endpoints.server_groups import ServerGroupDoors
-from conductor.endpoints.whatif import WhatIfDoors
+from conductor.endpoints.aggregates import AggregateEndpoint
+from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
+from conductor.endpoints.manager import (
+    AuditEndpoint,
+    CatalogEndpoint,
+    ServerEndpoint,
+    ServiceEndpoint,
+)
+from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.whatif import WhatIfEndpoint
 
 ENDPOINTS = (
-    *(ServerDoors, CatalogDoors, ServiceDoors, AuditDoors, CustodyDoors, RefusalDoors),
-    *(AggregateDoors, ServerGroupDoors, WhatIfDoors),
+    *(
+        ServerEndpoint,
+        CatalogEndpoint,
+        ServiceEndpoint,
+        AuditEndpoint,
+        ManageEndpoint,
+        RefusalEndpoint,
+    ),
+    *(AggregateEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
     *(compute.manager.Manager, compute.manager.Introducer, compute.manager.Announcer),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )

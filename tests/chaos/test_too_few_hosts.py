@@ -7,7 +7,7 @@ from typing import Any
 
 from common import ids
 from common.context import RequestContext
-from conductor.messages import CreateServers, NetworkWish
+from conductor.messages import CreateServers, RequestedNetwork
 from db import schema
 from simulator.model import MIB, Node
 from tests.chaos.cloud import FLAVOR, IMAGE
@@ -29,7 +29,7 @@ def room(cloud: World) -> int:
         "any",
         FLAVOR,
         ids.named("image", IMAGE),
-        networks=(NetworkWish(ids.named("network", "vmbr0")),),
+        networks=(RequestedNetwork(ids.named("network", "vmbr0")),),
     )
     return cloud.client.capacity(BOSS, request).total
 

@@ -25,7 +25,7 @@ from common.errors import (
     KeyPairNotFound,
     NotSupported,
 )
-from conductor.messages import CreateServers, FlavorSnapshot, NetworkWish
+from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
 from db.reads import flavors, images, keypairs, services
 from db.reads.flavors import Flavor
 from db.reads.images import Image
@@ -275,7 +275,7 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
     return {"networks": wishes, "any_address": any_address}
 
 
-def _network(item: Mapping[str, Any]) -> NetworkWish:
+def _network(item: Mapping[str, Any]) -> RequestedNetwork:
     if item.get("port"):
         raise NotSupported("Ports can't be chosen: name a network, and a fixed_ip if need be.")
     network_id = item.get("uuid")
@@ -283,7 +283,7 @@ def _network(item: Mapping[str, Any]) -> NetworkWish:
         raise Invalid("Bad network format: missing 'uuid'")
     if not ids.is_uuid(network_id):
         raise Invalid(f"Bad networks format: network uuid is not in proper format ({network_id})")
-    return NetworkWish(str(uuid.UUID(network_id)), item.get("fixed_ip"), item.get("tag"))
+    return RequestedNetwork(str(uuid.UUID(network_id)), item.get("fixed_ip"), item.get("tag"))
 
 
 def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
 from common import digits, wire
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
-from conductor.messages import CreateServers, NetworkWish
+from conductor.messages import CreateServers, RequestedNetwork
 from db.reads import flavors, images
 
 #: moves that are proposed if nothing else is asked, and at the most
@@ -100,7 +100,7 @@ def _kind(call: Call) -> CreateServers:
         image_id=image.id if image else "",
         image_properties={key: str(value) for key, value in properties.items()},
         least_disk_gib=least_disk_gib(image) if image else 0,
-        networks=tuple(NetworkWish(network) for network in call.query.get("network", ())),
+        networks=tuple(RequestedNetwork(network) for network in call.query.get("network", ())),
         availability_zone=call.query.last("availability_zone"),
     )
 

@@ -27,7 +27,7 @@ from common.messages.facts import (
     StorageFacts,
 )
 from common.messages.reports import Failure, Outcome, Report
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from compute.messages import ClusterInventory, SeenAffinity
 from conductor import config as conductor_config
 from conductor.audit.auditor import Auditor
@@ -35,8 +35,8 @@ from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
-from conductor.endpoints.manage import CustodyDoors
-from conductor.endpoints.manager import AuditDoors
+from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.manager import AuditEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
 from conductor.flows.table import flows as all_flows
@@ -64,7 +64,7 @@ class Scheduler:
 
     def __init__(self, placement: Placement, hosts: list[str]) -> None:
         self.hosts = hosts
-        self.asked: list[Requested] = []
+        self.asked: list[RequestSpec] = []
         self.together: list[int] = []
         self.claims: tuple[dict[str, Any], ...] = ()
         self.failures: list[str] = []
@@ -74,7 +74,7 @@ class Scheduler:
         self.down = False
 
     def select(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
     ) -> Decision:
         if self.down:
             raise Unavailable("The service behind select did not answer.")
@@ -96,7 +96,9 @@ class Scheduler:
             claims=self.claims,
         )
 
-    def select_many(self, ctxt: RequestContext, requests: tuple[Requested, ...]) -> list[Decision]:
+    def select_many(
+        self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
+    ) -> list[Decision]:
         self.together.append(len(requests))
         return [self.select(ctxt, request) for request in requests]
 
@@ -325,10 +327,10 @@ class Conductor:
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
         self.reports = Reports(self.cloud, self.runner)
-        self.custody = CustodyDoors(self.cloud, self.runner)
+        self.custody = ManageEndpoint(self.cloud, self.runner)
         healer = Healer(self.cloud, self.runner)
         self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
-        self.audits = AuditDoors(self.cloud, self.auditor, healer)
+        self.audits = AuditEndpoint(self.cloud, self.auditor, healer)
 
 
 class World:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import Forbidden, Invalid
-from conductor.messages import NetworkWish
+from conductor.messages import RequestedNetwork
 from conductor.store import networks
 from db import schema
 from tests.functional.conductor.harness import World
@@ -25,9 +25,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def wish(world: World, fixed_ip: str | None) -> NetworkWish:
+def wish(world: World, fixed_ip: str | None) -> RequestedNetwork:
     network = next(row.id for row in world.rows(schema.networks) if row.bridge == "vmbr0")
-    return NetworkWish(network, fixed_ip)
+    return RequestedNetwork(network, fixed_ip)
 
 
 @pytest.mark.parametrize(

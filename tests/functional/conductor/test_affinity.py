@@ -11,7 +11,7 @@ import pytest
 
 from common.messages.commands import Build, StrictGroup
 from compute.messages import ClusterInventory, SeenVm
-from conductor.endpoints.server_groups import ServerGroupDoors
+from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.messages import NewServerGroup
 from conductor.store import server_groups
 from db import schema
@@ -88,7 +88,7 @@ def test_who_deletes_a_group_has_its_rule_removed(world: World) -> None:
     for number in (1, 2):
         built(world, group, number)
     world.conductor.auditor.audit()
-    doors = ServerGroupDoors(world.conductor.cloud)
+    doors = ServerGroupEndpoint(world.conductor.cloud)
     doors.delete_server_group(world.ctxt, group)
     assert world.compute.seen["sim1"].affinity == ()
     assert world.conductor.auditor.audit()["healed"] == 0
@@ -105,7 +105,7 @@ def test_a_group_is_deleted_though_nobody_can_be_told(world: World) -> None:
         built(world, group, number)
     world.conductor.auditor.audit()
     world.compute.refuses = "not delivered"
-    ServerGroupDoors(world.conductor.cloud).delete_server_group(world.ctxt, group)
+    ServerGroupEndpoint(world.conductor.cloud).delete_server_group(world.ctxt, group)
     assert world.rows(schema.server_groups) == []
     world.compute.refuses = ""
     assert world.conductor.auditor.audit()["healed"] == 1

@@ -16,7 +16,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
 from common.messages.commands import CacheImage
 from common.messages.reports import Category, Failure, Outcome, Report
-from conductor.endpoints.aggregates import AggregateDoors, Herald
+from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import aggregates, registry
 from conductor.store.transactions import Store
@@ -84,8 +84,8 @@ class Site:
         cloud = world.conductor.cloud
         object.__setattr__(cloud, "placement", self.placement)
         object.__setattr__(cloud, "scheduler", self.schedulers)
-        self.herald = Herald(cloud)
-        self.doors = AggregateDoors(cloud, self.herald)
+        self.notifier = Notifier(cloud)
+        self.doors = AggregateEndpoint(cloud, self.notifier)
 
     @property
     def store(self) -> Store:
@@ -164,14 +164,14 @@ def test_placement_is_told_in_the_end(site: Site) -> None:
     site.placement.down = True
     site.add(one, "pve1")
     site.add(two, "pve1")
-    assert not site.herald.mirror()
+    assert not site.notifier.mirror()
     assert (site.placement.there, site.untold()) == ({}, 1)
     site.placement.down = False
-    assert site.herald.mirror()
+    assert site.notifier.mirror()
     assert site.placement.there == {"uuid-pve1": sorted([site.uuid(one), site.uuid(two)])}
     assert site.untold() == 0
     site.remove(one, "pve1")
-    site.herald.mirror()
+    site.notifier.mirror()
     assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
 
 
@@ -179,9 +179,9 @@ def test_a_change_while_placement_is_told_is_told_too(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
     site.placement.meanwhile = lambda: site.add(two, "pve1")
-    site.herald.mirror()
+    site.notifier.mirror()
     assert (site.placement.there["uuid-pve1"], site.untold()) == ([site.uuid(one)], 1)
-    site.herald.mirror()
+    site.notifier.mirror()
     assert len(site.placement.there["uuid-pve1"]) == 2
     assert site.untold() == 0
 
@@ -193,13 +193,13 @@ def test_an_older_word_that_comes_last_is_corrected(site: Site) -> None:
 
     def overtake() -> None:
         site.add(two, "pve1")
-        assert Herald(site.world.conductor.cloud).mirror()
+        assert Notifier(site.world.conductor.cloud).mirror()
 
     site.placement.meanwhile = overtake
-    site.herald.mirror()
+    site.notifier.mirror()
     assert site.placement.there["uuid-pve1"] == [site.uuid(one)]
     assert site.untold() == 1
-    assert site.herald.mirror()
+    assert site.notifier.mirror()
     assert len(site.placement.there["uuid-pve1"]) == 2
 
 
@@ -207,18 +207,18 @@ def test_a_provider_that_is_not_there_yet_is_waited_for(site: Site) -> None:
     number = site.create("a")
     site.placement.known.clear()
     site.add(number, "pve1")
-    assert not site.herald.mirror()
+    assert not site.notifier.mirror()
     site.placement.known.add("uuid-pve1")
-    assert site.herald.mirror()
+    assert site.notifier.mirror()
     site.placement.known.clear()
     site.remove(number, "pve1")
     # Nothing is to be told of a provider that has gone.
-    assert site.herald.mirror()
+    assert site.notifier.mirror()
     assert site.untold() == 0
 
 
 def test_the_thread_tells_by_itself(site: Site) -> None:
-    site.herald.start()
+    site.notifier.start()
     try:
         site.add(site.create("a"), "pve1")
         tick = threading.Event()
@@ -228,7 +228,7 @@ def test_the_thread_tells_by_itself(site: Site) -> None:
             tick.wait(0.01)
         assert "uuid-pve1" in site.placement.there
     finally:
-        site.herald.stop()
+        site.notifier.stop()
 
 
 def test_what_a_host_says_of_itself_does_not_change_an_aggregate_s_zone(site: Site) -> None:
@@ -243,7 +243,7 @@ def test_what_a_host_says_of_itself_does_not_change_an_aggregate_s_zone(site: Si
 def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
     number = site.create("a", "az2")
     site.add(number, "pve2")
-    site.herald.mirror()
+    site.notifier.mirror()
 
     def forget(connection: sa.Connection) -> None:
         uuid = connection.execute(
@@ -254,7 +254,7 @@ def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
 
     site.store.run(forget)
     assert site.world.rows(schema.aggregate_hosts) == []
-    site.herald.mirror()
+    site.notifier.mirror()
     assert site.placement.known == {"uuid-pve1"}
 
 

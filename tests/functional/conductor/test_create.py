@@ -10,8 +10,8 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from conductor.endpoints.manager import CatalogDoors, ServerDoors
-from conductor.messages import FlavorSnapshot, NetworkWish, NewKeyPair
+from conductor.endpoints.manager import CatalogEndpoint, ServerEndpoint
+from conductor.messages import FlavorSnapshot, NewKeyPair, RequestedNetwork
 from conductor.store import networks, quotas
 from db import schema
 from tests.functional.conductor.harness import World
@@ -34,7 +34,7 @@ def test_the_disk_configuration_that_was_asked_for_is_kept(world: World) -> None
     (manual,) = world.create()
     assert world.row(automatic).auto_disk_config
     assert not world.row(manual).auto_disk_config
-    doors = ServerDoors(world.conductor.cloud, world.conductor.runner, lambda operations: [])
+    doors = ServerEndpoint(world.conductor.cloud, world.conductor.runner, lambda operations: [])
     doors.update_server(RequestContext(is_admin=True), manual, {"auto_disk_config": True})
     assert world.row(manual).auto_disk_config
 
@@ -43,7 +43,7 @@ def test_a_build_walks_every_state_and_ends_active(world: World) -> None:
     world.conductor.store.run(
         lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))
     )
-    (uuid,) = world.create(networks=(NetworkWish(network_id(world)),), public_key="ssh-rsa A")
+    (uuid,) = world.create(networks=(RequestedNetwork(network_id(world)),), public_key="ssh-rsa A")
     command = world.compute.wait_for(1)
     assert isinstance(command, Build)
     assert command.placed.vmid == 100_000
@@ -79,7 +79,7 @@ def test_a_batch_shares_one_transaction_and_numbers_its_names(world: World) -> N
 def test_quota_refuses_what_is_over_and_changes_nothing(world: World) -> None:
     with pytest.raises(QuotaExceeded) as refused:
         world.create(min_count=11, max_count=11)
-    assert "Requested 11, but already used 0 of 10 instances" in refused.value.message
+    assert "RequestSpec 11, but already used 0 of 10 instances" in refused.value.message
     assert world.rows(schema.servers) == []
     assert len(world.create(min_count=1, max_count=50)) == 10
 
@@ -89,7 +89,7 @@ def test_a_refusal_names_all_that_is_over(world: World) -> None:
     with pytest.raises(QuotaExceeded) as refused:
         world.create(min_count=1, max_count=200, flavor=FlavorSnapshot("2", "l", 20, 512, 1))
     assert refused.value.message == (
-        "Quota exceeded for cores, instances, ram: Requested 4000, 1-200, 102400, "
+        "Quota exceeded for cores, instances, ram: RequestSpec 4000, 1-200, 102400, "
         "but already used 8, 8, 4096 of 20, 10, 51200 cores, instances, ram"
     )
     assert refused.value.details == {
@@ -98,7 +98,7 @@ def test_a_refusal_names_all_that_is_over(world: World) -> None:
         "used": [8, 8, 4096],
         "requested": [4000, 200, 102400],
     }
-    with pytest.raises(QuotaExceeded, match="for cores, instances: Requested 40, 4"):
+    with pytest.raises(QuotaExceeded, match="for cores, instances: RequestSpec 40, 4"):
         world.create(min_count=4, max_count=4, flavor=FlavorSnapshot("2", "l", 10, 512, 1))
 
 
@@ -113,14 +113,14 @@ def test_metadata_has_the_projects_limit(world: World) -> None:
     (uuid,) = world.create(metadata={"a": "1", "b": "2"})
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)
     world.until(uuid, "active")
-    doors = ServerDoors(world.conductor.cloud, world.conductor.runner, lambda operations: [])
+    doors = ServerEndpoint(world.conductor.cloud, world.conductor.runner, lambda operations: [])
     with pytest.raises(QuotaExceeded, match=r"^Maximum number of metadata items exceeds 2$"):
         doors.set_server_metadata(world.ctxt, uuid, {"c": "3"}, replace=False, delete=[])
     doors.set_server_metadata(world.ctxt, uuid, {"c": "3"}, replace=False, delete=["a"])
 
 
 def test_key_pairs_have_the_projects_limit(world: World) -> None:
-    doors = CatalogDoors(world.conductor.cloud)
+    doors = CatalogEndpoint(world.conductor.cloud)
     world.conductor.store.run(lambda c: quotas.set_limits(c, "p", {"key_pairs": 2}))
 
     def create(name: str, user: str = "u") -> None:
@@ -232,7 +232,7 @@ def test_a_fixed_address_in_use_is_refused(world: World) -> None:
     world.conductor.store.run(
         lambda c: networks.ensure_subnet(c, networks.parse_subnet("vmbr0=10.0.0.0/24"))
     )
-    wish = NetworkWish(network_id(world), "10.0.0.9")
+    wish = RequestedNetwork(network_id(world), "10.0.0.9")
     world.create(networks=(wish,))
     world.compute.wait_for(1)
     with pytest.raises(Invalid, match=r"Fixed IP 10\.0\.0\.9 is already in use\."):
@@ -271,7 +271,7 @@ def test_another_projects_server_in_a_hint_is_as_one_that_does_not_exist(world: 
 
 def test_the_vlan_of_a_network_is_asked_of_the_host_and_told_to_the_agent(world: World) -> None:
     world.conductor.store.run(lambda c: networks.set_vlans(c, {"vmbr1": 7}))
-    wishes = tuple(NetworkWish(network_id(world, bridge)) for bridge in ("vmbr0", "vmbr1"))
+    wishes = tuple(RequestedNetwork(network_id(world, bridge)) for bridge in ("vmbr0", "vmbr1"))
     world.create(networks=wishes)
     command = world.compute.wait_for(1)
     assert isinstance(command, Build)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import config, log, rpc
 from common.errors import Unavailable
 from conductor.client import ConductorClient
-from conductor.endpoints.manager import CatalogDoors, ServerDoors
+from conductor.endpoints.manager import CatalogEndpoint, ServerEndpoint
 from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
@@ -40,7 +40,7 @@ class Held(World):
         bus, self.client = client(name, WAITS)
         _, self.patient = client(name, 60)
         cloud, runner = self.conductor.cloud, self.conductor.runner
-        doors = [ServerDoors(cloud, runner, lambda operations: []), CatalogDoors(cloud)]
+        doors = [ServerEndpoint(cloud, runner, lambda operations: []), CatalogEndpoint(cloud)]
         self.server = rpc.Server(bus, "conductor", "c1", [Gate(), *doors], workers=workers)
         self.server.start()
         self.runner = runner

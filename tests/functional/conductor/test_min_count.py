@@ -10,7 +10,7 @@ import pytest
 
 from common import clock
 from common.context import RequestContext
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from conductor.flows.create import Create
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import batches
@@ -27,7 +27,7 @@ class Room(Scheduler):
         self.room = room
 
     def select(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
     ) -> Decision:
         if len(self.placement.claims) < self.room:
             return super().select(ctxt, request, alternates)

@@ -15,7 +15,7 @@ from common.context import RequestContext
 from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from conductor.messages import CreateServers, FlavorSnapshot, NewServerGroup
 from conductor.store import aggregates, registry, server_groups, servers
 from db import engine, schema
@@ -49,7 +49,7 @@ class Herding:
         self._barrier = threading.Barrier(together)
 
     def select(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
     ) -> Decision:
         with self._lock:
             self._left -= 1
@@ -57,7 +57,7 @@ class Herding:
         if turn >= 0:
             self._barrier.wait(20)
         # Over the wire, as the real one is asked.
-        request = wire.load(Requested, wire.loads(wire.dumps(request)))
+        request = wire.load(RequestSpec, wire.loads(wire.dumps(request)))
         assert request.server_uuid not in self._placement.claims
         choice = choose(self._hosts, request, FILTERS, {})
         names = sorted(item.host.name for item in choice.ranked)

@@ -12,7 +12,7 @@ from proxmoxer import ProxmoxAPI
 
 from common import ids, wire
 from common.messages.scheduling import Refused
-from conductor.messages import CreateServers, NetworkWish, NewServerGroup
+from conductor.messages import CreateServers, NewServerGroup, RequestedNetwork
 from db import schema
 from tests.chaos.cloud import FLAVOR, IMAGE
 from tests.chaos.world import World, world
@@ -53,7 +53,7 @@ def built(cloud: World, name: str, bridge: str = "vmbr0", **more: Any) -> Any:
         name,
         dataclasses.replace(FLAVOR, extra_specs=specs),
         ids.named("image", IMAGE),
-        networks=(NetworkWish(ids.named("network", bridge)),),
+        networks=(RequestedNetwork(ids.named("network", bridge)),),
         **more,
     )
     cloud.client.create_servers(cloud.context(), request)

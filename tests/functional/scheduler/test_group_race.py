@@ -11,7 +11,7 @@ import pytest
 
 from common import clock, wire
 from common.context import RequestContext
-from common.messages.scheduling import Alternate, Decision, Requested
+from common.messages.scheduling import Alternate, Decision, RequestSpec
 from db import schema
 from placement.client import PlacementClient
 from scheduler.decide.select import Decider
@@ -30,12 +30,12 @@ class Eight:
         self._lock = threading.Lock()
 
     def select(
-        self, ctxt: RequestContext, request: Requested, alternates: tuple[Alternate, ...] = ()
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
     ) -> Decision:
         """As over the wire."""
         with self._lock:
             decider = next(self._turns)
-        return decider.decide(wire.load(Requested, wire.loads(wire.dumps(request))), alternates)
+        return decider.decide(wire.load(RequestSpec, wire.loads(wire.dumps(request))), alternates)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """Nothing is kept."""

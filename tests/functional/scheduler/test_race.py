@@ -10,7 +10,7 @@ from typing import Any
 from common import clock, config, ids
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
-from common.messages.scheduling import Decision, Requested
+from common.messages.scheduling import Decision, RequestSpec
 from placement.client import PlacementClient
 from scheduler import config as scheduler_config
 from scheduler.decide.select import Decider
@@ -53,7 +53,7 @@ def decided(deciders: list[Decider], count: int) -> list[Decision]:
         for _ in range(count)
     ]
 
-    def ask(number: int, request: Requested) -> Decision:
+    def ask(number: int, request: RequestSpec) -> Decision:
         for _ in range(TURNS):
             try:
                 return deciders[number % SCHEDULERS].decide(request, ())

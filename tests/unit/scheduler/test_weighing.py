@@ -12,7 +12,7 @@ import pytest
 from common import config
 from common.aggregates import AggregateFacts
 from common.errors import ConfigurationError
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Weigher, choose
@@ -68,7 +68,7 @@ def test_a_multiplier_that_is_no_number_is_not_understood(text: str) -> None:
 
 
 def giving(scores: dict[str, float]) -> Weigher:
-    def weigh(host: Host, request: Requested) -> float:
+    def weigh(host: Host, request: RequestSpec) -> float:
         return scores[host.name]
 
     return weigh
@@ -147,7 +147,7 @@ class OneIsOffered(FakePlacement):
 def test_a_decision_tells_weighers_of_the_hosts_that_are_no_candidates() -> None:
     seen: list[float] = []
 
-    def looking(fleet: Fleet, request: Requested) -> Floats:
+    def looking(fleet: Fleet, request: RequestSpec) -> Floats:
         found = cluster_spread.weighed(fleet, request)
         assert found is not None
         seen.extend(found.tolist())

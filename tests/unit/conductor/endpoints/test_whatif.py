@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from common.messages.facts import HostFacts, StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from conductor.endpoints.whatif import kept
 
 DRIVE = "its config drive is on the node's own storage local"
@@ -40,7 +40,7 @@ def test_what_cannot_be_had_elsewhere_while_its_node_is_gone(
         ),
         pinned={"100002": DRIVE},
     )
-    request = Requested(
+    request = RequestSpec(
         server_uuid="s",
         project_id="p",
         user_id="u",

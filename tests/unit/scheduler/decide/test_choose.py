@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from common import config
 from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import choose
 from scheduler.filters.image import image_properties, image_reach
@@ -58,7 +58,7 @@ def a_host(name: str = "pve1", *, free_mib: int = 4096, **changes: Any) -> Host:
     )
 
 
-def a_request(**changes: Any) -> Requested:
+def a_request(**changes: Any) -> RequestSpec:
     values: dict[str, Any] = {
         "server_uuid": "s",
         "project_id": "p",
@@ -68,7 +68,7 @@ def a_request(**changes: Any) -> Requested:
         "disk_gib": 20,
         "image_id": "image",
     }
-    return Requested(**{**values, **changes})
+    return RequestSpec(**{**values, **changes})
 
 
 def test_each_filter_accepts_a_host_that_fits() -> None:

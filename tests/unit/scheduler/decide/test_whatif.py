@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts
 from scheduler.decide.choose import Filter, Weigher, choose
 from scheduler.decide.whatif import capacity, place
@@ -111,14 +111,14 @@ def stored(
     )
 
 
-def small(count: int, disk_gib: int = 20, **more: Any) -> list[Requested]:
+def small(count: int, disk_gib: int = 20, **more: Any) -> list[RequestSpec]:
     return [
         a_request(server_uuid=str(n), vcpus=1, memory_mib=1, disk_gib=disk_gib, **more)
         for n in range(count)
     ]
 
 
-def placed(hosts: list[Host], requests: list[Requested]) -> int:
+def placed(hosts: list[Host], requests: list[RequestSpec]) -> int:
     return sum(name is not None for name in winners(hosts, requests))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.messages.facts import StorageFacts
-from common.messages.scheduling import Change, Requested, Suggestion
+from common.messages.scheduling import Change, RequestSpec, Suggestion
 from common.server_groups import GroupFacts
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.nearest import LOOKED_AT, changed, nearest
@@ -271,7 +271,7 @@ def test_no_smaller_cut_of_the_memory_alone_would_do(hosts: Any, request: Any, m
 def test_what_is_asked_host_by_host_is_asked_of_some_hosts_only() -> None:
     asked: Counter[str] = Counter()
 
-    def licence(host: Host, request: Requested) -> str | None:
+    def licence(host: Host, request: RequestSpec) -> str | None:
         asked[request.availability_zone or ""] += 1
         return "no licence"
 
@@ -285,7 +285,7 @@ def test_what_is_asked_host_by_host_is_asked_of_some_hosts_only() -> None:
 
 
 def test_a_plain_filter_is_asked_first_where_least_is_given_up() -> None:
-    def licence(host: Host, request: Requested) -> str | None:
+    def licence(host: Host, request: RequestSpec) -> str | None:
         return None if host.name == "h299" else "no licence"
 
     hosts = [a_host(f"h{number:03d}", free_mib=1000) for number in range(299)]

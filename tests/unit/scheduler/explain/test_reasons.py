@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import wire
-from common.messages.scheduling import Refused, Requested
+from common.messages.scheduling import Refused, RequestSpec
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.outcome import Outcomes
 from scheduler.explain.reasons import Group, joined, split
@@ -55,7 +55,7 @@ def test_hosts_that_are_alike_are_found(pairs: list[tuple[int, int]]) -> None:
     assert len(list(split(joined(columns, len(pairs)), 1))) == min(len(pairs), 1)
 
 
-def asked_one_by_one(host: Host, request: Requested) -> str | None:
+def asked_one_by_one(host: Host, request: RequestSpec) -> str | None:
     """As one that an operator wrote: a plain function, with numbers in its text."""
     if host.name == "b":
         return None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common import config, wire
 from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
-from common.messages.scheduling import Refused, Requested
+from common.messages.scheduling import Refused, RequestSpec
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
@@ -152,7 +152,7 @@ requests = some(asked).map(lambda values: a_request(**values))
 
 
 @given(worlds(), requests)
-def test_every_filter_refuses_the_same(hosts: list[Host], request: Requested) -> None:
+def test_every_filter_refuses_the_same(hosts: list[Host], request: RequestSpec) -> None:
     fleet = Fleet.of(hosts)
     for name, accept in FILTERS.items():
         if isinstance(accept, ColumnarFilter):
@@ -162,7 +162,7 @@ def test_every_filter_refuses_the_same(hosts: list[Host], request: Requested) ->
 
 
 @given(worlds(), requests)
-def test_every_weigher_weighs_the_same(hosts: list[Host], request: Requested) -> None:
+def test_every_weigher_weighs_the_same(hosts: list[Host], request: RequestSpec) -> None:
     fleet = Fleet.of(hosts)
     for name, (weigh, _) in WEIGHERS.items():
         if isinstance(weigh, ColumnarWeigher):
@@ -175,14 +175,16 @@ def test_every_weigher_weighs_the_same(hosts: list[Host], request: Requested) ->
 
 
 def a_plain_one(weigh: Any) -> Weigher:
-    def plain(host: Host, asked: Requested) -> float:
+    def plain(host: Host, asked: RequestSpec) -> float:
         return float(weigh(host, asked))
 
     return absolute(plain) if weigh.absolute else plain
 
 
 @given(worlds(), requests, st.integers(0, 5))
-def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, keep: int) -> None:
+def test_plain_functions_choose_the_same(
+    hosts: list[Host], request: RequestSpec, keep: int
+) -> None:
     plain = {
         name: lambda host, asked, accept=accept: accept(host, asked)
         for name, accept in FILTERS.items()
@@ -201,7 +203,7 @@ def test_plain_functions_choose_the_same(hosts: list[Host], request: Requested, 
 
 @given(worlds(), requests)
 def test_every_filter_says_by_group_what_it_says_of_each_host(
-    hosts: list[Host], request: Requested
+    hosts: list[Host], request: RequestSpec
 ) -> None:
     fleet = Fleet.of(hosts)
     for name, accept in FILTERS.items():
@@ -238,7 +240,7 @@ def test_all_that_ships_is_columnar() -> None:
 def test_reasons_are_read_when_they_are_wanted() -> None:
     read: list[str] = []
 
-    def accept(host: Host, request: Requested) -> str | None:
+    def accept(host: Host, request: RequestSpec) -> str | None:
         read.append(host.name)
         return availability_zone(host, request)
 

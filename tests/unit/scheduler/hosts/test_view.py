@@ -11,7 +11,7 @@ import pytest
 from common import clock, config
 from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import Heartbeat
-from common.messages.scheduling import Requested
+from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts
 from placement.messages import Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
@@ -94,7 +94,7 @@ class Site:
         return a_host(name, vcpus=64, memory_mib=64, **changes)
 
 
-def asked(**changes: Any) -> Requested:
+def asked(**changes: Any) -> RequestSpec:
     return a_request(**{"vcpus": 1, "memory_mib": 1, "disk_gib": 1, **changes})
 
 

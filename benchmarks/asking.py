@@ -46,7 +46,7 @@ class Client:
     def __init__(self, port: int) -> None:
         self.failures = 0
         self._port = port
-        self._wire: socket.socket | None = None
+        self._socket: socket.socket | None = None
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         """Make a request and return the status and the body of its answer."""
@@ -76,19 +76,21 @@ class Client:
         raise RuntimeError(f"{method} {path}: {status} {text[:500]!r}")
 
     def _close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-        self._wire = None
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
 
     def _exchange(self, request: bytes) -> tuple[int, bytes]:
-        wire = self._wire
-        if wire is None:
-            wire = self._wire = socket.create_connection(("127.0.0.1", self._port), timeout=600)
-            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        wire.sendall(request)
+        connection = self._socket
+        if connection is None:
+            connection = self._socket = socket.create_connection(
+                ("127.0.0.1", self._port), timeout=600
+            )
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(request)
         text = b""
         while _END not in text:
-            text += self._more(wire)
+            text += self._more(connection)
         head, _, rest = text.partition(_END)
         status = int(head[9:12])
         head = head.lower()
@@ -100,15 +102,15 @@ class Client:
             raise RuntimeError(f"an answer of unknown length: {head!r}")
         parts, missing = [rest], length - len(rest)
         while missing > 0:
-            parts.append(self._more(wire))
+            parts.append(self._more(connection))
             missing -= len(parts[-1])
         if b"connection: close" in head:
             self._close()
         return status, b"".join(parts)
 
     @staticmethod
-    def _more(wire: socket.socket) -> bytes:
-        text = wire.recv(1 << 20)
+    def _more(connection: socket.socket) -> bytes:
+        text = connection.recv(1 << 20)
         if not text:
             raise ConnectionError("the server closed the connection")
         return text

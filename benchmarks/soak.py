@@ -1,10 +1,10 @@
 """A cloud under random load and failures: ``python -m benchmarks.soak --minutes 30`` prints JSON.
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped
-and started at random, while conductors, schedulers and agents are killed, the wire to the broker
-is cut, the broker itself is restarted, the simulated Proxmox VE fails in every way that it can be
-ordered to, and nodes are lost and come back. At the end everything is deleted, and nothing may be
-left that no record owns.
+and started at random, while conductors, schedulers and agents are killed, the connections to the
+broker are cut, the broker itself is restarted, the simulated Proxmox VE fails in every way that it
+can be ordered to, and nodes are lost and come back. At the end everything is deleted, and nothing
+may be left that no record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
 one. The seed decides what is done; when it meets what depends on the machine. Exit code 1: not

@@ -24,7 +24,7 @@ class RequestContext(oslo_context.RequestContext):
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_message(self) -> dict[str, Any]:
         """Plain values for a message. The token stays here: services have their own."""
         return {
             "request_id": self.request_id,
@@ -43,7 +43,7 @@ class RequestContext(oslo_context.RequestContext):
         }
 
     @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> RequestContext:
+    def from_message(cls, data: Mapping[str, Any]) -> RequestContext:
         """Rebuild a context and make it this thread's current one (for logs)."""
         return cls(**{key: value for key, value in data.items() if key in _FIELDS})
 
@@ -54,7 +54,7 @@ class RequestContext(oslo_context.RequestContext):
         return values
 
 
-_FIELDS = frozenset(RequestContext(overwrite=False).to_wire())
+_FIELDS = frozenset(RequestContext(overwrite=False).to_message())
 
 
 def internal(request_id: str | None = None) -> RequestContext:

@@ -33,7 +33,7 @@ _ENOUGH = 3
 
 @dataclass(frozen=True)
 class Wait:
-    """What a call tells of its caller; a dict of plain values on the wire."""
+    """What a call tells of its caller; crosses RPC as a dict of plain values."""
 
     sender: str
     sent_at: float
@@ -42,7 +42,7 @@ class Wait:
     """For how long it waits."""
 
     @classmethod
-    def from_wire(cls, told: Any) -> Wait | None:
+    def from_message(cls, told: Any) -> Wait | None:
         """None where a message tells nothing of it: a cast, or an older release's."""
         try:
             return cls(str(told["sender"]), float(told["sent_at"]), float(told["seconds"]))

@@ -29,7 +29,7 @@ from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from common import context, deadlines, wire  # noqa: E402
+from common import codec, context, deadlines  # noqa: E402
 from common.context import RequestContext  # noqa: E402
 from common.errors import (  # noqa: E402
     Conflict,
@@ -113,18 +113,18 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
     """Entities as JSON text; the context as plain values."""
 
     def serialize_entity(self, ctxt: RequestContext, entity: Any) -> str:
-        return wire.dumps(entity)
+        return codec.dumps(entity)
 
     def deserialize_entity(self, ctxt: RequestContext, entity: Any) -> Any:
-        return wire.loads(entity)
+        return codec.loads(entity)
 
     def serialize_context(self, ctxt: RequestContext | _Waiting) -> dict[str, Any]:
         if isinstance(ctxt, _Waiting):
-            return {**ctxt.ctxt.to_wire(), _WAIT: deadlines.sent(ctxt.seconds)}
-        return ctxt.to_wire()
+            return {**ctxt.ctxt.to_message(), _WAIT: deadlines.sent(ctxt.seconds)}
+        return ctxt.to_message()
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
-        return RequestContext.from_wire(ctxt)
+        return RequestContext.from_message(ctxt)
 
 
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
@@ -225,7 +225,7 @@ class _Receiver(RPCServer):  # type: ignore[misc]
 
     def _on_incoming(self, incoming: Any) -> None:
         for message in incoming:
-            wait = deadlines.Wait.from_wire(message.ctxt.get(_WAIT))
+            wait = deadlines.Wait.from_message(message.ctxt.get(_WAIT))
             if wait is not None:
                 under_way = self._delays.seconds(wait, time.time())
                 message.until = deadlines.until(wait, under_way, time.monotonic())

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from common import clock, rpc, wire
+from common import clock, codec, rpc
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.messages.commands import (
@@ -91,7 +91,7 @@ class ComputeClient:
             known=sorted(known),
             read=sorted(read),
         )
-        return wire.load(ClusterInventory, answer)
+        return codec.load(ClusterInventory, answer)
 
     def converge_affinity(
         self,
@@ -167,7 +167,7 @@ class ComputeClient:
             node=node,
             server_uuid=server_uuid,
         )
-        return wire.load(Inspection, answer)
+        return codec.load(Inspection, answer)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""

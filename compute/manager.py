@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from oslo_context import context as oslo_context
 
-from common import clock, wire
+from common import clock, codec
 from common.aggregates import Ratios
 from common.context import RequestContext
 from common.errors import Unavailable
@@ -76,23 +76,23 @@ class Manager:
 
     def build(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Build."""
-        self._take(ctxt, wire.load(Build, command))
+        self._take(ctxt, codec.load(Build, command))
 
     def destroy(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Destroy; a build of the same server is cancelled."""
-        self._take(ctxt, wire.load(Destroy, command))
+        self._take(ctxt, codec.load(Destroy, command))
 
     def power(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Power."""
-        self._take(ctxt, wire.load(Power, command))
+        self._take(ctxt, codec.load(Power, command))
 
     def cache_image(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a CacheImage."""
-        self._take(ctxt, wire.load(CacheImage, command))
+        self._take(ctxt, codec.load(CacheImage, command))
 
     def retire_template(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a RetireTemplate."""
-        self._take(ctxt, wire.load(RetireTemplate, command))
+        self._take(ctxt, codec.load(RetireTemplate, command))
 
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: Sequence[int] = ()
@@ -113,7 +113,7 @@ class Manager:
         members: list[tuple[int, str]],
     ) -> None:
         """See ``ComputeClient.converge_affinity``."""
-        wanted = wire.load(StrictGroup, group)
+        wanted = codec.load(StrictGroup, group)
         try:
             self._carried(cluster).converge_affinity(cloud, wanted, dict(members))
         except HypervisorError as error:
@@ -129,7 +129,7 @@ class Manager:
 
     def mark(self, ctxt: RequestContext, command: Mapping[str, Any]) -> None:
         """Take a Mark."""
-        self._take(ctxt, wire.load(Mark, command))
+        self._take(ctxt, codec.load(Mark, command))
 
     def inspect(
         self,
@@ -301,4 +301,4 @@ class Announcer:
 
     def update_ratios(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
         """Take over what aggregates say of overcommitting."""
-        self._ratios(wire.load(Ratios, told))
+        self._ratios(codec.load(Ratios, told))

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from common import rpc, wire
+from common import codec, rpc
 from common.context import internal
 from common.log import logger
 from common.messages.reports import Report
@@ -100,14 +100,14 @@ def sendable(reports: list[Report]) -> list[Any]:
     A hypervisor's words may hold anything, and one such report would hold up all others for ever.
     """
     try:
-        text = wire.dumps(reports)
+        text = codec.dumps(reports)
     except TypeError:
         plain = json.dumps([asdict(report) for report in reports], default=str)
         text = _SURROGATE.sub(lambda _: _REPLACED, plain)
     else:
         if _NULL not in text:
             return list(reports)
-    found: list[Any] = wire.loads(text.replace(_NULL, _REPLACED))
+    found: list[Any] = codec.loads(text.replace(_NULL, _REPLACED))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from common import rpc, wire
+from common import codec, rpc
 from common.context import RequestContext
 from common.messages.scheduling import Decision
 from common.messages.topics import CONDUCTOR_TOPIC
@@ -53,7 +53,7 @@ class ConductorClient:
         outside of the pool), Conflict (more than one network to choose from), NotFound (the
         server group).
         """
-        return wire.load(CreatedServers, self._rpc.call(ctxt, "create_servers", request=request))
+        return codec.load(CreatedServers, self._rpc.call(ctxt, "create_servers", request=request))
 
     def act(self, ctxt: RequestContext, server_uuid: str, action: str, **params: Any) -> int:
         """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
@@ -72,7 +72,7 @@ class ConductorClient:
         Raises NotFound (no such cluster or VM), Conflict (with the reason: it is a template,
         locked, somebody's already …), QuotaExceeded, Unavailable (it can't be looked at).
         """
-        return wire.load(Adopted, self._rpc.call(ctxt, "adopt", adoption=adoption))
+        return codec.load(Adopted, self._rpc.call(ctxt, "adopt", adoption=adoption))
 
     def forget(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
@@ -149,24 +149,24 @@ class ConductorClient:
         networks, and Unavailable while no scheduler answers.
         """
         found = self._rpc.call(ctxt, "preview_servers", request=request, without=list(without))
-        return [wire.load(Decision, item) for item in found]
+        return [codec.load(Decision, item) for item in found]
 
     def capacity(
         self, ctxt: RequestContext, request: CreateServers, without: tuple[str, ...] = ()
     ) -> Capacity:
         """How many more servers like those of a create would fit, host by host."""
-        return wire.load(
+        return codec.load(
             Capacity, self._rpc.call(ctxt, "capacity", request=request, without=list(without))
         )
 
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:
         """Where each server of a host would go if it died. Raises HostNotFound, Unavailable."""
         found = self._rpc.call(ctxt, "evacuation", host=host)
-        return [wire.load(Evacuation, item) for item in found]
+        return [codec.load(Evacuation, item) for item in found]
 
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
         """At most ``limit`` moves that would fill the hosts more evenly. Raises Unavailable."""
-        return wire.load(Rebalancing, self._rpc.call(ctxt, "rebalance", limit=limit))
+        return codec.load(Rebalancing, self._rpc.call(ctxt, "rebalance", limit=limit))
 
     # --- flavors
 

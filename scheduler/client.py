@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import oslo_messaging
 
-from common import rpc, wire
+from common import codec, rpc
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
@@ -28,7 +28,7 @@ class SchedulerClient:
         the answer is None when no host would do; then nothing is claimed and ``reason`` says why.
         Raises Unavailable when the scheduler or placement doesn't answer.
         """
-        return wire.load(
+        return codec.load(
             Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
         )
 
@@ -40,7 +40,7 @@ class SchedulerClient:
         One decision for each request, in order, as ``select`` answers it. Raises Unavailable.
         """
         found = self._rpc.call(ctxt, "select_many", requests=requests)
-        return [wire.load(Decision, item) for item in found]
+        return [codec.load(Decision, item) for item in found]
 
     def preview(
         self,
@@ -53,7 +53,7 @@ class SchedulerClient:
         Hosts named in ``without`` are taken for gone. Nothing is claimed. Raises Unavailable.
         """
         found = self._rpc.call(ctxt, "preview", requests=requests, without=without)
-        return [wire.load(Decision, item) for item in found]
+        return [codec.load(Decision, item) for item in found]
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SchedulerClient:
 
         Hosts named in ``without`` are taken for gone. Raises Unavailable.
         """
-        return wire.load(
+        return codec.load(
             Capacity, self._rpc.call(ctxt, "capacity", request=request, without=without)
         )
 
@@ -73,7 +73,7 @@ class SchedulerClient:
 
         Raises Unavailable.
         """
-        return wire.load(
+        return codec.load(
             Rebalancing, self._rpc.call(ctxt, "rebalance", servers=servers, limit=limit)
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common import clock, wire
+from common import clock, codec
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
@@ -40,35 +40,35 @@ class SchedulerManager:
         ctxt.server_uuid = request["server_uuid"]
         self._check_ready(ctxt)
         return self._decider.decide(
-            wire.load(RequestSpec, request),
-            tuple(wire.load(Alternate, item) for item in alternates),
+            codec.load(RequestSpec, request),
+            tuple(codec.load(Alternate, item) for item in alternates),
         )
 
     def select_many(self, ctxt: RequestContext, requests: list[dict[str, Any]]) -> list[Decision]:
         """Choose and claim hosts for the servers of one create."""
         self._check_ready(ctxt)
-        return self._decider.decide_many([wire.load(RequestSpec, item) for item in requests])
+        return self._decider.decide_many([codec.load(RequestSpec, item) for item in requests])
 
     def preview(
         self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
     ) -> list[Decision]:
         """Where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
-        return self._trial.place([wire.load(RequestSpec, item) for item in requests], without)
+        return self._trial.place([codec.load(RequestSpec, item) for item in requests], without)
 
     def capacity(
         self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
-        return self._trial.capacity(wire.load(RequestSpec, request), without)
+        return self._trial.capacity(codec.load(RequestSpec, request), without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: list[dict[str, Any]], limit: int
     ) -> Rebalancing:
         """Which servers would have to move; see ``SchedulerClient.rebalance``."""
         self._check_ready(ctxt)
-        return self._trial.rebalance([wire.load(Movable, item) for item in servers], limit)
+        return self._trial.rebalance([codec.load(Movable, item) for item in servers], limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""
@@ -92,8 +92,8 @@ class HostFactsManager:
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
         """Take over what a worker knows of its hosts."""
-        self._table.update(wire.load(Heartbeat, heartbeat))
+        self._table.update(codec.load(Heartbeat, heartbeat))
 
     def update_aggregates(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
         """Take over the conductor's aggregates, and how hosts are set."""
-        self._table.update_aggregates(wire.load(AllAggregates, told))
+        self._table.update_aggregates(codec.load(AllAggregates, told))

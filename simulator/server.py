@@ -18,6 +18,7 @@ from simulator.certificate import server_context
 from simulator.cluster import Cluster, Identity
 from simulator.control import Control, Recorder, state_of
 from simulator.engine import Clock, Engine
+from simulator.http_server import Server
 from simulator.persistence import Store
 from simulator.restore import restore
 from simulator.roles import roles_of
@@ -25,7 +26,6 @@ from simulator.routes import ROUTES, Router
 from simulator.seed import AGENT_TOKEN, AGENT_USER, Secrets, add_nodes, seed
 from simulator.standing import apply, undo
 from simulator.versions import VERSIONS
-from simulator.wire import Server
 
 FAST = 1000.0
 """Simulated seconds per second while tasks are brought to their end."""

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.fuzz.requests import Made, Maker
+from benchmarks.fuzz.sender import NO_ANSWER, Answer, Sender
 from benchmarks.fuzz.surface import targets
 from benchmarks.fuzz.values import UUID
-from benchmarks.fuzz.wire import NO_ANSWER, Answer, Wire
 from tests.functional.cloud import EmbeddedCloud, eventually
 
 CLIENTS = 4
@@ -98,12 +98,12 @@ class Campaign:
     def _send(self, numbers: Sequence[int], maker: Maker, tokens: Mapping[str, str]) -> None:
         urls = dict.fromkeys(("compute", "placement", "image", "network", "versions"), "")
         urls = dict.fromkeys(urls, self._cloud.base_url) | {"identity": self._cloud.auth_url}
-        wire = Wire(urls)
-        with contextlib.closing(wire):
+        sender = Sender(urls)
+        with contextlib.closing(sender):
             for number in numbers:
                 made = maker.make(number)
                 began = time.monotonic()
-                answer = wire.send(made, tokens)
+                answer = sender.send(made, tokens)
                 self._note(number, made, answer, time.monotonic() - began)
 
     def _note(self, number: int, made: Made, answer: Answer, seconds: float) -> None:

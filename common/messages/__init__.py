@@ -1,5 +1,5 @@
 """What the services say to each other: commands to agents, reports from them, facts about hosts.
 
-All are frozen dataclasses of plain values that cross RPC as JSON (``common.wire``). A field added
+All are frozen dataclasses of plain values that cross RPC as JSON (``common.codec``). A field added
 later has a default, so that a message of an older release still loads.
 """

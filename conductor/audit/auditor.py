@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, wire
+from common import clock, codec
 from common.errors import MicronovaError
 from common.failures import backoff_seconds
 from common.log import logger
@@ -155,7 +155,7 @@ class Auditor:
         run(lambda c: store.end(c, audit_id, store.DONE, report))
         run(lambda c: store.forget(c, KEEP_DAYS))
         level = LOG.info if report["clean"] and report["complete"] else LOG.warning
-        level("Audit %d: %s", audit_id, wire.dumps(report))
+        level("Audit %d: %s", audit_id, codec.dumps(report))
 
     def audit(self, *, asked: bool = True) -> dict[str, Any]:
         """Look, look again, heal, look at what was healed; returns the report."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import wire
+from common import codec
 from common.context import RequestContext
 from common.log import logger
 from common.messages.facts import Sightings
@@ -31,7 +31,7 @@ class RefusalEndpoint:
     def refused(self, ctxt: RequestContext, refused: dict[str, Any]) -> None:
         """See ``ConductorClient.refused``."""
         if self._newest and ctxt.project_id:
-            one = wire.load(Refused, refused)
+            one = codec.load(Refused, refused)
             self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
 
 
@@ -48,7 +48,7 @@ class ManageEndpoint:
 
     def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
         """See ``ConductorClient.adopt``."""
-        adopted, operation = self._acceptance.adopt(ctxt, wire.load(Adoption, adoption))
+        adopted, operation = self._acceptance.adopt(ctxt, codec.load(Adoption, adoption))
         ctxt.server_uuid = adopted.server_uuid
         LOG.info("Adoption accepted, as operation %d.", operation.id)
         self._runner.submit(operation)
@@ -79,4 +79,4 @@ class ManageEndpoint:
 
     def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
         """VMs as a worker saw them."""
-        self._followed.take(wire.load(Sightings, sightings))
+        self._followed.take(codec.load(Sightings, sightings))

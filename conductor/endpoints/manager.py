@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import deadlines, wire
+from common import codec, deadlines
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
@@ -51,7 +51,7 @@ class ServerEndpoint:
 
     def create_servers(self, ctxt: RequestContext, request: dict[str, Any]) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
-        created, operations = self._accept.create(ctxt, wire.load(CreateServers, request))
+        created, operations = self._accept.create(ctxt, codec.load(CreateServers, request))
         for operation in operations:
             ctxt.server_uuid = operation.server_uuid
             LOG.info("Server accepted, as operation %d.", operation.id)
@@ -125,7 +125,7 @@ class CatalogEndpoint:
 
     def create_flavor(self, ctxt: RequestContext, flavor: dict[str, Any]) -> str:
         """See ``ConductorClient.create_flavor``."""
-        new = wire.load(NewFlavor, flavor)
+        new = codec.load(NewFlavor, flavor)
         return self._cloud.store.run(lambda c: catalog.create_flavor(c, new))
 
     def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
@@ -152,7 +152,7 @@ class CatalogEndpoint:
 
     def create_keypair(self, ctxt: RequestContext, keypair: dict[str, Any]) -> None:
         """See ``ConductorClient.create_keypair``."""
-        new = wire.load(NewKeyPair, keypair)
+        new = codec.load(NewKeyPair, keypair)
 
         def work(connection: sa.Connection) -> None:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
@@ -236,11 +236,11 @@ class ServiceEndpoint:
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
         """A compute worker gave a sign of life."""
-        self._reports.heartbeat(wire.load(Heartbeat, heartbeat))
+        self._reports.heartbeat(codec.load(Heartbeat, heartbeat))
 
     def report(self, ctxt: RequestContext, reports: list[dict[str, Any]]) -> None:
         """News of operations from an agent."""
-        self._reports.take([wire.load(Report, item) for item in reports])
+        self._reports.take([codec.load(Report, item) for item in reports])
 
 
 class AuditEndpoint:

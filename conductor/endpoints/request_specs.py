@@ -36,7 +36,7 @@ def of_servers(
     columns = servers.c
     order = (columns.memory_mib.desc(), columns.id)
     rows = connection.execute(sa.select(servers).where(which).order_by(*order).limit(limit)).all()
-    wires = _wires(connection, sa.select(columns.uuid).where(which).order_by(*order).limit(limit))
+    nics = _nics(connection, sa.select(columns.uuid).where(which).order_by(*order).limit(limit))
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
     where = servers_store.hosts_of(connection, sorted(named), None)
     groups = {
@@ -57,8 +57,8 @@ def of_servers(
                 image_properties=row.image_properties,
                 extra_specs=row.flavor.get("extra_specs", {}),
                 availability_zone=row.pinned_availability_zone,
-                networks=tuple(wire["bridge"] for wire in wires.get(row.uuid, ())),
-                vlans=build_command.vlans(wires.get(row.uuid, ())),
+                networks=tuple(nic["bridge"] for nic in nics.get(row.uuid, ())),
+                vlans=build_command.vlans(nics.get(row.uuid, ())),
                 vm=None if row.vmid is None else (row.cluster, row.vmid),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
@@ -69,7 +69,7 @@ def of_servers(
     ]
 
 
-def _wires(
+def _nics(
     connection: sa.Connection, uuids: sa.Select[tuple[str]]
 ) -> dict[str, list[Mapping[str, Any]]]:
     """The networks of these servers."""

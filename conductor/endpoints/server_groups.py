@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import wire
+from common import codec
 from common.context import RequestContext
 from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
@@ -26,7 +26,7 @@ class ServerGroupEndpoint:
 
     def create_server_group(self, ctxt: RequestContext, group: dict[str, Any]) -> str:
         """See ``ConductorClient.create_server_group``."""
-        new = wire.load(NewServerGroup, group)
+        new = codec.load(NewServerGroup, group)
 
         def work(connection: sa.Connection) -> str:
             quotas.lock(connection, new.project_id)

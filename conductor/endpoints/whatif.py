@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import hints, ids, wire
+from common import codec, hints, ids
 from common.context import RequestContext
 from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec
@@ -40,7 +40,7 @@ class WhatIfEndpoint:
         self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
     ) -> list[Decision]:
         """See ``ConductorClient.preview_servers``."""
-        asked = wire.load(CreateServers, request)
+        asked = codec.load(CreateServers, request)
         one = self._requested(ctxt, asked)
         count = min(max(asked.min_count, asked.max_count), MAX_PREVIEW)
         each = tuple(dataclasses.replace(one, server_uuid=ids.new_uuid()) for _ in range(count))
@@ -50,7 +50,7 @@ class WhatIfEndpoint:
         self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
     ) -> Capacity:
         """See ``ConductorClient.capacity``."""
-        one = self._requested(ctxt, wire.load(CreateServers, request))
+        one = self._requested(ctxt, codec.load(CreateServers, request))
         return self._cloud.scheduler.capacity(ctxt, one, tuple(without))
 
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:

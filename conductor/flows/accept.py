@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, states, wire
+from common import clock, codec, ids, states
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
 from common.messages.reports import Step
@@ -248,7 +248,7 @@ def _record(
         "operation_id": operation.id,
         "reservation_id": reservation,
         "launch_index": index,
-        "flavor": wire.loads(wire.dumps(request.flavor)),
+        "flavor": codec.loads(codec.dumps(request.flavor)),
         "vcpus": request.flavor.vcpus,
         "memory_mib": request.flavor.memory_mib,
         "disk_gib": request.flavor.disk_gib,

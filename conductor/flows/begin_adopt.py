@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, wire
+from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound, Unavailable
 from common.messages.commands import Nic
@@ -155,7 +155,7 @@ def _record(
         "power_state": found.power_state,
         "operation_id": operation.id,
         "reservation_id": f"r-{secrets.token_hex(4)}",
-        "flavor": wire.loads(wire.dumps(flavor)),
+        "flavor": codec.loads(codec.dumps(flavor)),
         "vcpus": flavor.vcpus,
         "memory_mib": flavor.memory_mib,
         "disk_gib": flavor.disk_gib,

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import wire
+from common import codec
 from common.errors import MicronovaError
 from common.messages.commands import Build, Image, Nic, StrictGroup, Template
 from common.messages.facts import HostFacts
@@ -72,7 +72,7 @@ def build(
     where = placed(operation)
     if where is None or operation.deadline is None:
         raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
-    nics = tuple(wire.load(Nic, item) for item in plan.nics)
+    nics = tuple(codec.load(Nic, item) for item in plan.nics)
     return Build(
         operation_id=operation.id,
         attempt=operation.attempt,
@@ -87,8 +87,8 @@ def build(
         memory_mib=server.memory_mib,
         disk_gib=server.disk_gib,
         storage=plan.storage or None,
-        image=wire.load(Image, plan.image) if plan.image else None,
-        template=wire.load(Template, plan.template) if plan.template else None,
+        image=codec.load(Image, plan.image) if plan.image else None,
+        template=codec.load(Template, plan.template) if plan.template else None,
         nics=nics,
         config_drive=guest_data.config_drive(server, nics, operation.params.get("admin_password")),
         tags=tuple(server.tags),

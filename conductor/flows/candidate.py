@@ -83,8 +83,8 @@ def known_nics(
     nics: Sequence[NicFacts], networks: Sequence[Network]
 ) -> Iterator[tuple[NicFacts, Network]]:
     """The interfaces whose network is known: by bridge and VLAN."""
-    by_wire = {(network.bridge, network.vlan): network for network in networks}
+    by_bridge = {(network.bridge, network.vlan): network for network in networks}
     for nic in nics:
-        network = by_wire.get((nic.bridge, nic.vlan))
+        network = by_bridge.get((nic.bridge, nic.vlan))
         if network is not None:
             yield nic, network

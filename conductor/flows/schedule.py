@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, hints, wire
+from common import clock, codec, hints
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages.reports import Category, Failure, Step
@@ -61,7 +61,7 @@ class Placing:
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one where that is given to somebody else meanwhile, or is none
         any more."""
-        alternates = tuple(wire.load(Alternate, item) for item in operation.plan.alternates)
+        alternates = tuple(codec.load(Alternate, item) for item in operation.plan.alternates)
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
         exhausted: str | None = None

@@ -98,7 +98,7 @@ class Operation:
     @property
     def ctxt(self) -> RequestContext:
         """The context of the request that asked for it."""
-        return RequestContext.from_wire({**self.context, "server_uuid": self.server_uuid})
+        return RequestContext.from_message({**self.context, "server_uuid": self.server_uuid})
 
 
 #: the columns of an Operation
@@ -184,7 +184,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "lease_owner": new.owner,
         "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
-        "context": {**ctxt.to_wire(), "asked": None},  # a step tells of it
+        "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
         "params": dict(new.params),
         "plan": dataclasses.asdict(new.plan),
         "message": None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids, wire
+from common import clock, codec, ids
 from common.errors import Conflict, HostNotFound
 from common.messages.facts import ClusterFacts, Heartbeat, HostFacts
 from conductor.store import images as images_store
@@ -140,7 +140,7 @@ def _zones(connection: sa.Connection, zones: dict[str, str]) -> None:
 
 
 def _cluster(connection: sa.Connection, facts: ClusterFacts) -> None:
-    plain = wire.loads(wire.dumps(dataclasses.replace(facts, images=())))
+    plain = codec.loads(codec.dumps(dataclasses.replace(facts, images=())))
     now = clock.utcnow()
     changed = connection.execute(
         clusters.update()
@@ -162,7 +162,7 @@ def _host(connection: sa.Connection, facts: HostFacts) -> bool:
         "cluster": facts.cluster,
         "node": facts.node,
         "worker": facts.worker,
-        "facts": wire.loads(wire.dumps(facts)),
+        "facts": codec.loads(codec.dumps(facts)),
         "updated_at": now,
     }
     mine = hosts.c.host == facts.host
@@ -215,7 +215,7 @@ def _row(connection: sa.Connection, name: str, *, lock: bool) -> Any:
 
 
 def _read(row: Any) -> tuple[HostFacts, str]:
-    facts = wire.load(HostFacts, row.facts)
+    facts = codec.load(HostFacts, row.facts)
     if row.aggregate_zone is not None:
         facts = dataclasses.replace(facts, availability_zone=row.aggregate_zone)
     return facts, row.worker

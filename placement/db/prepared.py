@@ -36,10 +36,10 @@ class Statement:
         from psycopg import pq
 
         pooled: Any = connection.connection
-        wire = pooled.driver_connection.pgconn
+        pgconn = pooled.driver_connection.pgconn
         prepared: set[bytes] = connection.info.setdefault(_PREPARED, set())
         if self._name not in prepared:
-            made = wire.prepare(self._name, self.text.encode())
+            made = pgconn.prepare(self._name, self.text.encode())
             if made.status != pq.ExecStatus.COMMAND_OK:
                 return None
             prepared.add(self._name)
@@ -53,7 +53,7 @@ class Statement:
         for tell in connection.dispatch.before_cursor_execute:
             # Whoever listens to statements hears of these too.
             tell(connection, None, self.text, values, None, False)
-        answer = wire.exec_prepared(self._name, given)
+        answer = pgconn.exec_prepared(self._name, given)
         if answer.status != pq.ExecStatus.TUPLES_OK or answer.ntuples != 1:
             return None
         return [(answer.get_value(0, n) or b"").decode() for n in range(answer.nfields)]

@@ -17,7 +17,7 @@ from typing import Any
 import oslo_messaging
 from sqlalchemy.engine.default import DefaultDialect
 
-from common import wire
+from common import codec
 from common.messages.reports import Report
 from tests.chaos.director import MESSAGE, READY, TRANSACTION
 
@@ -114,7 +114,7 @@ def message_name(message: Mapping[str, Any]) -> str:
     method = str(message.get("method"))
     if method != "report":
         return method
-    told = [wire.load(Report, one) for one in wire.loads(message["args"]["reports"])]
+    told = [codec.load(Report, one) for one in codec.loads(message["args"]["reports"])]
     return f"report of {_last_word(told)}"
 
 

@@ -1,6 +1,6 @@
 """A cloud to break: conductors, scheduler and agent as processes that may be killed.
 
-PostgreSQL, and RabbitMQ behind a wire that can be cut, are real; the simulator and placement run
+PostgreSQL, and RabbitMQ behind a proxy that can be cut, are real; the simulator and placement run
 in the tests' process. There is no Keystone and no API: requests go to the conductors as the API
 sends them. Services are forked by a nursery, so a dead one is replaced in a moment.
 """
@@ -35,8 +35,8 @@ from tests.chaos.cloud import Cloud
 from tests.chaos.director import GO, MESSAGE, Director
 from tests.chaos.doors import WatchedSimulator, watched_placement
 from tests.chaos.nursery import Nursery
+from tests.chaos.proxy import Proxy
 from tests.chaos.settings import sections
-from tests.chaos.wire import Wire
 from tests.fixtures.auth import SERVICE
 from tests.functional import backends
 
@@ -72,10 +72,10 @@ class Stage(Cloud):
         postgres = stack.enter_context(backends.postgres())
         self.broker = stack.enter_context(backends.broker())
         bus = urlsplit(self.broker.url)
-        self.wire = Wire(bus.port or 0)
-        stack.callback(self.wire.close)
+        self.proxy = Proxy(bus.port or 0)
+        stack.callback(self.proxy.close)
         login = f"{bus.username}:{bus.password}"
-        self._bus = f"rabbit://{login}@127.0.0.1:{self.wire.port}/"
+        self._bus = f"rabbit://{login}@127.0.0.1:{self.proxy.port}/"
         self.database_url = dressing.databases(postgres)
         self.placement_url = stack.enter_context(
             watched_placement(postgres.url("placement"), self.director)
@@ -145,11 +145,11 @@ class Stage(Cloud):
 
     def cut(self, seconds: float = 1.0) -> None:
         """No message passes for so long."""
-        self.wire.cut()
+        self.proxy.cut()
 
         def mend() -> None:
             threading.Event().wait(seconds)
-            self.wire.mend()
+            self.proxy.mend()
 
         self.later(mend)
 
@@ -172,14 +172,14 @@ class Stage(Cloud):
         self.settle()
 
     def settle(self) -> None:
-        """Return when all is well again: nothing is ordered, the wire is whole, processes run."""
+        """Return when all is well again: no fault is armed, the proxy is whole, all run."""
         self.director.disarm()
         self.simulator.clear_faults()
         done = threading.Event()
         self.later(done.set)
         assert done.wait(START_SECONDS)
         assert not self._failed, self._failed
-        self.wire.mend()
+        self.proxy.mend()
         for name in self.services:
             self._start_missing(name)
 

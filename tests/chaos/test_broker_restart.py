@@ -1,7 +1,7 @@
 """The broker itself ends and begins anew in the middle of builds and destroys.
 
-A wire that was cut leaves every queue as it was. A broker that was stopped has no connection, no
-queue that was meant to go with one, and nothing that was not written down.
+A cut connection leaves every queue as it was. A broker that was stopped has no connection,
+no queue that was meant to go with one, and nothing that was not written down.
 """
 
 from __future__ import annotations

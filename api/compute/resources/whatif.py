@@ -15,7 +15,7 @@ from api.compute.resources.server_create import create_request, least_disk_gib, 
 from api.compute.schemas import servers as server_schemas
 from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
-from common import digits, wire
+from common import codec, digits
 from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
 from conductor.messages import CreateServers, RequestedNetwork
 from db.reads import flavors, images
@@ -110,6 +110,6 @@ def _without(call: Call) -> tuple[str, ...]:
 
 
 def _decision(decision: Any) -> dict[str, Any]:
-    plain = refusals(wire.loads(wire.dumps(decision)))
+    plain = refusals(codec.loads(codec.dumps(decision)))
     # They have no meaning where nothing was claimed for a server that isn't there.
     return {key: plain[key] for key in plain if key not in ("server_uuid", "claims", "seconds")}

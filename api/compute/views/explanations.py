@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.compute.views import faults
-from common import clock, wire
+from common import clock, codec
 from common.failures import RULES
 from common.messages.reports import Category
 from common.messages.scheduling import Refused
@@ -173,7 +173,7 @@ def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str
     if isinstance(kept, Mapping):
         # As they were kept before there were groups.
         return {host: reason for reason, hosts in kept.items() for host in hosts}
-    return {host: reason for one in kept for host, reason in wire.load(Refused, one).reasons()}
+    return {host: reason for one in kept for host, reason in codec.load(Refused, one).reasons()}
 
 
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:

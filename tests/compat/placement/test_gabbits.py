@@ -199,10 +199,12 @@ def test_the_server_is_the_real_one(world: original.World) -> None:
 
 def test_a_content_length_that_is_no_number_is_refused(world: original.World) -> None:
     address = world.url.removeprefix("http://").split(":")
-    with socket.create_connection((address[0], int(address[1])), 10) as wire:
-        wire.sendall(b"POST /resource_providers HTTP/1.1\r\nHost: here\r\nX-Auth-Token: admin\r\n")
-        wire.sendall(b"Content-Type: application/json\r\nContent-Length: hi mom\r\n\r\n")
-        assert wire.recv(1000).startswith(b"HTTP/1.1 400")
+    with socket.create_connection((address[0], int(address[1])), 10) as client:
+        client.sendall(
+            b"POST /resource_providers HTTP/1.1\r\nHost: here\r\nX-Auth-Token: admin\r\n"
+        )
+        client.sendall(b"Content-Type: application/json\r\nContent-Length: hi mom\r\n\r\n")
+        assert client.recv(1000).startswith(b"HTTP/1.1 400")
 
 
 def test_how_many_were_run() -> None:

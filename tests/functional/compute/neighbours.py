@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from common import rpc, wire
+from common import codec, rpc
 from common.messages.commands import Command
 from common.messages.facts import Heartbeat
 from common.messages.reports import Outcome, Report
@@ -26,12 +26,12 @@ class FakeConductor:
 
     def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
         with self.changed:
-            self.reports += [wire.load(Report, one) for one in reports]
+            self.reports += [codec.load(Report, one) for one in reports]
             self.changed.notify_all()
 
     def heartbeat(self, ctxt: Any, heartbeat: Mapping[str, Any]) -> None:
         with self.changed:
-            self.heartbeats.append(wire.load(Heartbeat, heartbeat))
+            self.heartbeats.append(codec.load(Heartbeat, heartbeat))
             self.changed.notify_all()
 
     def sightings(self, ctxt: Any, **told: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from common import clock, wire
+from common import clock, codec
 from common.context import internal
 from common.messages.commands import Command, PowerAction
 from compute.client import ComputeClient
@@ -66,7 +66,7 @@ def anew(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterato
 def come_again(worker: Worker, method: str, command: Command) -> None:
     """A copy of a message that was on the bus before the process began."""
     copy = dataclasses.replace(command, sent_at=clock.after(-60))
-    getattr(worker.service._manager, method)(internal(), wire.loads(wire.dumps(copy)))
+    getattr(worker.service._manager, method)(internal(), codec.loads(codec.dumps(copy)))
 
 
 def test_a_copy_of_an_old_message_does_nothing(

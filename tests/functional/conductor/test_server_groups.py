@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from common import wire
+from common import codec
 from common.context import RequestContext
 from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import Build, Destroy
@@ -57,7 +57,7 @@ class Herding:
         if turn >= 0:
             self._barrier.wait(20)
         # Over the wire, as the real one is asked.
-        request = wire.load(RequestSpec, wire.loads(wire.dumps(request)))
+        request = codec.load(RequestSpec, codec.loads(codec.dumps(request)))
         assert request.server_uuid not in self._placement.claims
         choice = choose(self._hosts, request, FILTERS, {})
         names = sorted(item.host.name for item in choice.ranked)

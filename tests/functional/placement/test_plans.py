@@ -31,11 +31,11 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def planned(connection: Connection, statement: Statement) -> dict[str, Any]:
     """Return the plan that is kept for a statement."""
     connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
-    wire: Any = connection.connection.driver_connection
-    wire.execute(f"PREPARE one AS {statement.text}")
+    driver: Any = connection.connection.driver_connection
+    driver.execute(f"PREPARE one AS {statement.text}")
     values = ", ".join("NULL" for _ in set(re.findall(r"\$\d", statement.text)))
-    (told,) = wire.execute(f"EXPLAIN (FORMAT JSON) EXECUTE one({values})").fetchone()
-    wire.execute("DEALLOCATE one")
+    (told,) = driver.execute(f"EXPLAIN (FORMAT JSON) EXECUTE one({values})").fetchone()
+    driver.execute("DEALLOCATE one")
     value = json.loads(told) if isinstance(told, str) else told
     found: dict[str, Any] = value[0]["Plan"]
     return found

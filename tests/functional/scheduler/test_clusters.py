@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI
 
-from common import ids, wire
+from common import codec, ids
 from common.messages.scheduling import Refused
 from conductor.messages import CreateServers, NewServerGroup, RequestedNetwork
 from db import schema
@@ -70,7 +70,9 @@ def refused(cloud: World, server: Any) -> Any:
     kept = next(one["refused"] for one in bodies if one["server_uuid"] == server.uuid)
     found: dict[str, dict[str, list[str]]] = {}
     for name, groups in kept.items():
-        for host, reason in (told for one in groups for told in wire.load(Refused, one).reasons()):
+        for host, reason in (
+            told for one in groups for told in codec.load(Refused, one).reasons()
+        ):
             found.setdefault(name, {}).setdefault(reason, []).append(host)
     return found
 

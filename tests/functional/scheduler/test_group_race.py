@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common import clock, wire
+from common import clock, codec
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from db import schema
@@ -35,7 +35,9 @@ class Eight:
         """As over the wire."""
         with self._lock:
             decider = next(self._turns)
-        return decider.decide(wire.load(RequestSpec, wire.loads(wire.dumps(request))), alternates)
+        return decider.decide(
+            codec.load(RequestSpec, codec.loads(codec.dumps(request))), alternates
+        )
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """Nothing is kept."""

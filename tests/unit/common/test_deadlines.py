@@ -56,7 +56,7 @@ def test_what_is_left_of_the_wait_is_less_than_all_of_it() -> None:
 
 @pytest.mark.parametrize("told", [None, {}, {"sender": "a"}, {"sent_at": "x"}, "text"])
 def test_a_message_that_tells_nothing_has_no_end(told: object) -> None:
-    assert Wait.from_wire(told) is None
+    assert Wait.from_message(told) is None
 
 
 def test_a_call_counts_in_its_own_thread_until_it_is_carried_out() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from common import config, log, rpc, wire
+from common import codec, config, log, rpc
 from common.context import internal
 from common.messages.commands import Command, Destroy, Power, PowerAction
 from common.messages.facts import ClusterFacts
@@ -56,7 +56,7 @@ class Worker:
             return known()
 
     def take(self, name: str, command: Command) -> None:
-        getattr(self.manager, name)(internal(), wire.loads(wire.dumps(command)))
+        getattr(self.manager, name)(internal(), codec.loads(codec.dumps(command)))
 
 
 def test_a_build_that_left_nothing_is_not_begun_again() -> None:

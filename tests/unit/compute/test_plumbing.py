@@ -7,7 +7,7 @@ import dataclasses
 import threading
 from typing import Any
 
-from common import clock, wire
+from common import clock, codec
 from common.aggregates import Ratios
 from common.context import internal
 from common.errors import Conflict, Unavailable
@@ -101,15 +101,15 @@ def test_whatever_a_hypervisor_says_can_be_sent() -> None:
     failure = Failure(Category.CREATION_FAILED, "nul \0", log_tail=("lone \ud83d", "ß"))
     odd = dataclasses.replace(a_report(1), outcome=Outcome(False, failure=failure))
     for reports in ([odd], [a_report(0), dataclasses.replace(odd, outcome=Outcome(True))]):
-        sent = wire.loads(wire.dumps(sendable(reports)))
-        assert [wire.load(Report, one).steps for one in sent] == [one.steps for one in reports]
-    (told,) = [wire.load(Report, one).outcome for one in sendable([odd])]
+        sent = codec.loads(codec.dumps(sendable(reports)))
+        assert [codec.load(Report, one).steps for one in sent] == [one.steps for one in reports]
+    (told,) = [codec.load(Report, one).outcome for one in sendable([odd])]
     assert told is not None
     assert told.failure is not None
     assert (told.failure.message, told.failure.log_tail) == ("nul \ufffd", ("lone \ufffd", "ß"))
     assert told.failure.category is Category.CREATION_FAILED
     nul = dataclasses.replace(a_report(0), server_uuid="a\0b")
-    assert wire.load(Report, sendable([nul])[0]).server_uuid == "a\ufffdb"
+    assert codec.load(Report, sendable([nul])[0]).server_uuid == "a\ufffdb"
 
 
 def test_noise_is_no_news() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from api.compute import sshkeys
 from api.compute.views import explanations, hosts, hypervisors
-from common import clock, quotas, wire
+from common import clock, codec, quotas
 from common.errors import Invalid
 from common.messages.scheduling import Decision, Refused
 from db.reads.hosts import Host
@@ -60,7 +60,7 @@ def test_the_sentences_of_a_decision_are_written_when_it_is_shown() -> None:
     full = Refused(("", " of 9 MiB free"), ("a", "b"), ((1, 2),))
     zone = Refused(("in zone {x}",), ("c",))
     decision = Decision("s", None, refused={"ram": (full,), "zone": (zone,)})
-    stored = wire.loads(wire.dumps(decision))
+    stored = codec.loads(codec.dumps(decision))
     assert explanations.refusals(stored)["refused"] == {
         "ram": {"a": "1 of 9 MiB free", "b": "2 of 9 MiB free"},
         "zone": {"c": "in zone {x}"},

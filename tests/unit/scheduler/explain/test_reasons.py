@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import wire
+from common import codec
 from common.messages.scheduling import Refused, RequestSpec
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.outcome import Outcomes
@@ -37,7 +37,7 @@ def test_what_is_written_in_a_reason_is_only_text() -> None:
     """Names that operators and users give things are in it."""
     text = ("{} of {0.__class__} %s is ", ' "}{')
     kept = Group(ALL[:2], lambda: text, (np.array([5, 6]),)).refused(FLEET)
-    stored = wire.load(Refused, json.loads(wire.dumps(kept)))
+    stored = codec.load(Refused, json.loads(codec.dumps(kept)))
     assert dict(stored.reasons()) == {
         "a": '{} of {0.__class__} %s is 5 "}{',
         "b": '{} of {0.__class__} %s is 6 "}{',

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import config, wire
+from common import codec, config
 from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
 from common.messages.scheduling import Refused, RequestSpec
@@ -213,8 +213,8 @@ def test_every_filter_says_by_group_what_it_says_of_each_host(
         if not isinstance(refused, Refusals):
             assert said == {}, name
             continue
-        stored = wire.loads(wire.dumps(refused.all()))
-        groups = [wire.load(Refused, one) for one in stored]
+        stored = codec.loads(codec.dumps(refused.all()))
+        groups = [codec.load(Refused, one) for one in stored]
         assert dict(told for one in groups for told in one.reasons()) == said, name
         assert dict(refused.told()) == dict(refused) == said, name
         for most in (1, 2):

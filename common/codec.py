@@ -1,4 +1,4 @@
-"""Frozen dataclasses over the wire: JSON out with orjson, dataclasses back by their type hints."""
+"""Write messages as JSON text, and rebuild dataclasses from it by their type hints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _loader(hint: Hashable) -> _Load:
 
 
 def _optional(args: tuple[Any, ...]) -> _Load:
-    """``X | None`` is rebuilt as X; wider unions stay as they are on the wire."""
+    """``X | None`` is rebuilt as X; wider unions stay plain values."""
     rest = [arg for arg in args if arg is not type(None)]
     if len(rest) != 1:
         return _same

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import datetime
 
-from common import wire
+from common import codec
 from common.messages.commands import Build, ConfigDrive, Image, Nic, Placed, Template
 from common.messages.reports import Category, Failure, Outcome, Report, Step
 
@@ -18,15 +18,15 @@ def test_a_command_comes_back_as_it_was() -> None:
         config_drive=ConfigDrive({"uuid": "s"}, {"links": []}, {}, "Zg=="),
         tags=("a",),
     )  # fmt: skip
-    assert wire.load(Build, wire.loads(wire.dumps(command))) == command
+    assert codec.load(Build, codec.loads(codec.dumps(command))) == command
 
 
 def test_a_report_comes_back_as_it_was() -> None:
     failure = Failure(Category.LOCK, "busy", log_tail=("a", "b"), left=("VM 1",))
     steps = (Step("compute_create_vm", 0, NOW, None, None, "UPID:x", {"vmid": 1}),)
     report = Report(1, 1, "s", "h", steps, Outcome(False, failure=failure))
-    assert wire.load(Report, wire.loads(wire.dumps(report))) == report
+    assert codec.load(Report, codec.loads(codec.dumps(report))) == report
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_default() -> None:
-    assert wire.load(Outcome, {"ok": True, "of_a_newer_release": 1}) == Outcome(True)
+    assert codec.load(Outcome, {"ok": True, "of_a_newer_release": 1}) == Outcome(True)

@@ -1,4 +1,4 @@
-"""A wire that can be cut: a TCP proxy between the services and their broker."""
+"""A TCP proxy between the services and their broker, which can be cut."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import threading
 
 
-class Wire:
+class Proxy:
     """Listens on a port of its own and passes everything on to another one."""
 
     def __init__(self, to_port: int) -> None:
@@ -18,7 +18,7 @@ class Wire:
         self._lock = threading.Lock()
         self._whole = threading.Event()
         self._whole.set()
-        threading.Thread(target=self._accept, name="wire", daemon=True).start()
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
 
     def cut(self) -> None:
         """Break every connection, and refuse new ones until it is mended."""

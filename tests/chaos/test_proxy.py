@@ -1,4 +1,4 @@
-"""The wire between the services and their broker: what is cut is over, and nothing is mixed up."""
+"""The proxy before the broker: a cut ends every connection, no answer is mixed up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.wire import Wire
+from tests.chaos.proxy import Proxy
 from tests.functional.waiting import eventually
 
 ROUNDS = 50
@@ -37,11 +37,11 @@ def echo() -> Iterator[int]:
     listener.close()
 
 
-def said(wire: Wire, words: bytes) -> bytes:
+def said(proxy: Proxy, words: bytes) -> bytes:
     """What comes back over a new connection; nothing, where it is cut."""
     with (
         contextlib.suppress(OSError),
-        socket.create_connection(("127.0.0.1", wire.port), 10) as end,
+        socket.create_connection(("127.0.0.1", proxy.port), 10) as end,
     ):
         end.sendall(words)
         return end.recv(len(words), socket.MSG_WAITALL)
@@ -49,38 +49,38 @@ def said(wire: Wire, words: bytes) -> bytes:
 
 
 def test_a_cut_ends_what_there_is_and_refuses_what_comes(echo: int) -> None:
-    wire = Wire(echo)
-    with socket.create_connection(("127.0.0.1", wire.port), 10) as end:
+    proxy = Proxy(echo)
+    with socket.create_connection(("127.0.0.1", proxy.port), 10) as end:
         end.sendall(b"before")
         assert end.recv(6, socket.MSG_WAITALL) == b"before"
-        wire.cut()
+        proxy.cut()
         with contextlib.suppress(ConnectionResetError):
             assert end.recv(1) == b""
-    assert said(wire, b"while") == b""
-    wire.mend()
-    assert said(wire, b"after") == b"after"
-    wire.close()
-    eventually(lambda: not wire._ends)
+    assert said(proxy, b"while") == b""
+    proxy.mend()
+    assert said(proxy, b"after") == b"after"
+    proxy.close()
+    eventually(lambda: not proxy._ends)
 
 
 def test_no_connection_hears_what_another_one_said(echo: int) -> None:
-    wire = Wire(echo)
+    proxy = Proxy(echo)
     heard: list[tuple[bytes, bytes]] = []
 
     def call(number: int) -> None:
         for turn in range(ROUNDS):
             words = b"%06d-%06d" % (number, turn)
-            heard.append((words, said(wire, words)))
+            heard.append((words, said(proxy, words)))
 
     callers = [threading.Thread(target=call, args=(number,)) for number in range(CALLERS)]
     for one in callers:
         one.start()
     for _ in range(ROUNDS):
-        wire.cut()
-        wire.mend()
+        proxy.cut()
+        proxy.mend()
     for one in callers:
         one.join()
     assert len(heard) == CALLERS * ROUNDS
     assert all(back == words or words.startswith(back) for words, back in heard)
-    assert said(wire, b"still") == b"still"
-    wire.close()
+    assert said(proxy, b"still") == b"still"
+    proxy.close()

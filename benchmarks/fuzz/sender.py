@@ -24,14 +24,14 @@ class Answer:
 
 
 def encoded(made: Made, tokens: Mapping[str, str]) -> bytes:
-    """Return the request as it goes over the wire."""
+    """Return the request as it is sent."""
     lines = [f"{made.method} {made.target} HTTP/1.1"]
     for name, value in made.headers:
         lines.append(f"{name}: {tokens.get(value, value)}")
     return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + made.body
 
 
-class Wire:
+class Sender:
     """One client's connections, kept as long as the server keeps them."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import coverage
@@ -10,6 +11,7 @@ import hypothesis
 import pytest
 
 import common.rpc  # noqa: F401
+from tests import times
 from tests.chaos.summary import PROPERTY, table
 
 # A busy machine is no reason to fail. Each run tries a few examples of every property;
@@ -23,6 +25,21 @@ hypothesis.settings.load_profile("quick")
 
 #: tests of whole clouds: what runs in their own process is tested elsewhere as well
 UNMEASURED = ("tests/chaos/", "tests/compat/")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of this tree."""
+    parser.addoption("--times", metavar="FILE", help="write each file's seconds there, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure in every process; sum up in the one with the terminal."""
+    if config.getoption("--times") is None:
+        return
+    config.pluginmanager.register(times.Meter(), "times-meter")
+    if not hasattr(config, "workerinput"):
+        path = Path(config.getoption("--times")).absolute()
+        config.pluginmanager.register(times.Record(path), "times-record")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,91 @@
+"""Where the time of a test run goes: seconds and CPU seconds of each file, as JSON.
+
+``pytest --times FILE`` writes the file at the end of a run. CPU seconds are those of the test's
+process and of all its descendants, so services, databases and brokers count for the file that
+keeps them busy.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PROPERTY = "cpu_seconds"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(root: int) -> float:
+    """CPU seconds of a process, its living descendants, and the dead ones it has waited for."""
+    parents: dict[int, int] = {}
+    used: dict[int, int] = {}
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal():
+            continue
+        try:
+            text = Path(entry.path, "stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            continue
+        fields = text.rpartition(")")[2].split()
+        pid = int(entry.name)
+        parents[pid] = int(fields[1])
+        used[pid] = sum(int(one) for one in fields[11:15])
+    children = collections.defaultdict(list)
+    for pid, parent in parents.items():
+        children[parent].append(pid)
+    waiting, ticks = [root], 0
+    while waiting:
+        pid = waiting.pop()
+        ticks += used.get(pid, 0)
+        waiting += children[pid]
+    return ticks / _TICKS
+
+
+class Meter:
+    """Adds to each test's last report what its process and descendants have used."""
+
+    def __init__(self) -> None:
+        self._before = cpu_seconds(os.getpid())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[Any]:
+        """Measure at the end of a test: what starts between two belongs to the second one."""
+        report = yield
+        if report.when == "teardown":
+            now = cpu_seconds(os.getpid())
+            report.user_properties.append((_PROPERTY, round(now - self._before, 2)))
+            self._before = now
+        return report
+
+
+class Record:
+    """Sums up all reports by file, in the process that has the terminal."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[str, dict[str, float]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count one phase of one test."""
+        file = report.nodeid.partition("::")[0]
+        sums = self._files.setdefault(file, {"seconds": 0.0, "cpu_seconds": 0.0, "tests": 0})
+        sums["seconds"] += report.duration
+        if report.when == "teardown":
+            sums["tests"] += 1
+            sums["cpu_seconds"] += dict(report.user_properties).get(_PROPERTY, 0.0)
+            self._write()
+
+    def _write(self) -> None:
+        order: Sequence[str] = sorted(
+            self._files, key=lambda one: self._files[one]["seconds"], reverse=True
+        )
+        rows = {
+            file: {name: round(value, 1) for name, value in self._files[file].items()}
+            for file in order
+        }
+        self._path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -17,11 +17,12 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from common import auth
+from common import credentials
 from identity.clouds import service_credentials
 from identity.keystone import Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
+from web import auth
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -72,18 +73,16 @@ def main(requests: int) -> None:
             server.stop()
 
 
-def measure(credentials: dict[str, str], requests: int) -> None:
-    login: dict[str, Any] = {
-        key: credentials[key] for key in credentials.keys() - {"auth_type", "region_name"}
-    }
-    token = str(Session(Password(**login)).get_token())
+def measure(login: dict[str, str], requests: int) -> None:
+    user: dict[str, Any] = {key: login[key] for key in login.keys() - {"auth_type", "region_name"}}
+    token = str(Session(Password(**user)).get_token())
     bare = cpu_us(application, token, requests)
     for with_catalog in (True, False):
         conf = cfg.ConfigOpts()
         auth.register(conf)
         conf([], project="micronova", default_config_files=[])
-        uri = {"www_authenticate_uri": credentials["auth_url"]}
-        auth.set_credentials(conf, auth.GROUP, credentials | uri)
+        uri = {"www_authenticate_uri": login["auth_url"]}
+        credentials.set_defaults(conf, auth.GROUP, login | uri)
         conf.set_override("include_service_catalog", with_catalog, group=auth.GROUP)
         added = cpu_us(auth.protect(application, conf), token, requests) - bare
         print(f"include_service_catalog={with_catalog}: {added:.0f} us CPU added to a request")

@@ -6,7 +6,7 @@ import oslo_messaging
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from common import auth, context, liveness, quotas, rpc
+from common import context, credentials, liveness, quotas, rpc
 from common.errors import ConfigurationError
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
@@ -67,7 +67,7 @@ class ConductorService:
             store=self.store,
             scheduler=SchedulerClient(transport),
             compute=self._compute,
-            placement=placement or PlacementClient(auth.adapter(conf, "placement")),
+            placement=placement or PlacementClient(credentials.adapter(conf, "placement")),
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
             heard_for=self._beat.hearing.for_seconds,

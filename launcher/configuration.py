@@ -9,9 +9,9 @@ from pathlib import Path
 from keystoneauth1 import loading
 from oslo_config import cfg
 
-from common import auth, config, log, quotas, rpc
+from common import config, credentials, log, quotas, rpc
 from common.errors import ConfigurationError
-from web import proxies
+from web import auth, proxies
 
 VARIABLE = "MICRONOVA_CONFIG"
 """Names the configuration files of WSGI processes, separated by colons."""
@@ -38,7 +38,7 @@ def registers() -> Iterable[config.Register]:
         rpc.register,
         auth.register,
         proxies.register,
-        *(lambda conf, group=group: auth.register_client(conf, group) for group in CLIENT_GROUPS),
+        *(lambda conf, group=group: credentials.register(conf, group) for group in CLIENT_GROUPS),
         db.engine.register,
         quotas.register,
         web.policy.register,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oslo_config import cfg
 
-from common import auth, rpc
+from common import credentials, rpc
 from common.errors import ConfigurationError
 from common.log import logger
 
@@ -55,7 +55,9 @@ class Wiring:
         """The client of placement."""
         from placement.client import PlacementClient
 
-        return PlacementClient(auth.adapter(self.conf, "placement", self._placement_session))
+        return PlacementClient(
+            credentials.adapter(self.conf, "placement", self._placement_session)
+        )
 
     @functools.cached_property
     def projects(self) -> Projects | None:
@@ -63,7 +65,7 @@ class Wiring:
         from common.projects import Projects
 
         try:
-            session = self._placement_session or auth.service_session(self.conf, "placement")
+            session = self._placement_session or credentials.session(self.conf, "placement")
         except ConfigurationError as error:
             LOG.warning("Keystone isn't asked whether projects exist: %s", error.message)
             return None

@@ -9,7 +9,6 @@ import falcon
 from oslo_config import cfg
 from oslo_middleware import cors
 
-from common import auth
 from common.errors import ConfigurationError
 from placement import answers
 from placement.config import DATABASE_GROUP
@@ -19,6 +18,7 @@ from placement.ledger import Ledger
 from placement.operation import Services
 from placement.policies import Policy
 from placement.routes import ROUTES
+from web import auth
 from web.proxies import Proxies
 from web.wsgi import ContextMiddleware, RequestId
 
@@ -35,7 +35,7 @@ def make_app(
     """Return the service that `conf` configures, behind the token check.
 
     The database is not touched before the first request; `placement.db.migrate.upgrade` must
-    have made it. `protect(app, anonymous=…)` replaces the token check of common.auth; `services`
+    have made it. `protect(app, anonymous=…)` replaces the token check of web.auth; `services`
     are made of `conf` unless given. Raises ConfigurationError without a database connection.
     """
     app = falcon.App()

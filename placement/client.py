@@ -21,7 +21,7 @@ from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 
 class PlacementClient:
-    """Placement, through an adapter of `common.auth.adapter(conf, "placement")`.
+    """Placement, through an adapter of `common.credentials.adapter(conf, "placement")`.
 
     Threads may share it; connections are kept open. The request ID of the thread's current
     context goes along as the global request ID.

@@ -11,9 +11,10 @@ import falcon
 import orjson
 from oslo_context import context as oslo_context
 
-from common import auth, clock, ids
+from common import clock, ids
 from common.context import RequestContext
 from common.log import logger
+from web import auth
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 

@@ -15,11 +15,11 @@ from api.compute.call import Cloud
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
-from common import auth, quotas
+from common import quotas
 from common.errors import MicronovaError
 from common.projects import Projects
 from conductor.client import ConductorClient
-from web import wsgi
+from web import auth, wsgi
 from web.policy import Enforcer
 from web.proxies import Proxies
 from web.wsgi import Wsgi
@@ -51,7 +51,7 @@ def make_app(
     """The compute API: `/`, `/v2.1/…` and `/v2/…`, to be mounted under any prefix (SCRIPT_NAME).
 
     `engine` should be read-only (`db.engine.reader`). `protect(app, anonymous=…)` puts a token
-    check in front; None: `common.auth.protect` as `conf` says. `projects` tells which there are.
+    check in front; None: `web.auth.protect` as `conf` says. `projects` tells which there are.
     """
     cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
     app: falcon.App[Any, Any] = falcon.App(

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from api.network import discovery, errors, paths, quotas, resources
 from api.network.policies import RULES
-from common import auth
+from web import auth
 from web.policy import Enforcer
 from web.proxies import Proxies
 from web.wsgi import ContextMiddleware, JoinSlashes, RequestId
@@ -38,7 +38,7 @@ def make_app(
     """The Network API as a WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
 
     `engine` reads the cloud database. `protect(app, anonymous=…)` puts the token check in front;
-    None takes `common.auth.protect` with `[keystone_authtoken]` of `conf`.
+    None takes `web.auth.protect` with `[keystone_authtoken]` of `conf`.
     """
     app = falcon.App(middleware=[ContextMiddleware()])
     app.req_options.strip_url_path_trailing_slash = True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 
-from common import auth
+from common import credentials
 from common.context import internal
 from common.errors import Unavailable
 from launcher.embedded.patience import Missing, Patience
@@ -27,7 +27,7 @@ class Readiness:
     def __init__(self, wiring: Wiring, stopping: threading.Event) -> None:
         self._wiring = wiring
         self._stopping = stopping
-        self._session = auth.service_session(wiring.conf, "placement")
+        self._session = credentials.session(wiring.conf, "placement")
         options = wiring.conf.embedded
         self._base_url = options.base_url
         self._hosts = options.hosts

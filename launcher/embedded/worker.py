@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from common import auth, garbage, log
+from common import credentials, garbage, log
 from common.errors import MicronovaError
 from launcher import configuration, wiring
 from launcher.embedded import settings
@@ -53,7 +53,7 @@ class Cloud:
 
     def _session(self, placement: WSGIApplication) -> Session:
         """Return the services' session, which reaches placement without a socket."""
-        session = auth.service_session(self._conf, "placement")
+        session = credentials.session(self._conf, "placement")
         base_url = self._conf.embedded.base_url
         path = "/placement"
         session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))

@@ -14,11 +14,12 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from common import auth
+from common import credentials
 from identity.clouds import service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
+from web import auth
 
 START_SECONDS = 60
 
@@ -49,11 +50,11 @@ class RunningKeystone:
 
     def configure(self, conf: cfg.ConfigOpts, *groups: str) -> None:
         """Let `[keystone_authtoken]` and the given client groups of `conf` use this Keystone."""
-        credentials = service_credentials(self.auth_url, self.passwords)
+        login = service_credentials(self.auth_url, self.passwords)
         uri = {"www_authenticate_uri": self.auth_url}
-        auth.set_credentials(conf, auth.GROUP, credentials | uri)
+        credentials.set_defaults(conf, auth.GROUP, login | uri)
         for group in groups:
-            auth.set_credentials(conf, group, credentials)
+            credentials.set_defaults(conf, group, login)
 
     def _password(self, user: str, **scope: Any) -> Password:
         return Password(

@@ -12,8 +12,9 @@ from oslo_config import cfg
 
 from api.image.app import make_app as make_image_app
 from api.network.app import make_app as make_network_app
-from common import auth
+from common import credentials
 from tests.fixtures.listings import served
+from web import auth
 
 URI = "http://keystone.example/v3"
 
@@ -32,7 +33,7 @@ def test_the_ordinary_token_check(
     auth.register(conf)
     conf([], project="micronova", default_config_files=[])
     login = {"auth_type": "password", "auth_url": URI, "username": "micronova"}
-    auth.set_credentials(conf, auth.GROUP, login | {"www_authenticate_uri": URI})
+    credentials.set_defaults(conf, auth.GROUP, login | {"www_authenticate_uri": URI})
     with served(make_app(conf, database)) as url:
         assert requests.get(f"{url}{open_path}", timeout=10).status_code == 200
         answer = requests.get(f"{url}{closed_path}", timeout=10)

@@ -12,9 +12,10 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 from oslo_config import cfg
 
-from common import auth
+from common import credentials
 from common.context import RequestContext
 from tests.functional.keystone_fixture import RunningKeystone, access_of
+from web import auth
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -32,7 +33,7 @@ def conf(keystone: RunningKeystone) -> cfg.ConfigOpts:
 def _empty_conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     auth.register(conf)
-    auth.register_client(conf, CLIENT_GROUP)
+    credentials.register(conf, CLIENT_GROUP)
     conf([], project="micronova", default_config_files=[])
     return conf
 
@@ -182,7 +183,7 @@ def _application_credential_token(keystone: RunningKeystone) -> str:
 def test_an_adapter_finds_its_service(keystone: RunningKeystone, conf: cfg.ConfigOpts) -> None:
     conf.set_override("service_type", "identity", group=CLIENT_GROUP)
     conf.set_override("valid_interfaces", ["internal"], group=CLIENT_GROUP)
-    client = auth.adapter(conf, CLIENT_GROUP)
+    client = credentials.adapter(conf, CLIENT_GROUP)
     assert client.get_endpoint() == keystone.auth_url
     assert client.get("/projects").status_code == 200
     access = access_of(client.session)

@@ -9,12 +9,12 @@ import pytest
 from falcon import testing
 from oslo_config import cfg
 
-from common import auth
 from placement import config
 from placement.app import make_app, make_services
 from tests.functional.keystone_fixture import RunningKeystone, running_keystone
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import typed
+from web import auth
 
 pytestmark = [
     pytest.mark.timeout(180),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from common.token_cache import TokenCache
+from web.token_cache import TokenCache
 
 
 class Clock:

@@ -1,8 +1,7 @@
-"""Who asks: token validation in front of a WSGI application, and the services' own credentials.
+"""Token validation in front of a WSGI application, and the identity that it leaves there.
 
-Tokens are checked by keystonemiddleware, configured by its ordinary options in
-`[keystone_authtoken]`; the services log in with keystoneauth1's ordinary options in groups of
-their own. So any Keystone works by configuration, the embedded one included.
+keystonemiddleware checks tokens, configured by its own options in `[keystone_authtoken]`. So any
+Keystone works by configuration, the embedded one included.
 """
 
 from __future__ import annotations
@@ -10,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import requests
-from keystoneauth1 import adapter as ksa_adapter
-from keystoneauth1 import exceptions as ksa_exceptions
-from keystoneauth1 import loading
-from keystoneauth1 import session as ksa_session
 from keystonemiddleware import auth_token
 from oslo_config import cfg
 
-from common.errors import ConfigurationError
-from common.token_cache import TokenCache
+from web.token_cache import TokenCache
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -32,14 +25,11 @@ CACHE_OPTIONS = (
         default=2000,
         min=1,
         max=1_000_000,
-        help="How many validated tokens a process keeps, some 2 KiB each, when no "
-        "memcached_servers are set in [keystone_authtoken]. The oldest goes first; a token that "
-        "is gone costs one request to Keystone.",
+        help="How many validated tokens a process caches, about 2 KiB each, when no "
+        "memcached_servers are set in [keystone_authtoken]. The oldest is evicted first; an "
+        "evicted token costs one request to Keystone.",
     ),
 )
-
-CONNECTIONS = 32
-"""Connections a service session keeps open to one host: one for each thread of a service."""
 
 _TIMEOUT_SECONDS = 15
 _CACHE_KEY = "micronova.token_cache"
@@ -77,13 +67,8 @@ def register(conf: cfg.ConfigOpts) -> None:
     for group, options in auth_token.list_opts():
         conf.register_opts(options, group=group)
     conf.register_opts(CACHE_OPTIONS, group=CACHE_GROUP)
-    # keystonemiddleware waits for ever by default, and every thread of a service with it.
+    # keystonemiddleware has no timeout by default; it would block every thread of a service.
     conf.set_default("http_connect_timeout", _TIMEOUT_SECONDS, group=GROUP)
-
-
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return the options of the token check for the sample configuration."""
-    return [*auth_token.list_opts(), (CACHE_GROUP, list(CACHE_OPTIONS))]
 
 
 def protect(
@@ -96,12 +81,12 @@ def protect(
 ) -> WSGIApplication:
     """Return `app` behind the token check that `[keystone_authtoken]` of `conf` configures.
 
-    `anonymous` names the paths (PATH_INFO) that are served without a look at any token, such as
-    version documents. Elsewhere a request without a valid token is answered 401 with
-    `WWW-Authenticate`, and 503 while Keystone can't be reached. With `delay_auth_decision` the
-    application sees such requests, without any identity, and decides (Keystone out of reach
-    then looks like a wrong token). `service_type` is what `app` is in the catalog; tokens of
-    application credentials with access rules are refused without it.
+    `anonymous` says which paths (PATH_INFO) are served without a token check, such as version
+    documents. Elsewhere a request without a valid token is answered 401 with `WWW-Authenticate`,
+    and 503 while Keystone can't be reached. With `delay_auth_decision` the application receives
+    such requests, without any identity, and decides (an unreachable Keystone then looks like an
+    invalid token). `service_type` is the type of `app` in the catalog; tokens of application
+    credentials with access rules are refused without it.
     """
     overrides: dict[str, Any] = {
         "oslo_config_config": conf,
@@ -115,7 +100,7 @@ def protect(
         overrides["cache"] = _CACHE_KEY
     checked = auth_token.AuthProtocol(_settle(app), overrides)
 
-    def door(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in IDENTITY_VARIABLES.intersection(environ):
             del environ[name]
         if anonymous(environ.get("PATH_INFO", "")):
@@ -125,14 +110,14 @@ def protect(
         answer: Iterable[bytes] = checked(environ, start_response)
         return answer
 
-    return door
+    return guarded
 
 
 def _settle(app: WSGIApplication) -> WSGIApplication:
-    """Return `app` behind a filter that mends what keystonemiddleware leaves in the environ.
+    """Return `app` behind a filter that corrects what keystonemiddleware leaves in the environ.
 
-    It stores None under names that don't apply, which WSGI forbids; and it writes the system
-    scope of a service token over the user's.
+    keystonemiddleware stores None under names that don't apply, which WSGI forbids; and it writes
+    the system scope of a service token over the user's.
     """
 
     def settled(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -185,7 +170,7 @@ def context_from_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
         return values | {"is_admin_project": False}
     values |= _present(environ, _CONTEXT)
     values["roles"] = _roles(environ.get("HTTP_X_ROLES"))
-    # Without the statement every project counts, as oslo.context has it.
+    # Without the header every project counts as one, as in oslo.context.
     values["is_admin_project"] = environ.get("HTTP_X_IS_ADMIN_PROJECT", "True") == "True"
     if environ.get("HTTP_X_SERVICE_IDENTITY_STATUS") == "Confirmed":
         values |= _present(environ, _SERVICE_CONTEXT)
@@ -199,73 +184,3 @@ def _present(environ: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
 
 def _roles(text: str | None) -> list[str]:
     return [role.strip() for role in text.split(",") if role.strip()] if text else []
-
-
-def register_client(conf: cfg.ConfigOpts, group: str) -> None:
-    """Declare on `conf` how a service logs in to, and finds, another one: all in `group`.
-
-    These are keystoneauth1's options: `auth_type` and those of the plugin, session (`cafile`,
-    `timeout` …) and adapter (`service_type`, `region_name`, `endpoint_override` …).
-    """
-    loading.register_auth_conf_options(conf, group)
-    loading.register_session_conf_options(conf, group)
-    loading.register_adapter_conf_options(conf, group)
-
-
-def client_opts() -> list[cfg.Opt]:
-    """Return the options of `register_client`, with those of passwords, for the sample."""
-    plugin = loading.get_auth_plugin_conf_options("password")
-    return [
-        *loading.get_auth_common_conf_options(),
-        *plugin,
-        *loading.get_session_conf_options(),
-        *loading.get_adapter_conf_options(),
-    ]
-
-
-def set_credentials(conf: cfg.ConfigOpts, group: str, values: Mapping[str, str]) -> None:
-    """Make `values` the defaults of login options in `group`; a configuration file still wins.
-
-    `values` is {option: value} and names `auth_type`. The embedded cloud hands its generated
-    passwords over this way, so that they are in no second file.
-    """
-    loading.register_auth_conf_options(conf, group)
-    conf.register_opts(loading.get_auth_plugin_conf_options(values["auth_type"]), group=group)
-    for option, value in values.items():
-        conf.set_default(option, value, group=group)
-
-
-def service_session(conf: cfg.ConfigOpts, group: str) -> ksa_session.Session:
-    """Return a session logged in as `group` of `conf` says; threads may share it.
-
-    No request is made before the first use. Raises ConfigurationError when the options are
-    incomplete.
-    """
-    try:
-        plugin = loading.load_auth_from_conf_options(conf, group)
-    except ksa_exceptions.AuthPluginException as error:
-        raise ConfigurationError(f"[{group}] doesn't say how to log in: {error}") from error
-    if plugin is None:
-        raise ConfigurationError(f"[{group}] doesn't say how to log in: auth_type is not set.")
-    return loading.load_session_from_conf_options(
-        conf, group, auth=plugin, session=_pooled(CONNECTIONS)
-    )
-
-
-def adapter(
-    conf: cfg.ConfigOpts, group: str, session: ksa_session.Session | None = None
-) -> ksa_adapter.Adapter:
-    """Return a client of the service that `group` of `conf` names.
-
-    It uses `session`, or one of its own that logs in as the same group says.
-    """
-    return loading.load_adapter_from_conf_options(
-        conf, group, session=session or service_session(conf, group)
-    )
-
-
-def _pooled(connections: int) -> requests.Session:
-    session = requests.Session()
-    for scheme in list(session.adapters):
-        session.mount(scheme, ksa_session.TCPKeepAliveAdapter(pool_maxsize=connections))
-    return session

@@ -7,17 +7,15 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 from oslo_config import cfg
-from requests.adapters import HTTPAdapter
 
-from common import auth
+from common import credentials
 from common.context import RequestContext
-from common.errors import ConfigurationError
 from tests.fixtures import auth as stand_in
+from web import auth
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-GROUP = "placement"
 CREDENTIALS = {
     "auth_type": "password",
     "auth_url": "http://keystone.test/v3",
@@ -32,7 +30,6 @@ CREDENTIALS = {
 def a_conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     auth.register(conf)
-    auth.register_client(conf, GROUP)
     conf([], project="micronova", default_config_files=[])
     return conf
 
@@ -120,7 +117,7 @@ def test_no_client_header_reaches_an_application(name: str) -> None:
         return [json.dumps(environ.get(name)).encode()]
 
     conf = a_conf()
-    auth.set_credentials(conf, auth.GROUP, CREDENTIALS)
+    credentials.set_defaults(conf, auth.GROUP, CREDENTIALS)
     everywhere = auth.protect(application, conf, anonymous=lambda path: True)
     assert ask(everywhere, **{name: "forged"}) == ("200 OK", None)
     delayed = auth.protect(application, conf, delay_auth_decision=True)
@@ -130,7 +127,7 @@ def test_no_client_header_reaches_an_application(name: str) -> None:
 def test_protect_and_its_stand_in_refuse_alike() -> None:
     conf = a_conf()
     values = CREDENTIALS | {"www_authenticate_uri": "http://keystone.test/v3"}
-    auth.set_credentials(conf, auth.GROUP, values)
+    credentials.set_defaults(conf, auth.GROUP, values)
     doors = (auth.protect(show, conf), stand_in.header_auth(show))
     answers = [ask(door) for door in doors]
     assert answers[0] == answers[1]
@@ -139,55 +136,6 @@ def test_protect_and_its_stand_in_refuse_alike() -> None:
 
 def test_register_bounds_the_wait_for_keystone() -> None:
     conf = a_conf()
-    auth.set_credentials(conf, auth.GROUP, CREDENTIALS)
+    credentials.set_defaults(conf, auth.GROUP, CREDENTIALS)
     auth.protect(show, conf)
     assert conf[auth.GROUP].http_connect_timeout == 15
-
-
-def test_a_configuration_file_wins_over_defaults(tmp_path: Any) -> None:
-    path = tmp_path / "micronova.conf"
-    path.write_text("[placement]\nusername = operator\n")
-    conf = cfg.ConfigOpts()
-    auth.register_client(conf, GROUP)
-    conf([], project="micronova", default_config_files=[str(path)])
-    auth.set_credentials(conf, GROUP, CREDENTIALS)
-    assert conf[GROUP].username == "operator"
-    assert conf[GROUP].project_name == "service"
-
-
-def test_a_session_keeps_a_connection_for_each_thread() -> None:
-    conf = a_conf()
-    auth.set_credentials(conf, GROUP, CREDENTIALS)
-    session = auth.service_session(conf, GROUP)
-    mounted = session.session.get_adapter("http://keystone.test")
-    assert isinstance(mounted, HTTPAdapter)
-    pool = mounted.poolmanager
-    assert pool.connection_pool_kw["maxsize"] == auth.CONNECTIONS
-    assert session.verify is True
-
-
-def test_an_adapter_is_what_its_group_says() -> None:
-    conf = a_conf()
-    auth.set_credentials(conf, GROUP, CREDENTIALS)
-    conf.set_override("service_type", "placement", group=GROUP)
-    conf.set_override("endpoint_override", "http://placement.test", group=GROUP)
-    client = auth.adapter(conf, GROUP)
-    assert client.get_endpoint() == "http://placement.test"
-    assert client.service_type == "placement"
-
-
-def test_a_group_without_a_login_is_refused_at_once() -> None:
-    conf = a_conf()
-    with pytest.raises(ConfigurationError, match=r"^\[placement\] .* auth_type is not set"):
-        auth.service_session(conf, GROUP)
-    conf.set_override("auth_type", "password", group=GROUP)
-    with pytest.raises(ConfigurationError, match=r"auth.url"):
-        auth.service_session(conf, GROUP)
-
-
-def test_every_option_is_listed_for_the_sample() -> None:
-    listed = {group for group, _ in auth.list_opts()}
-    assert listed == {auth.GROUP, auth.CACHE_GROUP}
-    assert {"auth_url", "password", "cafile", "service_type"} <= {
-        option.dest.replace("-", "_") for option in auth.client_opts()
-    }

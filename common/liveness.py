@@ -15,11 +15,12 @@ from collections.abc import Callable
 
 import oslo_messaging
 
-from common import context, rpc
+from common import context, events, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
+from common.events import ConductorEvents
 from common.log import logger
-from common.messages.topics import CONDUCTOR_TOPIC
+from common.typed_rpc import TypedClient
 
 LOG = logger(__name__)
 
@@ -64,6 +65,17 @@ def interval(down_seconds: float) -> float:
     return min(INTERVAL_SECONDS, down_seconds / 4)
 
 
+class Ticks:
+    """Endpoint of a process's own topic."""
+
+    def __init__(self, beat: Callable[[RequestContext], None]) -> None:
+        self._beat = beat
+
+    def tick(self, ctxt: RequestContext) -> None:
+        """Our own tick came through."""
+        self._beat(ctxt)
+
+
 class Beat:
     """Reports one process as alive, for as long as it consumes."""
 
@@ -77,9 +89,10 @@ class Beat:
         self._binary, self._name, self._seconds = binary, name, seconds
         self.hearing = Hearing(_DEAF_INTERVALS * seconds)
         self._topic = f"alive.{binary}"
-        self._own = rpc.Client(transport, self._topic)
-        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
-        self._server = rpc.Server(transport, self._topic, name, [self], workers=1)
+        own: TypedClient[Ticks] = TypedClient(rpc.Client(transport, self._topic))
+        self._own = own.to(name)
+        self._conductor = events.to_conductor(transport)
+        self._server = rpc.Server(transport, self._topic, name, [Ticks(self._beat)], workers=1)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"beat-{binary}", daemon=True)
 
@@ -94,15 +107,14 @@ class Beat:
         self._thread.join()
         self._server.stop()
 
-    def tick(self, ctxt: RequestContext) -> None:
-        """Our own tick came through: tell the conductor."""
+    def _beat(self, ctxt: RequestContext) -> None:
         self.hearing.note()
-        self._conductor.cast(ctxt, "alive", binary=self._binary, host=self._name)
+        self._conductor.cast(ctxt, ConductorEvents.alive, binary=self._binary, host=self._name)
 
     def _run(self) -> None:
         while True:
             try:
-                self._own.cast(context.internal(), "tick", server=self._name)
+                self._own.cast(context.internal(), Ticks.tick)
             except Unavailable:
                 LOG.warning("The message bus does not take our sign of life; trying again.")
             if self._stopped.wait(self._seconds):

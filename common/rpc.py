@@ -29,7 +29,7 @@ from oslo_messaging._metrics import client as metrics_options  # noqa: E402
 from oslo_messaging._tracing import client as tracing_options  # noqa: E402
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from common import codec, context, deadlines  # noqa: E402
+from common import codec, context, deadlines, signatures  # noqa: E402
 from common.context import RequestContext  # noqa: E402
 from common.errors import (  # noqa: E402
     Conflict,
@@ -249,7 +249,11 @@ class Server:
         self._server = _Receiver(
             bus,
             oslo_messaging.Target(topic=topic, server=name),
-            _Dispatcher(list(endpoints), _Serializer(), oslo_messaging.DefaultRPCAccessPolicy),
+            _Dispatcher(
+                [signatures.TypedEndpoint(one) for one in endpoints],
+                _Serializer(),
+                oslo_messaging.DefaultRPCAccessPolicy,
+            ),
         )
         # futurist's idle threads look once a second whether they are to end; these wait for it.
         self._server._executor_cls = concurrent.futures.ThreadPoolExecutor

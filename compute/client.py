@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from common import clock, codec, rpc
+from common import clock, events, rpc
 from common.aggregates import Ratios
 from common.context import RequestContext
+from common.events import WorkerEvents
 from common.messages.commands import (
     Build,
     CacheImage,
@@ -21,14 +22,18 @@ from common.messages.commands import (
     StrictGroup,
 )
 from common.messages.facts import Inspection
-from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from common.messages.topics import COMPUTE_TOPIC
+from common.typed_rpc import TypedClient
 from compute.messages import ClusterInventory
+from compute.rpc_api import WorkerRpc
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
     import oslo_messaging
 
-#: a census lists every storage of a cluster
+AnyCommand = TypeVar("AnyCommand", bound=Command)
+
+#: an inventory lists every storage of a cluster
 INVENTORY_SECONDS = 300.0
 
 
@@ -46,28 +51,32 @@ class ComputeClient:
     ) -> None:
         self._now = now
         self._heard: dict[str, datetime.datetime] = {}
-        self._workers = rpc.Client(transport, COMPUTE_TOPIC)
-        self._everyone = rpc.Client(transport, ANNOUNCE_TOPIC)
+        self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
+        self._everyone = events.to_workers(transport)
 
     def build(self, ctxt: RequestContext, worker: str, command: Build) -> None:
         """Make the VM that the command describes. Sending it twice does no harm."""
-        self._send(ctxt, "build", worker, command)
+        self._workers.to(worker).cast(ctxt, WorkerRpc.build, command=self._sent(worker, command))
 
     def destroy(self, ctxt: RequestContext, worker: str, command: Destroy) -> None:
         """Make the VM absent; cancels a build of the same server."""
-        self._send(ctxt, "destroy", worker, command)
+        self._workers.to(worker).cast(ctxt, WorkerRpc.destroy, command=self._sent(worker, command))
 
     def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
         """Bring the VM to a power state."""
-        self._send(ctxt, "power", worker, command)
+        self._workers.to(worker).cast(ctxt, WorkerRpc.power, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image ready ahead of any build; what fails is only told."""
-        self._send(ctxt, "cache_image", worker, command)
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.cache_image, command=self._sent(worker, command)
+        )
 
     def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
         """Make a cached template absent that nobody needs."""
-        self._send(ctxt, "retire_template", worker, command)
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.retire_template, command=self._sent(worker, command)
+        )
 
     def inventory(
         self,
@@ -82,16 +91,13 @@ class ComputeClient:
         ``known`` are VMIDs that the record accounts for: they need no closer look, but for those
         of ``read``. Raises Unavailable when the worker, or the cluster, doesn't answer.
         """
-        answer = self._workers.call(
+        return self._workers.to(worker, INVENTORY_SECONDS).call(
             ctxt,
-            "inventory",
-            server=worker,
-            timeout_seconds=INVENTORY_SECONDS,
+            WorkerRpc.inventory,
             cluster=cluster,
             known=sorted(known),
             read=sorted(read),
         )
-        return codec.load(ClusterInventory, answer)
 
     def converge_affinity(
         self,
@@ -108,11 +114,9 @@ class ComputeClient:
 
         Raises Unavailable when the worker, or the cluster, doesn't answer or doesn't take it.
         """
-        self._workers.call(
+        self._workers.to(worker, INVENTORY_SECONDS).call(
             ctxt,
-            "converge_affinity",
-            server=worker,
-            timeout_seconds=INVENTORY_SECONDS,
+            WorkerRpc.converge_affinity,
             cluster=cluster,
             cloud=cloud,
             group=group,
@@ -123,8 +127,8 @@ class ComputeClient:
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """Have the cluster told nothing of a group any more; what isn't done the audit finds."""
-        self._workers.cast(
-            ctxt, "forget_group", server=worker, cluster=cluster, cloud=cloud, group=group
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.forget_group, cluster=cluster, cloud=cloud, group=group
         )
 
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:
@@ -136,11 +140,11 @@ class ComputeClient:
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """The record doesn't have the worker's hosts: it tells all of them, to placement too."""
-        self._workers.cast(ctxt, "introduce", server=worker)
+        self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
 
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
         """Put the owner mark on a VM, or take it off."""
-        self._send(ctxt, "mark", worker, command)
+        self._workers.to(worker).cast(ctxt, WorkerRpc.mark, command=self._sent(worker, command))
 
     def inspect(
         self,
@@ -157,28 +161,24 @@ class ComputeClient:
         ``node`` is where it should be, ``server_uuid`` whose it should be. Raises Unavailable when
         the worker doesn't answer.
         """
-        answer = self._workers.call(
+        return self._workers.to(worker, INSPECT_SECONDS).call(
             ctxt,
-            "inspect",
-            server=worker,
-            timeout_seconds=INSPECT_SECONDS,
+            WorkerRpc.inspect,
             cluster=cluster,
             vmid=vmid,
             node=node,
             server_uuid=server_uuid,
         )
-        return codec.load(Inspection, answer)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to say all it knows: somebody just started."""
-        self._everyone.cast(ctxt, "announce", fanout=True)
+        self._everyone.cast(ctxt, WorkerEvents.announce)
 
     def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
         """Tell every worker how much its hosts may promise."""
-        self._everyone.cast(ctxt, "update_ratios", fanout=True, told=told)
+        self._everyone.cast(ctxt, WorkerEvents.update_ratios, told=told)
 
-    def _send(self, ctxt: RequestContext, method: str, worker: str, command: Command) -> None:
+    def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:
         # A worker does nothing of what was sent before its process began, by its own clock.
         now = self._now()
-        sent = dataclasses.replace(command, sent_at=max(now, self._heard.get(worker, now)))
-        self._workers.cast(ctxt, method, server=worker, command=sent)
+        return dataclasses.replace(command, sent_at=max(now, self._heard.get(worker, now)))

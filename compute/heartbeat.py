@@ -10,13 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from common import clock, rpc
+from common import clock, events, rpc
 from common.context import internal
+from common.events import ConductorEvents, HostEvents
 from common.log import logger
 from common.messages.facts import Heartbeat, HostFacts, Sightings
 from common.messages.reports import Working
-from common.messages.topics import COMPUTE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
+from common.messages.topics import COMPUTE_TOPIC
+from common.typed_rpc import TypedClient
 from compute.facts import Board
+from compute.rpc_api import WorkerRpc
 from compute.vm_states import Watch
 
 if TYPE_CHECKING:
@@ -49,9 +52,10 @@ class Heart:
         self._board, self._watch, self._working = board, watch, working
         self._timer, self._told_all_at = timer, timer()
         self._began_at = self._told_all_at
-        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
-        self._schedulers = rpc.Client(transport, HOST_FACTS_TOPIC)
-        self._self = rpc.Client(transport, COMPUTE_TOPIC)
+        self._conductor = events.to_conductor(transport)
+        self._schedulers = events.to_schedulers(transport)
+        workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
+        self._self = workers.to(worker)
         self._one_beat = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="compute-heart", daemon=True)
@@ -68,7 +72,7 @@ class Heart:
     def tick(self) -> None:
         """Send the worker a tick, over the bus."""
         try:
-            self._self.cast(internal(), "tick", server=self._worker)
+            self._self.cast(internal(), WorkerRpc.tick)
         except Exception:
             LOG.exception("The tick could not be sent.")
 
@@ -97,11 +101,11 @@ class Heart:
         self._told_all_at = self._timer()
 
     def _tell(self, heartbeat: Heartbeat) -> None:
-        self._conductor.cast(internal(), "heartbeat", heartbeat=heartbeat)
-        self._schedulers.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
+        self._conductor.cast(internal(), ConductorEvents.heartbeat, heartbeat=heartbeat)
+        self._schedulers.cast(internal(), HostEvents.update_hosts, heartbeat=heartbeat)
 
     def _tell_of_vms(self, sightings: Sightings) -> None:
-        self._conductor.cast(internal(), "sightings", sightings=sightings)
+        self._conductor.cast(internal(), ConductorEvents.vm_states, seen=sightings)
 
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._board.take()

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from common import codec, rpc
+from common import codec, events
 from common.context import internal
+from common.events import ConductorEvents
 from common.log import logger
 from common.messages.reports import Report
-from common.messages.topics import CONDUCTOR_TOPIC
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -37,7 +37,7 @@ class Reporter:
     """A thread and its queue."""
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
-        self._client = rpc.Client(transport, CONDUCTOR_TOPIC)
+        self._conductor = events.to_conductor(transport)
         self._changed = threading.Condition()
         self._queue: list[Report] = []
         self._sending = False
@@ -66,7 +66,7 @@ class Reporter:
         while batch := self._next():
             try:
                 reports = sendable(merged(batch))
-                self._client.cast(internal(), "report", reports=reports)
+                self._conductor.cast(internal(), ConductorEvents.report, reports=reports)
             except Exception:
                 LOG.exception("%d reports could not be sent; they are kept.", len(batch))
                 self._put_back(batch)

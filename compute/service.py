@@ -1,4 +1,4 @@
-"""One worker process: wires doors, work, observation, heartbeats and reports."""
+"""One worker process: wires endpoints, executor, observation, heartbeats and reports."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from common import context, rpc
+from common import context, events, rpc
 from common.aggregates import Ratios
+from common.events import ConductorEvents, WorkerEvents
 from common.log import logger
 from common.messages.facts import HostFacts
-from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC, CONDUCTOR_TOPIC
+from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from compute.executor import Executor
 from compute.facts import Board
 from compute.heartbeat import Heart
 from compute.hypervisor.port import Hypervisor
-from compute.manager import Announcer, Introducer, Manager
+from compute.manager import EventEndpoint, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
+from compute.rpc_api import WorkerRpc
 from compute.vm_states import Watch
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ class ComputeService:
         self._board, watch = Board(), Watch(self.worker)
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
-        self._manager = Manager(
+        self._executor = Executor(
             self._hypervisors, self._reporter.report, options.threads, options.shutdown_seconds
         )
         self._heart = Heart(
@@ -59,24 +62,16 @@ class ComputeService:
             options.heartbeat_seconds,
             self._board,
             watch,
-            self._manager.pool.working,
+            self._executor.working,
         )
-        self._manager.set_heart(self._heart)
-        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
+        self._conductor = events.to_conductor(transport)
+        manager: WorkerRpc = Manager(
+            self._hypervisors, self._executor, self._heart, self._introduce
+        )
+        listener: WorkerEvents = EventEndpoint(self._heart, self._set_ratios)
         self._servers = [
-            rpc.Server(
-                transport,
-                COMPUTE_TOPIC,
-                self.worker,
-                [self._manager, Introducer(self._introduce)],
-            ),
-            rpc.Server(
-                transport,
-                ANNOUNCE_TOPIC,
-                self.worker,
-                [Announcer(self._heart, self._take_ratios)],
-                workers=2,
-            ),
+            rpc.Server(transport, COMPUTE_TOPIC, self.worker, [manager]),
+            rpc.Server(transport, ANNOUNCE_TOPIC, self.worker, [listener], workers=2),
         ]
         self._observers = [
             Observer(one, self._board, watch, options.observe_seconds, self._news)
@@ -93,7 +88,7 @@ class ComputeService:
         for observer in self._observers:
             observer.start()
         self._heart.start()
-        self._conductor.cast(context.internal(), "tell_aggregates")
+        self._conductor.cast(context.internal(), ConductorEvents.publish_aggregates)
         LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
@@ -106,7 +101,7 @@ class ComputeService:
             thread.start()
         for thread in stopping:
             thread.join()
-        if not self._manager.pool.stop(self._stop_seconds):
+        if not self._executor.stop(self._stop_seconds):
             LOG.warning("Operations did not end within %d s.", self._stop_seconds)
         self._reporter.stop()
         if self._publisher is not None:
@@ -121,7 +116,7 @@ class ComputeService:
             self._publisher.publish_again(self._board.all())
         self._heart.announce()
 
-    def _take_ratios(self, told: Ratios) -> None:
+    def _set_ratios(self, told: Ratios) -> None:
         news = self._board.update_ratios(told)
         if news:
             self._news(news)

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from common import context, credentials, liveness, quotas, rpc
 from common.errors import ConfigurationError
+from common.events import ConductorEvents
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
 from compute.client import ComputeClient
@@ -16,6 +17,7 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
+from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
 from conductor.endpoints.manager import (
     AuditEndpoint,
@@ -34,6 +36,7 @@ from conductor.messages import NewFlavor
 from conductor.store import catalog, networks
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
+from conductor.sync.vm_states import Followed
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -77,15 +80,19 @@ class ConductorService:
         self._herald = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
+        followed = Followed(cloud, self.runner)
+        reports = Reports(cloud, self.runner)
+        events: ConductorEvents = EventEndpoint(cloud, reports, followed, self._herald)
         doors = [
+            events,
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
             CatalogEndpoint(cloud),
             ServerGroupEndpoint(cloud),
             AggregateEndpoint(cloud, self._herald),
-            ServiceEndpoint(cloud, Reports(cloud, self.runner), self._herald),
+            ServiceEndpoint(cloud, self._herald),
             WhatIfEndpoint(cloud),
             AuditEndpoint(cloud, self.auditor, healer),
-            ManageEndpoint(cloud, self.runner),
+            ManageEndpoint(cloud, self.runner, followed),
             RefusalEndpoint(cloud),
         ]
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import oslo_messaging
 
-from common import codec, rpc
+from common import events, rpc
 from common.aggregates import AllAggregates
 from common.context import RequestContext
+from common.events import HostEvents
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
+from common.messages.topics import SCHEDULER_TOPIC
+from common.typed_rpc import TypedClient
 from scheduler.messages import Capacity, Movable, Rebalancing
+from scheduler.rpc_api import SchedulerRpc
 
 
 class SchedulerClient:
     """Calls to whichever scheduler takes them."""
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
-        self._rpc = rpc.Client(transport, SCHEDULER_TOPIC)
-        self._facts = rpc.Client(transport, HOST_FACTS_TOPIC)
+        self._rpc: TypedClient[SchedulerRpc] = TypedClient(rpc.Client(transport, SCHEDULER_TOPIC))
+        self._everyone = events.to_schedulers(transport)
 
     def select(
         self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...] = ()
@@ -28,9 +31,7 @@ class SchedulerClient:
         the answer is None when no host would do; then nothing is claimed and ``reason`` says why.
         Raises Unavailable when the scheduler or placement doesn't answer.
         """
-        return codec.load(
-            Decision, self._rpc.call(ctxt, "select", request=request, alternates=alternates)
-        )
+        return self._rpc.call(ctxt, SchedulerRpc.select, request=request, alternates=alternates)
 
     def select_many(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
@@ -39,8 +40,7 @@ class SchedulerClient:
 
         One decision for each request, in order, as ``select`` answers it. Raises Unavailable.
         """
-        found = self._rpc.call(ctxt, "select_many", requests=requests)
-        return [codec.load(Decision, item) for item in found]
+        return self._rpc.call(ctxt, SchedulerRpc.select_many, requests=requests)
 
     def preview(
         self,
@@ -52,8 +52,7 @@ class SchedulerClient:
 
         Hosts named in ``without`` are taken for gone. Nothing is claimed. Raises Unavailable.
         """
-        found = self._rpc.call(ctxt, "preview", requests=requests, without=without)
-        return [codec.load(Decision, item) for item in found]
+        return self._rpc.call(ctxt, SchedulerRpc.preview, requests=requests, without=without)
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...] = ()
@@ -62,9 +61,7 @@ class SchedulerClient:
 
         Hosts named in ``without`` are taken for gone. Raises Unavailable.
         """
-        return codec.load(
-            Capacity, self._rpc.call(ctxt, "capacity", request=request, without=without)
-        )
+        return self._rpc.call(ctxt, SchedulerRpc.capacity, request=request, without=without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
@@ -73,14 +70,12 @@ class SchedulerClient:
 
         Raises Unavailable.
         """
-        return codec.load(
-            Rebalancing, self._rpc.call(ctxt, "rebalance", servers=servers, limit=limit)
-        )
+        return self._rpc.call(ctxt, SchedulerRpc.rebalance, servers=servers, limit=limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """Tell every scheduler that a build failed on a host."""
-        self._rpc.cast(ctxt, "note_failure", fanout=True, host=host)
+        self._rpc.to_all().cast(ctxt, SchedulerRpc.note_failure, host=host)
 
     def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
         """Tell every scheduler of all aggregates."""
-        self._facts.cast(ctxt, "update_aggregates", fanout=True, told=told)
+        self._everyone.cast(ctxt, HostEvents.update_aggregates, told=told)

@@ -1,11 +1,10 @@
-"""The scheduler's RPC doors."""
+"""The scheduler's RPC endpoints. What they promise is written at ``SchedulerClient``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from common import clock, codec
+from common import clock
 from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Unavailable
@@ -18,7 +17,7 @@ from scheduler.messages import Capacity, Movable, Rebalancing
 
 
 class SchedulerManager:
-    """Topic ``scheduler``."""
+    """Endpoint of the ``scheduler`` topic: ``rpc_api.SchedulerRpc``."""
 
     def __init__(
         self,
@@ -34,41 +33,40 @@ class SchedulerManager:
         self._ask = ask
 
     def select(
-        self, ctxt: RequestContext, request: dict[str, Any], alternates: list[dict[str, Any]]
+        self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...]
     ) -> Decision:
         """Choose and claim a host for one server."""
-        ctxt.server_uuid = request["server_uuid"]
+        ctxt.server_uuid = request.server_uuid
         self._check_ready(ctxt)
-        return self._decider.decide(
-            codec.load(RequestSpec, request),
-            tuple(codec.load(Alternate, item) for item in alternates),
-        )
+        return self._decider.decide(request, alternates)
 
-    def select_many(self, ctxt: RequestContext, requests: list[dict[str, Any]]) -> list[Decision]:
+    def select_many(
+        self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
+    ) -> list[Decision]:
         """Choose and claim hosts for the servers of one create."""
         self._check_ready(ctxt)
-        return self._decider.decide_many([codec.load(RequestSpec, item) for item in requests])
+        return self._decider.decide_many(requests)
 
     def preview(
-        self, ctxt: RequestContext, requests: list[dict[str, Any]], without: list[str]
+        self, ctxt: RequestContext, requests: tuple[RequestSpec, ...], without: tuple[str, ...]
     ) -> list[Decision]:
         """Where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
-        return self._trial.place([codec.load(RequestSpec, item) for item in requests], without)
+        return self._trial.place(requests, without)
 
     def capacity(
-        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+        self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...]
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
-        return self._trial.capacity(codec.load(RequestSpec, request), without)
+        return self._trial.capacity(request, without)
 
     def rebalance(
-        self, ctxt: RequestContext, servers: list[dict[str, Any]], limit: int
+        self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
     ) -> Rebalancing:
         """Which servers would have to move; see ``SchedulerClient.rebalance``."""
         self._check_ready(ctxt)
-        return self._trial.rebalance([codec.load(Movable, item) for item in servers], limit)
+        return self._trial.rebalance(servers, limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""
@@ -85,15 +83,15 @@ class SchedulerManager:
 
 
 class HostFactsManager:
-    """Topic ``host_facts``: what the agents tell everybody."""
+    """Endpoint of the ``host_facts`` topic: ``common.events.HostEvents``."""
 
     def __init__(self, table: HostTable) -> None:
         self._table = table
 
-    def update_hosts(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
+    def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Take over what a worker knows of its hosts."""
-        self._table.update(codec.load(Heartbeat, heartbeat))
+        self._table.update(heartbeat)
 
-    def update_aggregates(self, ctxt: RequestContext, told: dict[str, Any]) -> None:
+    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
         """Take over the conductor's aggregates, and how hosts are set."""
-        self._table.update_aggregates(codec.load(AllAggregates, told))
+        self._table.update_aggregates(told)

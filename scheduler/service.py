@@ -9,15 +9,11 @@ import oslo_messaging
 import stevedore
 from oslo_config import cfg
 
-from common import context, liveness, rpc
+from common import context, events, liveness, rpc
 from common.context import RequestContext
 from common.errors import ConfigurationError
-from common.messages.topics import (
-    ANNOUNCE_TOPIC,
-    CONDUCTOR_TOPIC,
-    HOST_FACTS_TOPIC,
-    SCHEDULER_TOPIC,
-)
+from common.events import ConductorEvents, HostEvents, WorkerEvents
+from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
 from scheduler import config
 from scheduler.decide.choose import Filter, Weigher
@@ -27,6 +23,7 @@ from scheduler.hosts import memberships
 from scheduler.hosts.reported import HostTable
 from scheduler.hosts.view import World
 from scheduler.manager import HostFactsManager, SchedulerManager
+from scheduler.rpc_api import SchedulerRpc
 
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"
@@ -44,33 +41,32 @@ class SchedulerService:
         name = conf.scheduler.name or liveness.process_name()
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
         self.table = HostTable(heard_for=self._beat.hearing.for_seconds)
-        self._conductor = rpc.Client(transport, CONDUCTOR_TOPIC)
+        self._conductor = events.to_conductor(transport)
         world = World(placement, self.table, conf.scheduler.candidates)
         filters, weighers = load_filters(conf), load_weighers(conf)
-        manager = SchedulerManager(
+        manager: SchedulerRpc = SchedulerManager(
             Decider(conf, placement, world, filters, weighers),
             Trial(conf, world, filters, weighers),
             self.table,
             self._ask,
         )
+        listener: HostEvents = HostFactsManager(self.table)
         self._servers = [
             rpc.Server(transport, SCHEDULER_TOPIC, name, [manager]),
-            rpc.Server(
-                transport, HOST_FACTS_TOPIC, name, [HostFactsManager(self.table)], workers=1
-            ),
+            rpc.Server(transport, HOST_FACTS_TOPIC, name, [listener], workers=1),
         ]
-        self._announce = rpc.Client(transport, ANNOUNCE_TOPIC)
+        self._workers = events.to_workers(transport)
 
     def start(self) -> None:
         """Listen, and ask every agent, and the conductor, to say all they know."""
         for server in self._servers:
             server.start()
-        self._announce.cast(context.internal(), "announce", fanout=True)
+        self._workers.cast(context.internal(), WorkerEvents.announce)
         self._ask(context.internal())
         self._beat.start()
 
     def _ask(self, ctxt: RequestContext) -> None:
-        self._conductor.cast(ctxt, "tell_aggregates")
+        self._conductor.cast(ctxt, ConductorEvents.publish_aggregates)
 
     def stop(self) -> None:
         """Take no more requests, finish those taken."""

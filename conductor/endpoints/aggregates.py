@@ -78,10 +78,6 @@ class AggregateEndpoint:
         """See ``ConductorClient.cache_images``."""
         self._precache.cache(ctxt, number, image_ids)
 
-    def tell_aggregates(self, ctxt: RequestContext) -> None:
-        """A scheduler, or an agent, doesn't know the aggregates."""
-        self._herald.tell(ctxt)
-
     def _change(self, ctxt: RequestContext, work: Callable[[sa.Connection], None]) -> None:
         self._cloud.store.run(work)
         self._herald.spread(ctxt)

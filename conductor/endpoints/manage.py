@@ -1,5 +1,4 @@
-"""RPC doors beside the user's servers: adopted, released, held and forgotten ones, VMs seen; and
-requests that were refused."""
+"""RPC endpoints of administrators: adopted, held and abandoned servers, and refused requests."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from typing import Any
 from common import codec
 from common.context import RequestContext
 from common.log import logger
-from common.messages.facts import Sightings
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows import hold, mark
@@ -36,15 +34,14 @@ class RefusalEndpoint:
 
 
 class ManageEndpoint:
-    """Whose VMs are: what the API asks, and what agents see."""
+    """Adopted, held and abandoned servers: what the API asks."""
 
-    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+    def __init__(self, cloud: Cloud, runner: Runner, followed: Followed) -> None:
         self._cloud = cloud
         self._runner = runner
         self._acceptance = Acceptance(cloud)
         self._forgetting = Forgetting(cloud)
-        self._followed = Followed(cloud, runner)
-        runner.chores.append(self._followed.look_after_errors)
+        self._followed = followed
 
     def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
         """See ``ConductorClient.adopt``."""
@@ -76,7 +73,3 @@ class ManageEndpoint:
         ctxt.server_uuid = server_uuid
         if hold.retry(self._cloud, ctxt, server_uuid) is not None:
             self._followed.look_at(server_uuid)
-
-    def sightings(self, ctxt: RequestContext, sightings: dict[str, Any]) -> None:
-        """VMs as a worker saw them."""
-        self._followed.take(codec.load(Sightings, sightings))

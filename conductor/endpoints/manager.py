@@ -11,8 +11,6 @@ from common import codec, deadlines
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
-from common.messages.facts import Heartbeat
-from common.messages.reports import Report
 from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError
@@ -31,7 +29,6 @@ from conductor.store import (
     server_groups,
     servers,
 )
-from conductor.sync.reports import Reports
 
 LOG = logger(__name__)
 
@@ -191,11 +188,10 @@ class CatalogEndpoint:
 
 
 class ServiceEndpoint:
-    """Services and hosts: what the API asks, and what services and agents tell."""
+    """Services: what the API asks."""
 
-    def __init__(self, cloud: Cloud, reports: Reports, notifier: Notifier) -> None:
+    def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
-        self._reports = reports
         self._herald = notifier
 
     def update_service(
@@ -229,18 +225,6 @@ class ServiceEndpoint:
 
         self._cloud.store.run(work)
         self._herald.spread(ctxt)
-
-    def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
-        """A conductor or scheduler gave a sign of life."""
-        self._cloud.store.run(lambda c: registry.seen(c, binary, [host], worker=host))
-
-    def heartbeat(self, ctxt: RequestContext, heartbeat: dict[str, Any]) -> None:
-        """A compute worker gave a sign of life."""
-        self._reports.heartbeat(codec.load(Heartbeat, heartbeat))
-
-    def report(self, ctxt: RequestContext, reports: list[dict[str, Any]]) -> None:
-        """News of operations from an agent."""
-        self._reports.take([codec.load(Report, item) for item in reports])
 
 
 class AuditEndpoint:

@@ -36,6 +36,7 @@ class Followed:
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
         self._runner = runner
+        runner.chores.append(self.look_after_errors)
 
     def take(self, told: Sightings) -> None:
         """Compare a batch with the record: two queries, and writes only where they differ."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import compute.manager
 import scheduler.manager
 from conductor.endpoints.aggregates import AggregateEndpoint
+from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
 from conductor.endpoints.manager import (
     AuditEndpoint,
@@ -33,8 +34,8 @@ ENDPOINTS = (
         ManageEndpoint,
         RefusalEndpoint,
     ),
-    *(AggregateEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
-    *(compute.manager.Manager, compute.manager.Introducer, compute.manager.Announcer),
+    *(AggregateEndpoint, EventEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
+    *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
 
@@ -46,7 +47,8 @@ RECORDED = frozenset(
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
-    {"alive", "heartbeat", "tick", "sightings", "update_hosts", "announce", "tell_aggregates"}
+    {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce"}
+    | {"publish_aggregates"}
     | {"ping"}
 )
 #: sent where something failed: ``test_incidents`` has them

@@ -43,6 +43,7 @@ from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
+from conductor.sync.vm_states import Followed
 from db import engine, schema
 from placement.messages import Allocations
 from tests.fixtures import databases
@@ -327,7 +328,8 @@ class Conductor:
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
         self.reports = Reports(self.cloud, self.runner)
-        self.custody = ManageEndpoint(self.cloud, self.runner)
+        self.followed = Followed(self.cloud, self.runner)
+        self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
         healer = Healer(self.cloud, self.runner)
         self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
         self.audits = AuditEndpoint(self.cloud, self.auditor, healer)
@@ -373,8 +375,8 @@ class World:
         """Stop, and have the audit compare the books; the cluster of these tests is not real."""
         self.scheduler.gate.set()
         for conductor in self.conductors:
-            if conductor.engine.runner._scanner.is_alive():
-                conductor.engine.runner.stop()
+            if conductor.runner._scanner.is_alive():
+                conductor.runner.stop()
         self.placement.down, self.compute.deaf = False, False
         found = differences(Gatherer(self.conductor.cloud).look())
         assert {one.kind for one in found} & BOOKS == self.leaves, found

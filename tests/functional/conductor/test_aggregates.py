@@ -136,7 +136,7 @@ def test_schedulers_are_told_of_each_change(site: Site) -> None:
     site.doors.update_aggregate(RequestContext(), number, "b", {})
     site.doors.delete_aggregate(RequestContext(), number)
     site.schedulers.told = None
-    site.doors.tell_aggregates(RequestContext())
+    site.notifier.tell(RequestContext())
     assert site.schedulers.told is not None
     assert site.schedulers.told.aggregates == ()
 

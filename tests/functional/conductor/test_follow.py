@@ -45,7 +45,7 @@ def sighting(server: Any, node: str | None, power: int = 1) -> VmFacts:
 def tell(world: World, *vms: VmFacts, worker: str = "w1", **more: Any) -> None:
     values: dict[str, Any] = {"nodes": NODES, "whole": True} | more
     told = Sightings(worker, "sim1", clock.utcnow(), vms=vms, **values)
-    world.conductor.custody._followed.take(told)
+    world.conductor.followed.take(told)
 
 
 def is_on(world: World, server: Any, node: str, power: int = 1, **more: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_stranger_and_a_fresh_look_have_no_say(world: World) -> None:
     tell(world, sighting(server, "pve1", PowerState.SHUTDOWN), worker="w2")
     assert world.row(server.uuid).vm_state == "active"
     told = Sightings("w1", "sim1", clock.after(-60), NODES, True, (sighting(server, "pve1", 4),))
-    world.conductor.custody._followed.take(told)
+    world.conductor.followed.take(told)
     assert world.row(server.uuid).vm_state == "active"
 
 

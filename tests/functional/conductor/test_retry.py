@@ -58,7 +58,7 @@ def tell(world: World, *vms: VmFacts, **ended: Any) -> None:
     """What an agent saw end."""
     now, nodes = clock.utcnow(), ("pve1", "pve2")
     told = Sightings("w1", "sim1", now, nodes=nodes, vms=vms, **ended)
-    world.conductor.custody._followed.take(told)
+    world.conductor.followed.take(told)
 
 
 def retry(world: World, uuid: str) -> None:
@@ -158,7 +158,7 @@ def test_a_server_in_error_whose_vm_is_well_comes_back(
     if who == "operator":
         retry(world, server.uuid)
     else:
-        world.conductor.custody._followed.look_after_errors()
+        world.conductor.followed.look_after_errors()
     assert world.until(server.uuid, becomes).power_state == power
 
 
@@ -169,7 +169,7 @@ def test_one_whose_vm_is_locked_or_not_proven_stays(
     world: World, found: dict[str, Any], seen: str
 ) -> None:
     server = in_error(world, **found)
-    followed = world.conductor.custody._followed
+    followed = world.conductor.followed
     followed.look_after_errors()
     end = "done" if seen == "moved" else "failed"
     world.until_operation("done", end)
@@ -184,6 +184,6 @@ def test_one_that_never_ran_is_left_alone(world: World) -> None:
     world.conductor.store.run(
         lambda c: c.execute(schema.servers.update().values(launched_at=None))
     )
-    world.conductor.custody._followed.look_after_errors()
+    world.conductor.followed.look_after_errors()
     assert len(world.rows(schema.operations)) == 1
     assert world.row(server.uuid).vm_state == "error"

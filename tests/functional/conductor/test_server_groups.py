@@ -98,8 +98,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def close(world: World) -> None:
     for conductor in world.conductors:
-        if conductor.engine.runner._scanner.is_alive():
-            conductor.engine.runner.stop()
+        if conductor.runner._scanner.is_alive():
+            conductor.runner.stop()
 
 
 def a_group(world: World, policy: str = "anti-affinity", **rules: int) -> str:
@@ -282,7 +282,7 @@ def test_eight_conductors_race_for_a_group(
         assert world.placement.claims == {uuid: world.row(uuid).host for uuid in uuids}
     finally:
         for conductor in world.conductors:
-            conductor.engine.runner.stop()
+            conductor.runner.stop()
             conductor.store._writer.dispose()
             conductor.store._reader.dispose()
 

@@ -35,7 +35,7 @@ class Site:
         object.__setattr__(cloud, "placement", self.placement)
         object.__setattr__(cloud, "scheduler", self.schedulers)
         self.notifier = Notifier(cloud)
-        self.doors = ServiceEndpoint(cloud, world.conductor.reports, self.notifier)
+        self.doors = ServiceEndpoint(cloud, self.notifier)
         world.compute.introduced.clear()
 
     def service(self, host: str) -> str:
@@ -119,8 +119,8 @@ def test_the_provider_of_a_deleted_service_goes(site: Site) -> None:
 def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) -> None:
     site.delete("pve2")
     beat = Heartbeat("w1", clock.utcnow(), ("pve1", "pve2"))
-    site.doors._reports.heartbeat(beat)
-    site.doors._reports.heartbeat(beat)
+    site.world.conductor.reports.heartbeat(beat)
+    site.world.conductor.reports.heartbeat(beat)
     assert site.world.compute.introduced == ["w1"]
     site.world.beat()
     assert {row.host for row in site.world.rows(schema.hosts)} == {"pve1", "pve2"}
@@ -142,13 +142,13 @@ def test_a_host_that_comes_back_with_all_that_is_to_tell_is_asked_all_the_same(
 
 def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     site.delete("pve2")
-    site.doors._reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
+    site.world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
     site.world.compute.introduced.clear()
-    site.doors._reports.ask_again()
+    site.world.conductor.reports.ask_again()
     assert site.world.compute.introduced == ["w1"]
     site.world.beat()
     site.world.compute.introduced.clear()
-    site.doors._reports.ask_again()
+    site.world.conductor.reports.ask_again()
     assert site.world.compute.introduced == []
 
 
@@ -223,9 +223,9 @@ def test_of_many_those_that_lost_their_host_find_another(world: World) -> None:
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, networks=(), min_count=3, max_count=3)
     conductor = world.conductor
-    conductor.engine.runner.start()
+    conductor.runner.start()
     created, operations = conductor.flows.accept.create(world.ctxt, request)
-    conductor.engine.runner.submit_many(operations, Create(conductor.cloud).begin_many)
+    conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)
     assert {world.compute.wait_for(n + 1).placed.host for n in range(3)} == {"pve2"}
     assert world.scheduler.together == [3]
     assert world.placement.claims == dict.fromkeys(created.uuids, "pve2")

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from common import codec, config, log, rpc
+from common import config, log, rpc
 from common.context import internal
+from common.events import ConductorEvents
 from common.messages.commands import Command, Destroy, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Report
+from compute.executor import Executor
 from compute.facts import Board
 from compute.heartbeat import TELL_ALL_SECONDS, Heart
 from compute.hypervisor.port import Machine
 from compute.hypervisor.proxmox.api.tasks import Tasks
-from compute.manager import Manager
 from compute.vm_states import Watch
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
 
@@ -35,12 +36,12 @@ class FakeHypervisor:
 
 
 class Worker:
-    """A manager whose reports are waited for."""
+    """An executor whose reports are waited for."""
 
     def __init__(self, machine: FakeMachine) -> None:
         self.reports: list[Report] = []
         self._news = threading.Condition()
-        self.manager = Manager({"c1": FakeHypervisor(machine)}, self._report, 2, 0)  # type: ignore[dict-item]
+        self.executor = Executor({"c1": FakeHypervisor(machine)}, self._report, 2, 0)  # type: ignore[dict-item]
 
     def _report(self, report: Report) -> None:
         with self._news:
@@ -55,21 +56,21 @@ class Worker:
             assert self._news.wait_for(lambda: len(known()) >= count, 5)
             return known()
 
-    def take(self, name: str, command: Command) -> None:
-        getattr(self.manager, name)(internal(), codec.loads(codec.dumps(command)))
+    def take(self, command: Command) -> None:
+        assert self.executor.accept(internal(), command)
 
 
 def test_a_build_that_left_nothing_is_not_begun_again() -> None:
     machine = FakeMachine("start")
     worker = Worker(machine)
-    worker.take("build", a_build())
+    worker.take(a_build())
     (first,) = worker.outcomes(1)
     assert first.gone
     machine.fail = ""
-    worker.take("build", a_build())
+    worker.take(a_build())
     assert worker.outcomes(2)[1] == first
     assert machine.calls.count("create") == 1
-    worker.take("build", a_build(attempt=2))
+    worker.take(a_build(attempt=2))
     assert worker.outcomes(3)[2].ok
 
 
@@ -80,7 +81,7 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
     build = a_build()
     command = Power(2, 1, SERVER, build.placed, build.deadline, action=PowerAction.REBOOT_HARD)
     for count in (1, 2):
-        worker.take("power", command)
+        worker.take(command)
         assert worker.outcomes(count)[-1].ok
     assert machine.calls.count("reboot 0") == 1
 
@@ -93,9 +94,9 @@ def test_a_build_that_comes_after_a_destroy_makes_nothing(destroyed_by: tuple[in
     build = a_build()
     for count, operation_id in enumerate(destroyed_by, 1):
         destroy = Destroy(operation_id, 1, SERVER, build.placed, build.deadline)
-        worker.take("destroy", destroy)
+        worker.take(destroy)
         worker.outcomes(count)
-    worker.take("build", build)
+    worker.take(build)
     assert not worker.outcomes(len(destroyed_by) + 1)[-1].ok
     assert "create" not in machine.calls
 
@@ -107,10 +108,10 @@ class Bus:
         self.cast_facts: list[int] = []
         self.broken = False
 
-    def cast(self, ctxt: Any, method: str, **args: Any) -> None:
+    def cast(self, ctxt: Any, method: Any, **args: Any) -> None:
         if self.broken:
             raise RuntimeError("the bus is down")
-        if method == "heartbeat":
+        if method is ConductorEvents.heartbeat:
             self.cast_facts.append(len(args["heartbeat"].facts))
 
 

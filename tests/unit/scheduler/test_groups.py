@@ -171,15 +171,14 @@ def test_what_is_told_of_aggregates_may_come_in_any_order() -> None:
 
     def tell(version: int, zone: str) -> str:
         one = AggregateFacts("u", "a", {"availability_zone": zone}, ("pve1",))
-        told = dataclasses.asdict(AllAggregates(version, (one,)))
-        manager.update_aggregates(RequestContext(), told)
+        manager.update_aggregates(RequestContext(), AllAggregates(version, (one,)))
         return next(iter(table.all(NOW))).zone
 
     assert not table.knows_aggregates
     assert tell(3, "az3") == "az3"
     assert tell(2, "az2") == "az3"
     assert tell(4, "az4") == "az4"
-    manager.update_aggregates(RequestContext(), {"version": 5, "aggregates": []})
+    manager.update_aggregates(RequestContext(), AllAggregates(5, ()))
     assert next(iter(table.all(NOW + datetime.timedelta(seconds=1)))).zone == "nova"
 
 
@@ -187,7 +186,7 @@ def test_who_knows_no_aggregates_decides_nothing() -> None:
     asked: list[RequestContext] = []
     manager = SchedulerManager(None, None, HostTable(), asked.append)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):
-        manager.select(RequestContext(), {"server_uuid": "s"}, [])
+        manager.select(RequestContext(), a_request(), ())
     assert len(asked) == 1
 
 

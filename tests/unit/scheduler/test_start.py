@@ -32,9 +32,9 @@ def test_a_scheduler_that_heard_of_no_host_yet_does_not_say_that_there_is_none()
     now = [0.0]
     doors = manager(HostTable(lambda: now[0]))
     with pytest.raises(Unavailable, match="knows of no host yet"):
-        doors.select_many(RequestContext(), [])
+        doors.select_many(RequestContext(), ())
     now[0] = FIRST_NEWS_SECONDS + 1
-    assert doors.select_many(RequestContext(), []) == ["asked"]
+    assert doors.select_many(RequestContext(), ()) == ["asked"]
 
 
 def test_the_first_news_are_enough() -> None:
@@ -42,4 +42,4 @@ def test_the_first_news_are_enough() -> None:
     doors = manager(table)
     now = clock.utcnow()
     table.update(Heartbeat("w", now, ("pve1",), (a_host("pve1").facts,)))
-    assert doors.select_many(RequestContext(), []) == ["asked"]
+    assert doors.select_many(RequestContext(), ()) == ["asked"]

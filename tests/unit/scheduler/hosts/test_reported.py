@@ -112,6 +112,6 @@ def test_who_does_not_tell_of_hosts_makes_none_forgotten() -> None:
 def test_what_if_is_not_answered_before_anything_is_known() -> None:
     manager = SchedulerManager(None, None, HostTable(), lambda _: None)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):
-        manager.preview(RequestContext(), [], [])
+        manager.preview(RequestContext(), (), ())
     with pytest.raises(Unavailable):
-        manager.capacity(RequestContext(), {}, [])
+        manager.capacity(RequestContext(), a_request(), ())

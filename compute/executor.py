@@ -1,0 +1,129 @@
+"""Carries out commands: each becomes a job of the pool, and its outcome a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from oslo_context import context as oslo_context
+
+from common.context import RequestContext
+from common.log import logger
+from common.messages.commands import (
+    Build,
+    CacheImage,
+    Command,
+    Destroy,
+    Mark,
+    Power,
+    RetireTemplate,
+)
+from common.messages.reports import Category, Failure, Outcome, Report, Working
+from compute import build, cache, destroy, mark, power, retire
+from compute.hypervisor.port import Abandoned, Hypervisor
+from compute.job import Job
+from compute.repeats import Repeats
+from compute.workpool import WorkPool
+
+LOG = logger(__name__)
+
+
+class Executor:
+    """Commands in, reports out; threads may share it."""
+
+    def __init__(
+        self,
+        hypervisors: Mapping[str, Hypervisor],
+        report: Callable[[Report], None],
+        threads: int,
+        graceful_seconds: int,
+    ) -> None:
+        self._hypervisors = hypervisors
+        self._report = report
+        self._graceful_seconds = graceful_seconds
+        self._repeats = Repeats()
+        self._pool = WorkPool(threads, self._run)
+
+    def accept(self, ctxt: RequestContext, command: Command) -> bool:
+        """Take a command; returns at once. False: it is being worked on already."""
+        ctxt.server_uuid = command.server_uuid
+        if self._repeats.is_stale(command):
+            LOG.info(
+                "Operation %d is ignored: its command was sent before this process started.",
+                command.operation_id,
+            )
+            return True
+        job = Job(command, ctxt, self._report)
+        outcome = self._outcome_at_once(job)
+        if outcome is not None:
+            job.journal.close(outcome)
+            return True
+        return self._pool.submit(job)
+
+    def working(self) -> tuple[Working, ...]:
+        """Return a sign of life for each job."""
+        return self._pool.working()
+
+    def stop(self, seconds: float) -> bool:
+        """Let jobs end where they stand; whether all did within the time."""
+        return self._pool.stop(seconds)
+
+    def _outcome_at_once(self, job: Job) -> Outcome | None:
+        """The outcome of a command that isn't carried out, or None."""
+        command = job.command
+        if command.placed.cluster not in self._hypervisors:
+            problem = f"This worker carries no agent of cluster {command.placed.cluster}."
+            return _refusal(job, Category.CONFIGURATION, problem)
+        if self._repeats.is_overtaken(command):
+            problem = "The server was destroyed meanwhile."
+            return _refusal(job, Category.CREATION_FAILED, problem)
+        return self._repeats.outcome(command)
+
+    def _run(self, job: Job) -> Outcome | None:
+        oslo_context.RequestContext.update_store(job.ctxt)
+        command = job.command
+        try:
+            outcome = self._carry_out(job, command)
+            # While the job is still in its line, where it is found when it comes again.
+            self._repeats.keep(job.command, outcome)
+            _log(command, outcome)
+            return outcome
+        except Abandoned:
+            LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
+            return None
+        except Exception:
+            LOG.exception("Operation %d failed unexpectedly.", command.operation_id)
+            return _refusal(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.")
+
+    def _carry_out(self, job: Job, command: Command) -> Outcome:
+        hypervisor = self._hypervisors[command.placed.cluster]
+        if isinstance(command, RetireTemplate):
+            return retire.retire(job, hypervisor, command)
+        if isinstance(command, Mark):
+            return mark.mark(job, hypervisor.custody(job), command)
+        machine = hypervisor.machine(job)
+        if isinstance(command, CacheImage):
+            return cache.cache(job, machine, command)
+        if isinstance(command, Build):
+            return build.build(job, machine, command, hypervisor.group_writer(command))
+        if isinstance(command, Destroy):
+            return destroy.destroy(job, machine, command, self._graceful_seconds)
+        if isinstance(command, Power):
+            return power.power(job, machine, command, self._graceful_seconds)
+        raise TypeError(type(command).__name__)
+
+
+def _log(command: Command, outcome: Outcome) -> None:
+    """Log one line about the end of a command."""
+    name, where = type(command).__name__, command.placed
+    if outcome.failure is None:
+        LOG.info("%s of VM %d on %s is done.", name, where.vmid, where.node)
+    else:
+        LOG.error(
+            "%s of VM %d on %s failed (%s): %s",
+            *(name, where.vmid, where.node, outcome.failure.category, outcome.failure.message),
+        )
+
+
+def _refusal(job: Job, category: Category, message: str) -> Outcome:
+    host = job.command.placed.host
+    return Outcome(False, failure=Failure(category, message, host=host, clean=False))

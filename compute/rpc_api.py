@@ -1,0 +1,56 @@
+"""The RPC surface of a compute worker, and of the agents that it carries: one method a row."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from common.context import RequestContext
+from common.messages.commands import (
+    Build,
+    CacheImage,
+    Destroy,
+    Mark,
+    Power,
+    RetireTemplate,
+    StrictGroup,
+)
+from common.messages.facts import Inspection
+from compute.messages import ClusterInventory
+
+
+class WorkerRpc(Protocol):
+    """Topic ``compute``, server: the worker's name. What each promises is at ``ComputeClient``."""
+
+    # Casts: a command's answer comes as reports.
+    def build(self, ctxt: RequestContext, command: Build) -> None: ...
+    def destroy(self, ctxt: RequestContext, command: Destroy) -> None: ...
+    def power(self, ctxt: RequestContext, command: Power) -> None: ...
+    def mark(self, ctxt: RequestContext, command: Mark) -> None: ...
+    def cache_image(self, ctxt: RequestContext, command: CacheImage) -> None: ...
+    def retire_template(self, ctxt: RequestContext, command: RetireTemplate) -> None: ...
+
+    # Casts without an answer.
+    def introduce(self, ctxt: RequestContext) -> None: ...
+    def forget_group(self, ctxt: RequestContext, cluster: str, cloud: str, group: str) -> None: ...
+    def tick(self, ctxt: RequestContext) -> None: ...
+
+    # Calls.
+    def inspect(
+        self,
+        ctxt: RequestContext,
+        cluster: str,
+        vmid: int,
+        node: str | None,
+        server_uuid: str | None,
+    ) -> Inspection: ...
+    def inventory(
+        self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]
+    ) -> ClusterInventory: ...
+    def converge_affinity(
+        self,
+        ctxt: RequestContext,
+        cluster: str,
+        cloud: str,
+        group: StrictGroup,
+        members: list[tuple[int, str]],
+    ) -> None: ...

@@ -1,0 +1,44 @@
+"""The RPC endpoint of what agents, schedulers and conductors publish: ``ConductorEvents``."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from common.messages.facts import Heartbeat, Sightings
+from common.messages.reports import Report
+from conductor.cloud import Cloud
+from conductor.endpoints.aggregates import Notifier
+from conductor.store import registry
+from conductor.sync.reports import Reports
+from conductor.sync.vm_states import Followed
+
+
+class EventEndpoint:
+    """See ``common.events.ConductorEvents``."""
+
+    def __init__(
+        self, cloud: Cloud, reports: Reports, followed: Followed, notifier: Notifier
+    ) -> None:
+        self._store = cloud.store
+        self._reports = reports
+        self._followed = followed
+        self._notifier = notifier
+
+    def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
+        """Note a conductor's or scheduler's sign of life."""
+        self._store.run(lambda c: registry.seen(c, binary, [host], worker=host))
+
+    def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
+        """Take over a worker's hosts, and renew the leases of its operations."""
+        self._reports.heartbeat(heartbeat)
+
+    def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
+        """Keep steps, and hand outcomes to their flows."""
+        self._reports.take(reports)
+
+    def vm_states(self, ctxt: RequestContext, seen: Sightings) -> None:
+        """Compare VMs with the record."""
+        self._followed.take(seen)
+
+    def publish_aggregates(self, ctxt: RequestContext) -> None:
+        """Publish the aggregates to schedulers and workers."""
+        self._notifier.tell(ctxt)

@@ -1,0 +1,3 @@
+"""A topic's protocol: message classes on both sides, plain values between them."""
+
+from __future__ import annotations

@@ -20,8 +20,7 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from compute.client import ComputeClient
-from conductor.engine import leases
-from conductor.store import identity, registry
+from conductor.store import identity, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from conductor.store.transactions import Store

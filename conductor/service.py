@@ -27,13 +27,12 @@ from conductor.endpoints.manager import (
 )
 from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
-from conductor.engine import leases
 from conductor.engine.history import History
 from conductor.engine.runner import Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create import Create
 from conductor.messages import NewFlavor
-from conductor.store import catalog, networks
+from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import Followed

@@ -22,11 +22,10 @@ from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
-from conductor.engine import transitions
 from conductor.engine.runner import Runner
 from conductor.images.templates import NO_OPERATION
 from conductor.store import operations as ledger
-from conductor.store import server_groups, servers, vmids
+from conductor.store import server_groups, servers, transitions, vmids
 from conductor.store.findings import Kept
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server

@@ -13,9 +13,8 @@ from common import clock
 from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.reports import Outcome
-from conductor.engine import leases
 from conductor.engine.thread_pool import ThreadPool
-from conductor.store import vmids
+from conductor.store import leases, vmids
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from common.errors import StaleTransition
 from common.states import VmState
-from conductor.engine import leases, transitions
+from conductor.store import leases, transitions
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
 

@@ -16,9 +16,8 @@ from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflic
 from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import transitions
 from conductor.messages import CreatedServers, CreateServers
-from conductor.store import addresses, networks, quotas, server_groups, servers
+from conductor.store import addresses, networks, quotas, server_groups, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server

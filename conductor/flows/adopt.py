@@ -15,10 +15,10 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, VmState
 from conductor.cloud import backoff, failure_of, placed
-from conductor.engine import transitions
 from conductor.flows.finish_delete import let_go
 from conductor.flows.server_flow import ServerFlow
 from conductor.store import operations as ledger
+from conductor.store import transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.sync import allocations

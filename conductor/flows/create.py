@@ -20,13 +20,21 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import leases, transitions
 from conductor.engine.walk import must_build, step_on
 from conductor.flows import build_command, guest_data
 from conductor.flows.batch import Together
 from conductor.flows.schedule import Moved, Placing
 from conductor.flows.unwind import Unwinding
-from conductor.store import batches, networks, registry, server_groups, servers, templates
+from conductor.store import (
+    batches,
+    leases,
+    networks,
+    registry,
+    server_groups,
+    servers,
+    templates,
+    transitions,
+)
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server

@@ -16,11 +16,10 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import failure_of
-from conductor.engine import transitions
 from conductor.flows.finish_delete import farewell
 from conductor.flows.server_flow import ServerFlow
 from conductor.store import operations as ledger
-from conductor.store import server_groups, vmids
+from conductor.store import server_groups, transitions, vmids
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.states import VmState
-from conductor.engine import transitions
-from conductor.store import networks, server_groups, vmids
+from conductor.store import networks, server_groups, transitions, vmids
 from conductor.store.servers import Server
 
 

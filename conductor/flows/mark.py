@@ -17,9 +17,8 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
-from conductor.engine import leases
+from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server
 from conductor.sync.drift import Saw

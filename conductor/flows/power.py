@@ -11,9 +11,9 @@ from common.messages.commands import Power, PowerAction
 from common.messages.reports import Outcome
 from common.states import ACTIONS, OperationState
 from conductor.cloud import failure_of
-from conductor.engine import transitions
 from conductor.flows.server_flow import ShortFlow
 from conductor.store import operations as ledger
+from conductor.store import transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 

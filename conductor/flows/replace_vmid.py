@@ -10,9 +10,8 @@ from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
 from common.states import TaskState, VmState
 from conductor.cloud import next_attempt
-from conductor.engine import leases, transitions
+from conductor.store import leases, transitions, vmids
 from conductor.store import operations as ledger
-from conductor.store import vmids
 from conductor.store.operations import Operation, Plan
 from conductor.store.servers import Server
 from conductor.store.vmids import BandExhausted

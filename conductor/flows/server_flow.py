@@ -17,9 +17,8 @@ from common.messages.commands import Placed
 from common.messages.reports import Category, Failure
 from common.states import ACTIONS, OperationState, PowerState, VmState, found_well
 from conductor.cloud import Cloud, backoff, next_attempt
-from conductor.engine import leases, transitions
+from conductor.store import leases, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 

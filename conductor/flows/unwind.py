@@ -26,9 +26,8 @@ from conductor.cloud import (
     placed,
     unwind_later,
 )
-from conductor.engine import leases, transitions
 from conductor.flows import replace_vmid
-from conductor.store import networks, registry, server_groups
+from conductor.store import leases, networks, registry, server_groups, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server

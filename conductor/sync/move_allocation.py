@@ -10,9 +10,8 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import OperationState
 from conductor.cloud import Cloud, backoff, next_attempt
-from conductor.engine import leases
+from conductor.store import leases, registry, servers
 from conductor.store import operations as ledger
-from conductor.store import registry, servers
 from conductor.store.operations import Operation
 from conductor.sync import allocations
 

@@ -18,9 +18,8 @@ from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor.cloud import Cloud, backoff, next_attempt
-from conductor.engine import leases, transitions
+from conductor.store import leases, registry, server_groups, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store import registry, server_groups, servers
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server

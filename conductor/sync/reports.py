@@ -11,10 +11,9 @@ from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
-from conductor.engine import leases
 from conductor.engine.runner import Runner
 from conductor.images.templates import NO_OPERATION, TemplateKeeper
-from conductor.store import image_properties, registry
+from conductor.store import image_properties, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from db.schema import operations, servers

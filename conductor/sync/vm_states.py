@@ -11,10 +11,9 @@ from common.messages.facts import Sightings
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
-from conductor.engine import transitions
 from conductor.engine.runner import Runner
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids, waiting
+from conductor.store import servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
 from conductor.store.operations import NewOperation, Operation, Plan
 from conductor.store.servers import Server

@@ -16,11 +16,10 @@ from common.errors import ServerNotFound, StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
-from conductor.engine import leases
 from conductor.flows.accept import scope
 from conductor.flows.create import Create
+from conductor.store import leases, vmids
 from conductor.store import operations as ledger
-from conductor.store import vmids
 from conductor.store.operations import Plan
 from db import schema
 from tests.functional.conductor.harness import World

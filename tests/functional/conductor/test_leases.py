@@ -13,7 +13,7 @@ from common.messages.commands import Build, Destroy, Power, PowerAction
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import TaskState
-from conductor.engine import leases
+from conductor.store import leases
 from db import schema
 from tests.functional.conductor.harness import World
 

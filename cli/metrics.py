@@ -18,7 +18,12 @@ from cli.command import Command, argument
 #: list in the answer → (metric, what it counts, labels)
 _COUNTED = (
     ("servers", "micronova_servers", "Servers by vm_state", ("vm_state",)),
-    ("operations", "micronova_open_operations", "Operations under way", ("state",)),
+    (
+        "operations",
+        "micronova_open_operations",
+        "Operations under way",
+        ("state",),
+    ),
     ("findings", "micronova_audit_findings", "Open findings", ("kind", "severity")),
     ("services", "micronova_services", "Services that are up or down", ("binary", "state")),
     ("vmids", "micronova_vmids", "VMIDs that are not free", ("cluster", "state")),

@@ -49,12 +49,19 @@ class PowerState(enum.IntEnum):
     SUSPENDED = 7
 
 
+class ResourceType(enum.StrEnum):
+    """What an operation may be about."""
+
+    SERVER = "server"  #: its id is the server's UUID
+    TEMPLATE = "template"  #: a cached template; its id is CLUSTER/VMID
+
+
 class OperationState(enum.StrEnum):
     """Where an operation, a row of the ledger, stands."""
 
-    QUEUED = "queued"  #: due, nobody works on it
+    QUEUED = "queued"  #: nobody works on it: it waits for its time, or for somebody
     RUNNING = "running"  #: somebody holds its lease
-    UNWINDING = "unwinding"  #: it failed or was overtaken; what it made is being removed
+    UNWINDING = "unwinding"  #: it failed or was overtaken; what it made is to be removed
     DONE = "done"
     FAILED = "failed"
 

@@ -60,6 +60,10 @@ def explanation_lines(
         if uuid and uuid != shown:
             lines.append(_server_line(uuid, (servers or {}).get(uuid) or {}))
             shown = uuid
+        resource = operation.get("resource") or {}
+        if not uuid and resource.get("id"):
+            kind, name = one_line(resource.get("type") or ""), one_line(resource["id"])
+            lines.append(((f"{kind} ", "dim"), (name, "bold")))
         if lines:
             lines.append(())
         lines.extend(operation_lines(operation))

@@ -97,7 +97,7 @@ class Healer:
         stopped_on = None if running else finding.node or node
         options = self._cloud.conf.conductor
         new = NewOperation(
-            server_uuid=server.uuid,
+            resource_id=server.uuid,
             project_id=server.project_id,
             action=InternalAction.REAP,
             owner=self._cloud.name,

@@ -84,7 +84,7 @@ class Forgetting:
             raise Conflict("The server's VM changed meanwhile: ask again.")
         options = self._cloud.conf.conductor
         new = NewOperation(
-            server_uuid=server.uuid,
+            resource_id=server.uuid,
             project_id=server.project_id,
             action=InternalAction.FORGET,
             owner=self._cloud.name,

@@ -96,7 +96,7 @@ class Accept:
             ctxt,
             [
                 NewOperation(
-                    server_uuid=uuid,
+                    resource_id=uuid,
                     project_id=project_id,
                     action="create",
                     owner=self._cloud.name,
@@ -133,7 +133,7 @@ class Accept:
         check_state(server, action)
         options = self._cloud.conf.conductor
         new = NewOperation(
-            server_uuid=server.uuid,
+            resource_id=server.uuid,
             project_id=server.project_id,
             action=action,
             owner=self._cloud.name,

@@ -72,7 +72,7 @@ class Acceptance:
             vmid=asked.vmid,
         )
         new = NewOperation(
-            server_uuid=uuid,
+            resource_id=uuid,
             project_id=asked.project_id,
             action="adopt",
             owner=self._cloud.name,

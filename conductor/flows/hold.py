@@ -84,7 +84,7 @@ def _tell(
 ) -> None:
     options = cloud.conf.conductor
     new = NewOperation(
-        server_uuid=server.uuid,
+        resource_id=server.uuid,
         project_id=server.project_id,
         action=action,
         owner=cloud.name,

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.states import OPEN_STATES, VmState
+from conductor.store import leases
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
 from db.schema import operations, servers
@@ -56,13 +57,13 @@ def take(
         return ()
     if batch[0].lease_owner != owner:
         raise StaleTransition(operation_id=operation.id)
-    now = clock.utcnow()
-    until = clock.after(lease_seconds)
+    lease = leases.owned(owner, lease_seconds)
     connection.execute(
         operations.update()
         .where(columns.id.in_([one.id for one in batch]))
-        .values(lease_owner=owner, lease_expires_at=until, not_before=None, updated_at=now)
+        .values(updated_at=clock.utcnow(), **lease)
     )
+    until = lease["lease_expires_at"]
     return tuple(
         dataclasses.replace(one, lease_owner=owner, lease_expires_at=until) for one in batch
     )
@@ -96,7 +97,7 @@ def wait(connection: sa.Connection, operation: Operation, owner: str, seconds: f
             columns.lease_owner == owner,
             columns.lease_expires_at == operation.lease_expires_at,
         )
-        .values(lease_owner=None, lease_expires_at=None, not_before=clock.after(seconds))
+        .values(**leases.unowned(clock.after(seconds)))
     )
 
 
@@ -112,9 +113,5 @@ def let_go(
             columns.state.in_(OPEN_STATES),
             columns.lease_owner == owner,
         )
-        .values(
-            lease_owner=None,
-            lease_expires_at=None,
-            not_before=clock.after(seconds) if seconds else None,
-        )
+        .values(**leases.unowned(clock.after(seconds) if seconds else None))
     )

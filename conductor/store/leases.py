@@ -1,8 +1,10 @@
 """Who works on what, and what happens when they die.
 
-An operation that is not at its end has a lease: an owner and an expiry. A conductor takes it with
+An operation that somebody works on has a lease: an owner and an expiry. A conductor takes it with
 the row; an agent's lease is renewed by its reports. When it runs out, whoever looks first takes it
-over and goes on from what the record says, be the old owner dead, deaf or only slow.
+over and goes on from what the record says, be the old owner dead, deaf or only slow. One without
+a lease is ``queued``; one that unwinds says so whether anybody works on it or not, as nothing else
+in its row says that it may not go on.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import dataclasses
 import datetime
 import enum
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,9 +21,10 @@ from common import clock
 from common.errors import StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
-from common.states import OPEN_STATES
+from common.states import OPEN_STATES, OperationState
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation, Plan
+from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
 #: after its deadline an agent may still remove what it made, for not quite so long
@@ -36,6 +40,32 @@ class Kind(enum.Enum):
 
 BUILD = "create"
 BUILDS, OTHERS = Kind.BUILDS, Kind.OTHERS
+
+
+def _state(before: OperationState, after: OperationState) -> sa.Case[str]:
+    """``after`` for what is ``before``; any other state, ``unwinding`` above all, stays."""
+    column = operations.c.state
+    return sa.case((column == before, after), else_=column)
+
+
+def unowned(not_before: datetime.datetime | None) -> dict[str, Any]:
+    """Columns of an open operation that nobody works on, and that is due then; None: now."""
+    return {
+        "state": _state(OperationState.RUNNING, OperationState.QUEUED),
+        "lease_owner": None,
+        "lease_expires_at": None,
+        "not_before": not_before,
+    }
+
+
+def owned(owner: str, lease_seconds: float) -> dict[str, Any]:
+    """Columns of an open operation that ``owner`` works on from now on."""
+    return {
+        "state": _state(OperationState.QUEUED, OperationState.RUNNING),
+        "lease_owner": owner,
+        "lease_expires_at": clock.after(lease_seconds),
+        "not_before": None,
+    }
 
 
 def due(
@@ -65,7 +95,7 @@ def due(
             columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),
             columns.not_before.is_(None) | (columns.not_before <= now),
             ~sa.exists().where(
-                servers.c.uuid == columns.server_uuid,
+                servers.c.uuid == SERVER_UUID,
                 servers.c.held,
                 servers.c.deleted_at.is_(None),
             ),
@@ -80,12 +110,7 @@ def due(
     connection.execute(
         operations.update()
         .where(columns.id.in_(ids))
-        .values(
-            lease_owner=owner,
-            lease_expires_at=now + datetime.timedelta(seconds=lease_seconds),
-            not_before=None,
-            updated_at=now,
-        )
+        .values(updated_at=now, **owned(owner, lease_seconds))
     )
     rows = connection.execute(
         sa.select(*ledger.FIELDS).where(columns.id.in_(ids)).order_by(columns.id)
@@ -132,23 +157,12 @@ def hand_over(
     connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
 ) -> None:
     """The lease goes to an agent's worker, until it is silent for that long."""
-    ledger.save(
-        connection,
-        operation_id,
-        lease_owner=f"compute:{worker}",
-        lease_expires_at=clock.after(lease_seconds),
-    )
+    ledger.save(connection, operation_id, **owned(f"compute:{worker}", lease_seconds))
 
 
 def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> None:
     """Nobody's until that time."""
-    ledger.save(
-        connection,
-        operation_id,
-        lease_owner=None,
-        lease_expires_at=None,
-        not_before=clock.after(seconds),
-    )
+    ledger.save(connection, operation_id, **unowned(clock.after(seconds)))
 
 
 def hurry(connection: sa.Connection, operation_id: int) -> None:
@@ -179,10 +193,8 @@ def pause(
             ours | columns.lease_owner.like("compute:%"),
         )
         .values(
-            lease_owner=None,
-            lease_expires_at=None,
-            not_before=clock.after(seconds),
             updated_at=clock.utcnow(),
+            **unowned(clock.after(seconds)),
             **({"message": sa.func.coalesce(columns.message, why)} if why else {}),
         )
     )
@@ -226,7 +238,7 @@ def begun_anew(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: f
             columns.id.not_in([item.operation_id for item in heartbeat.working]),
             columns.lease_expires_at < clock.after(lease_seconds - up),
         )
-        .values(lease_expires_at=clock.after(-1))
+        .values(**unowned(clock.utcnow()))
     )
     return ended.rowcount > 0
 
@@ -236,5 +248,5 @@ def give_back(connection: sa.Connection, owner: str) -> None:
     connection.execute(
         operations.update()
         .where(operations.c.lease_owner == owner, operations.c.state.in_(OPEN_STATES))
-        .values(lease_expires_at=clock.after(-1))
+        .values(**unowned(clock.utcnow()))
     )

@@ -15,8 +15,9 @@ from common.context import RequestContext
 from common.failures import RULES
 from common.messages.reports import Failure, Report, Step
 from common.messages.scheduling import Decision
-from common.states import OPEN_STATES, OperationState
+from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor.store import events, request_events
+from db import resources
 from db.schema import decisions, faults, operation_events, operations
 
 
@@ -79,7 +80,8 @@ class Operation:
     """One row of the ledger."""
 
     id: int
-    server_uuid: str
+    resource_type: str
+    resource_id: str
     project_id: str
     user_id: str
     request_id: str
@@ -96,15 +98,23 @@ class Operation:
     message: str | None = None
 
     @property
+    def server_uuid(self) -> str:
+        """The server that it is about; empty where it is about something else."""
+        return self.resource_id if self.resource_type == ResourceType.SERVER else ""
+
+    @property
     def ctxt(self) -> RequestContext:
         """The context of the request that asked for it."""
-        return RequestContext.from_message({**self.context, "server_uuid": self.server_uuid})
+        server_uuid = self.server_uuid or None
+        return RequestContext.from_message({**self.context, "server_uuid": server_uuid})
 
 
-#: the columns of an Operation
-FIELDS = [operations.c[item.name] for item in dataclasses.fields(Operation)]
-_PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
 _NAMES = [item.name for item in dataclasses.fields(Operation)]
+#: the columns of an Operation
+FIELDS: list[sa.ColumnElement[Any]] = [
+    resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES
+]
+_PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
 _TUPLES = ("alternates", "failed_hosts", "awaited", "nics")
 
 
@@ -125,7 +135,7 @@ def from_row(row: Mapping[Any, Any]) -> Operation:
 class NewOperation:
     """What an operation begins with."""
 
-    server_uuid: str
+    resource_id: str
     project_id: str
     action: str
     owner: str
@@ -133,6 +143,7 @@ class NewOperation:
     timeout_seconds: float
     params: Mapping[str, Any] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
+    resource_type: ResourceType = ResourceType.SERVER
     quota: Step | None = None
     """How the quota was taken, where it was."""
 
@@ -173,7 +184,7 @@ def insert(
 
 def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dict[str, Any]:
     return {
-        "server_uuid": new.server_uuid,
+        **resources.columns(new.resource_type, new.resource_id),
         "project_id": new.project_id,
         "user_id": ctxt.user_id or "",
         "request_id": ctxt.request_id,
@@ -230,12 +241,15 @@ def close(
     )
 
 
-def open_of(connection: sa.Connection, server_uuid: str) -> list[int]:
-    """Ids of a server's operations that are not at their end."""
+def open_of(
+    connection: sa.Connection, resource_id: str, resource_type: str = ResourceType.SERVER
+) -> list[int]:
+    """Ids of a resource's operations, by default a server's, that are not at their end."""
+    mine = resources.about(resource_type, resource_id)
     return list(
         connection.execute(
             sa.select(operations.c.id)
-            .where(operations.c.server_uuid == server_uuid, operations.c.state.in_(OPEN_STATES))
+            .where(mine, operations.c.state.in_(OPEN_STATES))
             .order_by(operations.c.id)
         ).scalars()
     )

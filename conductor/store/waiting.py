@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from common import clock
-from common.states import OPEN_STATES, VmState
+from common.states import OPEN_STATES, ResourceType, VmState
+from db.resources import SERVER_UUID, about
 from db.schema import operations, servers
 
 #: operations that one message may make due; the others wait out their pauses
@@ -30,7 +31,7 @@ def due_now(connection: sa.Connection, ids: Sequence[int], seconds: float) -> No
 
 def of_server(connection: sa.Connection, server_uuid: str) -> list[int]:
     """Ids of a server's operations that nobody works on, and whose time has not come."""
-    query = sa.select(operations.c.id).where(operations.c.server_uuid == server_uuid, _waiting())
+    query = sa.select(operations.c.id).where(about(ResourceType.SERVER, server_uuid), _waiting())
     return list(connection.execute(query.order_by(operations.c.id)).scalars())
 
 
@@ -47,7 +48,7 @@ def hasten(
     )
     if nodes:
         there |= columns.cluster.is_(None) & (columns.vm_state == VmState.BUILDING)
-    found = sa.select(operations.c.id).join(servers, columns.uuid == operations.c.server_uuid)
+    found = sa.select(operations.c.id).join(servers, columns.uuid == SERVER_UUID)
     ids = list(
         connection.execute(found.where(_waiting(), there, ~columns.held).limit(MOST)).scalars()
     )

@@ -16,6 +16,7 @@ from conductor.images.templates import NO_OPERATION, TemplateKeeper
 from conductor.store import image_properties, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
 LOG = logger(__name__)
@@ -110,7 +111,7 @@ def _known(connection: sa.Connection, ids: set[int]) -> dict[int, tuple[Operatio
     """Operations with the host of their server: one query."""
     rows = connection.execute(
         sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
-        .select_from(operations.join(servers, servers.c.uuid == operations.c.server_uuid))
+        .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
         .where(operations.c.id.in_(sorted(ids)))
     )
     return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}

@@ -173,7 +173,7 @@ class Followed:
     ) -> Operation:
         options = self._cloud.conf.conductor
         new = NewOperation(
-            server_uuid=server.uuid,
+            resource_id=server.uuid,
             project_id=server.project_id,
             action=action,
             owner=self._cloud.name,

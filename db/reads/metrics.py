@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from common.states import OPEN_STATES
 from db import schema
+from db.reads.operations import state_now
 
 _S, _O, _F, _A = schema.servers.c, schema.operations.c, schema.findings.c, schema.audits.c
 _V, _D = schema.vmids.c, schema.services.c
@@ -24,7 +25,7 @@ class Metrics:
     """By vm_state; deleted ones are left out."""
     held_servers: int
     operations: Mapping[str, int]
-    """Open ones by state."""
+    """Open ones by state; what nobody works on is queued."""
     oldest_operation_at: datetime.datetime | None
     findings: Mapping[tuple[str, str], int]
     """Open ones by (kind, severity)."""
@@ -55,7 +56,7 @@ def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
         held_servers=connection.execute(
             sa.select(sa.func.count()).select_from(schema.servers).where(alive, _S.held)
         ).scalar_one(),
-        operations=_by(connection, (_O.state,), open_ones),
+        operations=_by(connection, (state_now().label("state_now"),), open_ones),
         oldest_operation_at=connection.execute(
             sa.select(sa.func.min(_O.started_at)).where(open_ones)
         ).scalar_one(),

@@ -1,4 +1,4 @@
-"""The ledger: what was done to servers, step by step, and how it ended."""
+"""The ledger: what was done to servers and other resources, step by step, and how it ended."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Invalid
-from common.states import OPEN_STATES
-from db import schema
+from common.states import OPEN_STATES, OperationState, ResourceType
+from db import resources, schema
 from db.reads import keyset
 
 T = TypeVar("T")
@@ -22,10 +22,11 @@ _T = schema.operations.c
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One user's action on one server."""
+    """One action on one resource."""
 
     id: int
-    server_uuid: str
+    resource_type: str
+    resource_id: str
     project_id: str
     user_id: str
     request_id: str
@@ -41,6 +42,11 @@ class Operation:
     """Since when its details are not there any more."""
     not_before: datetime.datetime | None = None
     """Until when nobody works on it."""
+
+    @property
+    def server_uuid(self) -> str | None:
+        """The server that it is about, if it is one."""
+        return self.resource_id if self.resource_type == ResourceType.SERVER else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,17 @@ def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
     return [table.c[name] for name in names]
 
 
-_COLUMNS = _columns(schema.operations, Operation)
+def state_now() -> sa.Case[str]:
+    """The state, by the leases: one whose owner has let it run out is queued."""
+    gone = _T.lease_owner.is_(None) | (_T.lease_expires_at < clock.utcnow())
+    abandoned = (_T.state == OperationState.RUNNING) & gone
+    return sa.case((abandoned, OperationState.QUEUED), else_=_T.state)
+
+
+def _select() -> sa.Select[Any]:
+    special: Mapping[str, Any] = {"state": state_now(), "resource_id": resources.RESOURCE_ID}
+    columns = _columns(schema.operations, Operation)
+    return sa.select(*(special.get(one.name, one) for one in columns))
 
 
 def list_operations(
@@ -141,7 +157,7 @@ def list_operations(
     """
     if limit == 0:
         return []
-    statement = sa.select(*_COLUMNS)
+    statement = _select()
     if changed_since is not None:
         statement = statement.where(_T.updated_at >= changed_since)
     if changed_before is not None:
@@ -153,7 +169,7 @@ def list_operations(
             [keyset.Sort(_T.id, descending=True)],
             keyset.Page(limit, marker),
             _T.request_id,
-            visible=[_T.server_uuid == server_uuid],
+            visible=[resources.about(ResourceType.SERVER, server_uuid)],
         )
     except keyset.MarkerNotFound as error:
         raise Invalid(f"Marker {marker} could not be found.") from error
@@ -163,8 +179,8 @@ def list_operations(
 def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operation | None:
     """What a request did to a server, or None; the last, if it did several things."""
     query = (
-        sa.select(*_COLUMNS)
-        .where(_T.server_uuid == server_uuid, _T.request_id == request_id)
+        _select()
+        .where(resources.about(ResourceType.SERVER, server_uuid), _T.request_id == request_id)
         .order_by(_T.id.desc())
         .limit(1)
     )
@@ -212,9 +228,9 @@ def stories(
     named = (
         (_T.request_id == subject) | (_T.global_request_id == subject)
         if subject.startswith("req-")
-        else _T.server_uuid == subject
+        else resources.about(ResourceType.SERVER, subject)
     )
-    query = sa.select(*_COLUMNS).where(named).order_by(_T.id.desc()).limit(limit)
+    query = _select().where(named).order_by(_T.id.desc()).limit(limit)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)
     operations = [Operation(*row) for row in connection.execute(query)][::-1]
@@ -225,7 +241,8 @@ def stories(
     faults = _by_operation(faults_of(connection, ids))
     moves = _by_operation(_of(connection, schema.transitions, Transition, ids, ("id",)))
     chosen = _by_operation(_of(connection, schema.decisions, Decision, ids, ("attempt",)))
-    held = _held(connection, {one.server_uuid for one in operations if one.state in OPEN_STATES})
+    busy = {one.server_uuid for one in operations if one.state in OPEN_STATES}
+    held = _held(connection, {uuid for uuid in busy if uuid is not None})
     return [
         Story(
             operation=operation,

@@ -72,7 +72,7 @@ class InstanceActions:
 def _action(call: Call, found: Operation) -> dict[str, Any]:
     view = {
         "action": SHOWN_ACTION.get(found.action, found.action),
-        "instance_uuid": found.server_uuid,
+        "instance_uuid": found.resource_id,
         "request_id": found.request_id,
         "user_id": found.user_id,
         "project_id": found.project_id,

@@ -25,6 +25,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
     view = {
         "action": SHOWN_ACTION.get(operation.action, operation.action),
         "server": operation.server_uuid,
+        "resource": {"type": operation.resource_type, "id": operation.resource_id},
         "request_id": operation.request_id,
         "global_request_id": operation.global_request_id,
         "project_id": operation.project_id,
@@ -43,7 +44,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
         "waits_until": _waits_until(operation),
     }
     if operator:
-        waits = view["waits_until"] is not None and not story.held
+        waits = view["waits_until"] is not None and not story.held and operation.server_uuid
         view["retry"] = f"micronova server retry {operation.server_uuid}" if waits else None
         view["message"] = operation.message
     elif failed and story.faults:

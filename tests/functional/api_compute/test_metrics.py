@@ -22,7 +22,7 @@ def a_vmid(number: int, state: str) -> Row:
     return schema.vmids, {"cluster": "sim1", "vmid": number, "state": state, "since": NOW}
 
 
-def an_operation(number: int, state: str, minutes: int) -> Row:
+def an_operation(number: int, state: str, minutes: int, **changes: Any) -> Row:
     began = NOW + datetime.timedelta(minutes=minutes)
     return schema.operations, {
         "id": number,
@@ -37,6 +37,7 @@ def an_operation(number: int, state: str, minutes: int) -> Row:
         "plan": {},
         "started_at": began,
         "updated_at": began,
+        **changes,
     }
 
 
@@ -58,9 +59,11 @@ def test_everything_is_counted(make: MakeApi) -> None:
         a_full_server(2, project="other", held=True),
         a_full_server(3, vm_state="error"),
         a_full_server(4, deleted_at=NOW),
-        an_operation(1, "running", 5),
+        an_operation(1, "running", 5, lease_owner="c1", lease_expires_at=clock.after(60)),
         an_operation(2, "queued", 3),
         an_operation(3, "done", 1),
+        an_operation(4, "running", 6),
+        an_operation(5, "running", 6, lease_owner="c2", lease_expires_at=clock.after(-1)),
         a_finding(1),
         a_finding(2),
         a_finding(3, "lock_stuck", severity="damage"),
@@ -76,7 +79,7 @@ def test_everything_is_counted(make: MakeApi) -> None:
     found = metrics(api)
     assert by(found["servers"]) == {("active",): 2, ("error",): 1}
     assert found["held_servers"] == 1
-    assert by(found["operations"]) == {("running",): 1, ("queued",): 1}
+    assert by(found["operations"]) == {("running",): 1, ("queued",): 3}
     assert found["oldest_operation_at"] == clock.iso(NOW + datetime.timedelta(minutes=3))
     assert by(found["findings"]) == {("vm_foreign", "notice"): 2, ("lock_stuck", "damage"): 1}
     assert by(found["vmids"]) == {("sim1", "reserved"): 1, ("sim1", "quarantined"): 1}

@@ -172,7 +172,7 @@ def test_an_agent_that_is_away_is_asked_again(world: World) -> None:
     is_on(world, server, "pve2")
     world.compute.deaf = True
     tell(world, sighting(server, "pve2"))
-    world.until_operation("done", "running")
+    world.until_operation("done", "queued")
     world.compute.deaf = False
     world.make_due()
     world.until_operation("done", "done")

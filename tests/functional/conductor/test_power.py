@@ -106,7 +106,7 @@ def test_what_passes_is_waited_for(world: World, action: str, failure: Failure) 
     pause = (waiting.not_before - before).total_seconds()
     first = BACKOFF_SECONDS[0]
     assert first * (1 - JITTER) <= pause <= first * (1 + JITTER) + 5
-    assert (waiting.state, waiting.attempt, waiting.message) == ("running", 2, failure.message)
+    assert (waiting.state, waiting.attempt, waiting.message) == ("queued", 2, failure.message)
     assert world.row(uuid).vm_state == "active"
     world.make_due()
     world.answer(world.compute.wait_for(3), ok=True, power_state=4 if action == "stop" else 1)

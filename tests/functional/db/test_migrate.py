@@ -14,7 +14,8 @@ from alembic.migration import MigrationContext
 
 from common import clock
 from common.errors import Unavailable
-from db import engine, migrate, schema
+from db import engine, migrate, resources, schema
+from db.reads import operations
 from db.schema import metadata
 
 
@@ -132,3 +133,60 @@ def test_old_refusals_that_may_hold_secrets_are_forgotten(sqlite_url: str) -> No
     [path] = [Path(sa.make_url(sqlite_url).database or "")]
     for file in path.parent.glob(f"{path.name}*"):
         assert b"s3cr3t" not in file.read_bytes()
+
+
+def test_operations_of_the_release_before_are_about_servers(url: str) -> None:
+    """What it left, and what it goes on writing while its last conductors run."""
+    migrate.upgrade(url, "0011_ids")
+    with connected(url) as connection:
+        before = _table_before(connection)
+        connection.execute(before.insert(), [_as_before(1, "left")])
+    migrate.upgrade(url)
+    with connected(url) as connection:
+        assert _resources(connection) == [("server", "left")]
+        connection.execute(before.insert(), [_as_before(2, "meanwhile")])
+        new = _as_before(3, "unused") | resources.columns("server", "new")
+        other = _as_before(4, "unused") | resources.columns("template", "sim1/100")
+        connection.execute(schema.operations.insert(), [new, other])
+        for uuid in ("left", "meanwhile", "new"):
+            (found,) = operations.list_operations(connection, uuid)
+            assert (found.resource_id, found.server_uuid) == (uuid, uuid)
+        assert _resources(connection)[3] == ("template", "sim1/100")
+        there = resources.about("template", "sim1/100")
+        assert connection.scalars(sa.select(schema.operations.c.id).where(there)).all() == [4]
+        # The release before reads the column it knows: of no server.
+        query = sa.select(before.c.server_uuid).order_by(before.c.id)
+        assert connection.scalars(query).all() == ["left", "meanwhile", "new", ""]
+
+
+def _table_before(connection: sa.Connection) -> sa.Table:
+    """The table as the release before declares it."""
+    added = {"resource_type", "resource_id"}
+    names = {one["name"] for one in sa.inspect(connection).get_columns("operations")}
+    assert not names & added
+    kept = [column._copy() for column in schema.operations.c if column.name not in added]
+    return sa.Table("operations", sa.MetaData(), *kept)
+
+
+def _resources(connection: sa.Connection) -> list[tuple[str, str]]:
+    columns = schema.operations.c
+    query = sa.select(columns.resource_type, resources.RESOURCE_ID).order_by(columns.id)
+    return [(row.resource_type, row.resource_id) for row in connection.execute(query)]
+
+
+def _as_before(number: int, server_uuid: str) -> dict[str, object]:
+    return {
+        "id": number,
+        "server_uuid": server_uuid,
+        "project_id": "demo",
+        "user_id": "demo",
+        "request_id": f"req-{number}",
+        "action": "create",
+        "state": "queued",
+        "attempt": 1,
+        "context": {},
+        "params": {},
+        "plan": {},
+        "started_at": clock.utcnow(),
+        "updated_at": clock.utcnow(),
+    }

@@ -62,15 +62,22 @@ class Client:
 
     def create(self, name: str) -> str:
         """Ask for a server; return its ID."""
+        return self._create({"name": name})
+
+    def create_many(self, name: str, number: int) -> None:
+        """Ask for many servers in one request."""
+        self._create({"name": name, "min_count": number})
+
+    def _create(self, more: Mapping[str, Any]) -> str:
         body = {
             "server": {
-                "name": name,
                 "flavorRef": self._site.flavor,
                 "imageRef": self._site.image,
                 "networks": [{"uuid": self._site.network}],
+                **more,
             }
         }
-        answer = self._session.post(f"{self._site.base_url}/servers", json=body, timeout=60)
+        answer = self._session.post(f"{self._site.base_url}/servers", json=body, timeout=300)
         answer.raise_for_status()
         return str(answer.json()["server"]["id"])
 
@@ -96,20 +103,23 @@ class Client:
 
     def count(self, status: str) -> int:
         """Return how many servers have the status."""
-        found = 0
-        page = self.get(f"/servers?status={status}&limit=1000")["servers"]
-        while page:
-            found += len(page)
+        return len(self.servers(f"&status={status}"))
+
+    def servers(self, query: str = "") -> list[str]:
+        """Return the IDs of all servers, or of those that a query names."""
+        found: list[str] = []
+        marker = ""
+        while True:
+            page = self.get(f"/servers?limit=1000{query}{marker}")["servers"]
+            found += [one["id"] for one in page]
             if len(page) < 1000:
-                break
-            marker = page[-1]["id"]
-            page = self.get(f"/servers?status={status}&limit=1000&marker={marker}")["servers"]
-        return found
+                return found
+            marker = f"&marker={found[-1]}"
 
 
-def wait(check: Callable[[], bool], pause_seconds: float) -> None:
+def wait(check: Callable[[], bool], pause_seconds: float, seconds: float = WAIT_SECONDS) -> None:
     """Return when the check holds."""
-    pause, deadline = threading.Event(), time.monotonic() + WAIT_SECONDS
+    pause, deadline = threading.Event(), time.monotonic() + seconds
     while not check():
         if time.monotonic() > deadline:
             raise TimeoutError("the cloud did not settle")

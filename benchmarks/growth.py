@@ -1,0 +1,274 @@
+"""What a cloud costs that stands still, and as it grows; JSON: ``python -m benchmarks.growth``.
+
+It starts an embedded cloud of N hosts without a hypervisor, creates S servers through the API,
+and measures:
+
+- from the first host in placement to the last,
+- the share of one core, statements, requests and messages when nobody asks for anything,
+- memory (PSS) of the processes,
+- one audit: its time, CPU and requests to placement,
+- deleting all the servers.
+
+CPU seconds are of our processes; Keystone's, and the client's, are not counted. Times on the wall
+are of the machine as it was: `load` says how busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import openstack.connection
+
+from benchmarks import cloud
+from benchmarks.cloud import Client, Site
+from benchmarks.counted import Counters
+from launcher.child import ROOT, die_with_parent
+
+PER_REQUEST = 500
+"""Servers of one create."""
+
+WAIT_SECONDS = 3600
+STOP_SECONDS = 120
+AUDIT_INTERVAL_SECONDS = 300
+"""The default of [conductor] audit_interval_seconds: what one audit adds to standing still."""
+
+_OFFERING = """
+    SELECT count(*) FROM resource_providers AS p
+    WHERE EXISTS (SELECT 1 FROM inventories WHERE provider_id = p.id)
+      AND EXISTS (SELECT 1 FROM provider_traits WHERE provider_id = p.id)
+"""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A cloud that is up, and how its start went."""
+
+    site: Site
+    admin: Any
+    counters: Counters
+    start: dict[str, Any]
+
+
+class Meter:
+    """What is used between two looks."""
+
+    def __init__(self, site: Site, counters: Counters) -> None:
+        self._processes, self._counters = site.processes(), counters
+        self._began, self._cpu = time.monotonic(), cloud.cpu_seconds(self._processes)
+        self._counts = counters.read()
+
+    def read(self) -> dict[str, Any]:
+        """Return seconds, CPU seconds and counts since the beginning."""
+        now = self._counters.read()
+        return {
+            "seconds": round(time.monotonic() - self._began, 2),
+            "cpu_seconds": round(cloud.cpu_seconds(self._processes) - self._cpu, 2),
+            **{name: value - self._counts[name] for name, value in now.items()},
+        }
+
+
+@contextlib.contextmanager
+def running(folder: Path, hosts: int) -> Iterator[Running]:
+    """Run an embedded cloud without a hypervisor until the block ends."""
+    counters = Counters(folder / "counters", create=True)
+    state = folder / "state"
+    command = [sys.executable, "-m", "benchmarks.counted", str(folder / "counters"), "up"]
+    command += ["--state-dir", str(state), "--port", "0", "--driver", "null"]
+    command += ["--nodes", str(hosts)]
+    began = time.monotonic()
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith("OS_")},
+        cwd=ROOT,
+        start_new_session=True,
+        preexec_fn=die_with_parent,  # noqa: PLW1509
+    ) as process:
+        up = threading.Event()
+        output: list[str] = []
+        reader = threading.Thread(target=_read, args=(process, output, up), daemon=True)
+        reader.start()
+        try:
+            start = _publishing(state, hosts, process, up)
+            if not up.wait(WAIT_SECONDS) or process.poll() is not None:
+                raise RuntimeError(f"not up: {''.join(output)}")
+            start["up_seconds"] = round(time.monotonic() - began, 2)
+            admin = _connection(state, "micronova")
+            site = cloud._site(lambda name: _connection(state, name), lambda: _tree(process.pid))
+            yield Running(site, admin, counters, start)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            reader.join()
+
+
+def _read(process: subprocess.Popen[str], output: list[str], up: threading.Event) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        output.append(line)
+        if line.startswith("Ctrl-C stops the cloud"):
+            up.set()
+    up.set()
+
+
+def _connection(state: Path, name: str) -> Any:
+    config = openstack.config.OpenStackConfig(
+        config_files=[str(state / "clouds.yaml")], load_envvars=False
+    )
+    return openstack.connection.Connection(config=config.get_one(name))
+
+
+def _tree(pid: int) -> dict[str, list[int]]:
+    return cloud._tree(pid)
+
+
+def _publishing(
+    state: Path, hosts: int, process: subprocess.Popen[str], up: threading.Event
+) -> dict[str, Any]:
+    """Follow the hosts into placement: seconds and CPU seconds from the first to the last."""
+    path = state / "placement.sqlite"
+    first: tuple[float, float] | None = None
+    pause = threading.Event()
+    while not up.is_set() and process.poll() is None:
+        offering = _offering(path)
+        if offering:
+            now = time.monotonic(), cloud.cpu_seconds(_tree(process.pid))
+            first = first or now
+            if offering >= hosts:
+                return {
+                    "placement_seconds": round(now[0] - first[0], 2),
+                    "placement_cpu_seconds": round(now[1] - first[1], 2),
+                }
+        pause.wait(0.05 if hosts <= 1000 else 0.5)
+    return {}
+
+
+def _offering(path: Path) -> int:
+    """Return how many hosts have inventory and traits in placement; 0 before there is one."""
+    if not path.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        try:
+            return int(database.execute(_OFFERING).fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
+
+
+def idle(found: Running, seconds: float) -> dict[str, Any]:
+    """Measure a cloud of which nobody asks anything, between two audits."""
+    meter = Meter(found.site, found.counters)
+    threading.Event().wait(seconds)
+    used = meter.read()
+    per_second = {
+        f"{name}_per_second": round(used[name] / used["seconds"], 2)
+        for name in used
+        if not name.endswith("seconds")
+    }
+    percent = used["cpu_seconds"] / used["seconds"] * 100
+    return {"seconds": used["seconds"], "percent_of_a_core": round(percent, 2), **per_second}
+
+
+def audit(found: Running) -> dict[str, Any]:
+    """Measure one audit, settling time included."""
+    compute = found.admin.compute
+    meter = Meter(found.site, found.counters)
+    begun = compute.post("/audits").json()["audit"]["id"]
+    state: dict[str, Any] = {}
+
+    def ended() -> bool:
+        state.update(compute.get(f"/audits/{begun}").json()["audit"])
+        return state["state"] in {"done", "failed"}
+
+    cloud.wait(ended, 0.5, WAIT_SECONDS)
+    report = state.get("report") or {}
+    return {"state": state["state"], "complete": report.get("complete"), **meter.read()}
+
+
+def create(found: Running, servers: int) -> dict[str, Any]:
+    """Create servers by many a request; return what that took."""
+    meter = Meter(found.site, found.counters)
+    client = Client(found.site)
+    for start in range(0, servers, PER_REQUEST):
+        number = min(PER_REQUEST, servers - start)
+        client.create_many(f"grown-{start}", number)
+        cloud.wait(lambda: client.count("BUILD") == 0, 0.5, WAIT_SECONDS)
+    return {"active": client.count("ACTIVE"), **meter.read()}
+
+
+def delete(found: Running) -> dict[str, Any]:
+    """Delete all servers by 8 clients; return what that took until none is left."""
+    clients = [Client(found.site) for _ in range(cloud.CLIENTS)]
+    names = clients[0].servers()
+    meter = Meter(found.site, found.counters)
+    with ThreadPoolExecutor(cloud.CLIENTS) as pool:
+        list(
+            pool.map(
+                lambda each: clients[each[0] % cloud.CLIENTS].delete(each[1]), enumerate(names)
+            )
+        )
+    accepted = meter.read()["seconds"]
+    cloud.wait(lambda: not clients[0].get("/servers?limit=1")["servers"], 0.25, WAIT_SECONDS)
+    return {"servers": len(names), "accepted_seconds": accepted, **meter.read()}
+
+
+def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict[str, Any]:
+    """Return everything that is measured of one size."""
+    with running(folder, hosts) as cloud_:
+        found: dict[str, Any] = {"hosts": hosts, "servers": servers, "start": cloud_.start}
+        if servers:
+            found["create"] = create(cloud_, servers)
+        found["audit"] = audit(cloud_)
+        found["idle"] = idle(cloud_, idle_seconds)
+        share = found["audit"]["cpu_seconds"] / AUDIT_INTERVAL_SECONDS * 100
+        found["idle"]["percent_with_audits"] = round(found["idle"]["percent_of_a_core"] + share, 2)
+        found["pss_mib"] = cloud.memory(cloud_.site.processes())
+        if servers:
+            found["delete"] = delete(cloud_)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(prog="benchmarks.growth", description=__doc__.split("\n")[0])
+    parser.add_argument("--hosts", type=int, nargs="+", default=[3, 100, 1000])
+    parser.add_argument("--servers", type=int, nargs="+", default=[0, 1000, 5000])
+    parser.add_argument("--idle-seconds", type=float, default=60)
+    given = parser.parse_args(arguments)
+    sizes = [(hosts, servers) for hosts in given.hosts for servers in given.servers]
+    found = []
+    for hosts, servers in sizes:
+        with tempfile.TemporaryDirectory(prefix="micronova-growth-") as name:
+            found.append(measure(Path(name), hosts, servers, given.idle_seconds))
+            found[-1]["load"] = round(os.getloadavg()[0], 1)
+    report = {"python": platform.python_version(), "cores": os.cpu_count(), "sizes": found}
+    json.dump(report, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

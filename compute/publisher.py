@@ -1,10 +1,11 @@
-"""Keeps placement told of what hosts offer: one thread, only changes, until it is accepted."""
+"""Publishes what hosts offer to placement: only changes, several hosts at a time, until taken."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
 
 from common.errors import Conflict, GenerationConflict, MicronovaError
 from common.log import logger
@@ -14,40 +15,73 @@ from compute import inventory
 LOG = logger(__name__)
 
 RETRY_SECONDS = 5.0
+#: hosts published at the same time: each waits for placement most of the while
+AT_ONCE = 4
+#: hosts of one batch; what changes meanwhile waits for its end
+BATCH = 200
+#: from so many hosts on, one list of all providers is cheaper than a look at each
+MANY = 8
 
-Offer = tuple[str, dict[str, dict[str, Any]], frozenset[str]]
+
+class Offer(NamedTuple):
+    """What placement is told of a host."""
+
+    name: str
+    inventories: Mapping[str, Mapping[str, Any]]
+    traits: frozenset[str]
+
+
+class Provider(Protocol):
+    """What is used of ``placement.messages.Provider``."""
+
+    @property
+    def uuid(self) -> str:
+        """Its UUID."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
 
 
 class Placement(Protocol):
     """What is used of ``placement.client.PlacementClient``."""
 
+    def providers(self) -> Sequence[Provider]:
+        """List all resource providers."""
+
     def ensure_provider(self, uuid: str, name: str) -> Any:
-        """Have the resource provider."""
+        """Make sure that a resource provider exists and has this name."""
+
+    def add_provider(
+        self,
+        uuid: str,
+        name: str,
+        inventories: Mapping[str, Mapping[str, Any]],
+        traits: Iterable[str],
+    ) -> None:
+        """Create a resource provider with all it has."""
 
     def ensure_resource_class(self, name: str) -> None:
-        """Have a custom resource class."""
+        """Make sure that a custom resource class exists."""
 
     def inventories(self, uuid: str) -> Mapping[str, Mapping[str, Any]]:
-        """Its inventories."""
+        """Return a provider's inventories."""
 
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> Any:
-        """Replace its inventories."""
+        """Replace a provider's inventories."""
 
-    def traits(self, uuid: str) -> frozenset[str]:
-        """Its traits."""
-
-    def set_traits(self, uuid: str, traits: Iterable[str]) -> Any:
-        """Replace its traits."""
+    def change_traits(self, uuid: str, change: Callable[[frozenset[str]], Iterable[str]]) -> Any:
+        """Replace a provider's traits by what `change` makes of them."""
 
 
 class Publisher:
-    """The thread and what it still has to tell."""
+    """A queue of hosts whose offers changed, and the threads that publish them."""
 
     def __init__(self, placement: Placement, retry_seconds: float = RETRY_SECONDS) -> None:
         self._placement, self._retry_seconds = placement, retry_seconds
         self._changed = threading.Condition()
         self._pending: dict[str, HostFacts] = {}
-        self._told: dict[str, Offer] = {}
+        self._published: dict[str, Offer] = {}
         self._doubted: set[str] = set()
         self._classes: set[str] = set()
         self._closed = False
@@ -78,55 +112,100 @@ class Publisher:
         self.publish(doubted)
 
     def _loop(self) -> None:
-        while (facts := self._next()) is not None:
-            try:
-                self._tell(facts)
-            except MicronovaError as error:
-                LOG.warning("Placement did not take %s: %s", facts.host, error.message)
-                self._later(facts)
-            except Exception:
-                LOG.exception("Telling placement of %s broke.", facts.host)
-                self._later(facts)
+        while self._await_pending():
+            failed = self._publish_all()
+            if failed:
+                self._retry_later(failed)
 
-    def _next(self) -> HostFacts | None:
+    def _await_pending(self) -> bool:
+        """Return whether there is something to publish; False: it is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._pending or self._closed)
-            if self._closed:
-                return None
-            facts = self._pending.pop(next(iter(self._pending)))
-            if facts.uuid in self._doubted:
-                self._doubted.discard(facts.uuid)
-                self._told.pop(facts.uuid, None)
-            return facts
+            return not self._closed
 
-    def _later(self, facts: HostFacts) -> None:
+    def _publish_all(self) -> list[HostFacts]:
+        """Publish batches until nothing is pending; return the hosts that failed."""
+        failed: list[HostFacts] = []
+        names: dict[str, str] | None = None
+        with ThreadPoolExecutor(AT_ONCE, "compute-publish") as pool:
+            while batch := self._next_batch():
+                if names is None and len(batch) >= MANY:
+                    names = self._provider_names()
+                tries = pool.map(lambda facts, known=names: self._tried(facts, known), batch)
+                failed += [facts for facts, done in zip(batch, tries, strict=True) if not done]
+        return failed
+
+    def _next_batch(self) -> list[HostFacts]:
+        """Take the next hosts whose offers placement doesn't have; none when it is over."""
+        batch: list[HostFacts] = []
+        with self._changed:
+            while self._pending and len(batch) < BATCH and not self._closed:
+                facts = self._pending.pop(next(iter(self._pending)))
+                if facts.uuid in self._doubted:
+                    self._doubted.discard(facts.uuid)
+                    self._published.pop(facts.uuid, None)
+                if self._published.get(facts.uuid) != _offer(facts):
+                    batch.append(facts)
+        return batch
+
+    def _provider_names(self) -> dict[str, str] | None:
+        """Return the names of all providers by UUID; None when they can't be had."""
+        try:
+            return {one.uuid: one.name for one in self._placement.providers()}
+        except MicronovaError:
+            return None  # each host says what is wrong
+
+    def _retry_later(self, failed: Iterable[HostFacts]) -> None:
         self._classes.clear()
         with self._changed:
-            self._pending.setdefault(facts.uuid, facts)
+            for facts in failed:
+                self._pending.setdefault(facts.uuid, facts)
             self._changed.wait_for(lambda: self._closed, timeout=self._retry_seconds)
 
-    def _tell(self, facts: HostFacts) -> None:
-        offer = (facts.host, inventory.inventories(facts), inventory.traits(facts))
-        if self._told.get(facts.uuid) == offer:
-            return
-        self._told.pop(facts.uuid, None)
-        self._placement.ensure_provider(facts.uuid, facts.host)
-        for name in sorted(offer[1].keys() - self._classes):
+    def _tried(self, facts: HostFacts, names: Mapping[str, str] | None) -> bool:
+        """Publish a host; return whether that succeeded."""
+        if self._closed:
+            return False
+        try:
+            self._publish(facts, names)
+        except MicronovaError as error:
+            LOG.warning("Placement did not take %s: %s", facts.host, error.message)
+        except Exception:
+            LOG.exception("Publishing %s to placement broke.", facts.host)
+        else:
+            return True
+        return False
+
+    def _publish(self, facts: HostFacts, names: Mapping[str, str] | None) -> None:
+        """Make placement have a host's offer; `names` of the providers save a look at it."""
+        offer = _offer(facts)
+        self._published.pop(facts.uuid, None)
+        for name in sorted(offer.inventories.keys() - self._classes):
             if name.startswith("CUSTOM_"):
                 self._placement.ensure_resource_class(name)
             self._classes.add(name)
-        gone_in_use = not self._set(facts.uuid, offer[1])
-        present = self._placement.traits(facts.uuid)
-        wanted = inventory.with_kept(offer[2], present)
-        if wanted != present:
-            self._placement.set_traits(facts.uuid, wanted)
-        if not gone_in_use:
-            self._told[facts.uuid] = offer
+        if names is not None and facts.uuid not in names:
+            try:
+                traits = inventory.with_kept(offer.traits, frozenset())
+                self._placement.add_provider(facts.uuid, offer.name, offer.inventories, traits)
+            except Conflict:
+                pass  # it was made, or changed, since the list was
+            else:
+                self._published[facts.uuid] = offer
+                return
+        if names is None or names.get(facts.uuid) != offer.name:
+            self._placement.ensure_provider(facts.uuid, offer.name)
+        all_gone = self._set_inventories(facts.uuid, offer.inventories)
+        self._placement.change_traits(
+            facts.uuid, lambda there: inventory.with_kept(offer.traits, there)
+        )
+        if all_gone:
+            self._published[facts.uuid] = offer
 
-    def _set(self, uuid: str, offered: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Have these inventories; whether all others are gone.
+    def _set_inventories(self, uuid: str, offered: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Replace a provider's inventories; return whether all others are gone.
 
-        What is gone from the host and yet promised to somebody can't go; nobody else gets it.
+        What is gone from the host but still allocated can't go; nobody else gets it.
         """
         try:
             self._placement.set_inventory(uuid, offered)
@@ -142,3 +221,7 @@ class Publisher:
             self._placement.set_inventory(uuid, {**offered, **left})
             return False
         return True
+
+
+def _offer(facts: HostFacts) -> Offer:
+    return Offer(facts.host, inventory.inventories(facts), inventory.traits(facts))

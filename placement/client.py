@@ -7,7 +7,7 @@ way to it, doesn't answer; Forbidden when the service's own credentials don't su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +18,9 @@ from placement import messages
 from placement.bodies import allocations, same_inventories
 from placement.messages import Allocations, Candidates, Claimed, NewClaim, Provider, Resources
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
+
+#: this project's placement only; OpenStack's has nothing there
+ALL_ALLOCATIONS = "/micronova/allocations"
 
 
 class PlacementClient:
@@ -63,6 +66,24 @@ class PlacementClient:
         """Make sure that a custom resource class exists. 1 request."""
         self._call("PUT", f"/resource_classes/{name}")
 
+    def add_provider(
+        self,
+        uuid: str,
+        name: str,
+        inventories: Mapping[str, Mapping[str, Any]],
+        traits: Iterable[str],
+    ) -> None:
+        """Create a provider with its inventories and traits. 3 requests.
+
+        1 more for each custom trait that is not known yet, and another try. Raises Conflict when
+        another provider has that name or UUID, Invalid for an unknown class or trait.
+        """
+        made = messages.provider(
+            self._call("POST", "/resource_providers", {"uuid": uuid, "name": name})
+        )
+        generation = self._put_inventories(uuid, inventories, made.generation)
+        self._put_traits(uuid, set(traits), set(), generation)
+
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> bool:
         """Make these the provider's inventories; return whether that changed anything.
 
@@ -77,15 +98,18 @@ class PlacementClient:
             now = self._call("GET", path)
             if same_inventories(now["inventories"], inventories):
                 return False
-            generation = now["resource_provider_generation"]
-            self._call(
-                "PUT",
-                path,
-                {"inventories": inventories, "resource_provider_generation": generation},
-            )
+            self._put_inventories(uuid, inventories, now["resource_provider_generation"])
             return True
 
         return until_undisturbed(attempt)
+
+    def _put_inventories(
+        self, uuid: str, inventories: Mapping[str, Mapping[str, Any]], generation: int
+    ) -> int:
+        """Replace the inventories of a provider; return its new generation. 1 request."""
+        body = {"inventories": inventories, "resource_provider_generation": generation}
+        answer = self._call("PUT", f"/resource_providers/{uuid}/inventories", body)
+        return int(answer["resource_provider_generation"])
 
     def inventories(self, uuid: str) -> dict[str, dict[str, Any]]:
         """Return {resource class: inventory} of a provider. 1 request. Raises NotFound."""
@@ -100,15 +124,15 @@ class PlacementClient:
         known yet, and another try. Raises NotFound, Invalid (no such trait).
         """
         wanted = set(traits)
-        return self._change_traits(uuid, lambda there: wanted)
+        return self.change_traits(uuid, lambda there: wanted)
 
     def add_trait(self, uuid: str, trait: str) -> bool:
         """Add one trait to a provider; requests and errors as `set_traits`."""
-        return self._change_traits(uuid, lambda there: there | {trait})
+        return self.change_traits(uuid, lambda there: there | {trait})
 
     def remove_trait(self, uuid: str, trait: str) -> bool:
         """Take one trait from a provider; requests and errors as `set_traits`."""
-        return self._change_traits(uuid, lambda there: there - {trait})
+        return self.change_traits(uuid, lambda there: there - {trait})
 
     def traits(self, uuid: str) -> frozenset[str]:
         """Return a provider's traits. 1 request. Raises NotFound."""
@@ -265,37 +289,57 @@ class PlacementClient:
         found = self._call("GET", f"/resource_providers/{uuid}/allocations")
         return {consumer: one["resources"] for consumer, one in found["allocations"].items()}
 
+    def all_allocations(self) -> dict[str, dict[str, Resources]] | None:
+        """Return {consumer UUID: {provider UUID: {resource class: amount}}} of everybody.
+
+        None: this placement can't list them (OpenStack's). 1 request for every 5,000 consumers.
+        """
+        found: dict[str, dict[str, Resources]] = {}
+        marker = ""
+        try:
+            while True:
+                page = self._call("GET", f"{ALL_ALLOCATIONS}{marker}")
+                found.update(page["allocations"])
+                if page["next"] is None:
+                    return found
+                marker = f"?{urlencode({'marker': page['next']})}"
+        except NotFound:
+            return None
+
     def usages(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
         """Return {resource class: allocated} of a project, or of one user in it. 1 request."""
         query = {"project_id": project_id} | ({"user_id": user_id} if user_id else {})
         found: dict[str, int] = self._call("GET", f"/usages?{urlencode(query)}")["usages"]
         return found
 
-    def _change_traits(self, uuid: str, change: Callable[[set[str]], set[str]]) -> bool:
+    def change_traits(self, uuid: str, change: Callable[[frozenset[str]], Iterable[str]]) -> bool:
+        """Replace a provider's traits by what `change` makes of them; requests as `set_traits`."""
         path = f"/resource_providers/{uuid}/traits"
 
         def attempt() -> bool:
             now = self._call("GET", path)
-            there = set(now["traits"])
-            wanted = change(there)
+            there = frozenset(now["traits"])
+            wanted = set(change(there))
             if wanted == there:
                 return False
-            body = {
-                "traits": sorted(wanted),
-                "resource_provider_generation": now["resource_provider_generation"],
-            }
-            try:
-                self._call("PUT", path, body)
-            except Invalid:
-                custom = [name for name in wanted - there if name.startswith("CUSTOM_")]
-                if not custom:
-                    raise
-                for name in sorted(custom):
-                    self._call("PUT", f"/traits/{name}")
-                self._call("PUT", path, body)
+            self._put_traits(uuid, wanted, there, now["resource_provider_generation"])
             return True
 
         return until_undisturbed(attempt)
+
+    def _put_traits(self, uuid: str, wanted: Set[str], there: Set[str], generation: int) -> None:
+        """Replace the traits `there` of a provider; unknown custom traits are made first."""
+        path = f"/resource_providers/{uuid}/traits"
+        body = {"traits": sorted(wanted), "resource_provider_generation": generation}
+        try:
+            self._call("PUT", path, body)
+        except Invalid:
+            custom = [name for name in wanted - there if name.startswith("CUSTOM_")]
+            if not custom:
+                raise
+            for name in sorted(custom):
+                self._call("PUT", f"/traits/{name}")
+            self._call("PUT", path, body)
 
     def _absent_is_fine(self, method: str, path: str) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from placement.operation import Services
+from placement.resources.all_allocations import AllAllocations
 from placement.resources.allocations import (
     Allocations,
     ConsumerAllocations,
@@ -35,6 +36,7 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     f"{_PROVIDER}/traits": ProviderTraits,
     "/allocations": Allocations,
     "/allocations/{consumer_uuid}": ConsumerAllocations,
+    "/micronova/allocations": AllAllocations,
     "/allocation_candidates": AllocationCandidates,
     "/traits": Traits,
     "/traits/{name}": Trait,

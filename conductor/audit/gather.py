@@ -46,7 +46,7 @@ CHUNK = 500
 #: actions after which the VM stays, though the record goes
 _LET_GO = ("release", InternalAction.FORGET)
 
-Allocations = dict[str, dict[str, Mapping[str, int]]]
+Allocations = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 _SERVER = [schema.servers.c[item.name] for item in dataclasses.fields(ServerFacts)]
 
@@ -125,17 +125,33 @@ class Gatherer:
 
     # --- placement
 
-    def _allocations(
-        self, hosts: Iterable[HostFact], unseen: list[str]
-    ) -> Mapping[str, Mapping[str, Mapping[str, int]]] | None:
+    def _allocations(self, hosts: Iterable[HostFact], unseen: list[str]) -> Allocations | None:
+        """Return what servers have of hosts, by server and host; None when nobody can tell."""
+        uuids = {host.uuid for host in hosts}
+        try:
+            everything = self._cloud.placement.all_allocations()
+        except MicronovaError as error:
+            unseen.append(f"Placement can't be looked at: {error.message}")
+            return None
+        if everything is None:
+            return self._allocations_by_host(sorted(uuids), unseen)
+        mine = (
+            (consumer, {uuid: held[uuid] for uuid in held.keys() & uuids})
+            for consumer, held in everything.items()
+        )
+        return {consumer: held for consumer, held in mine if held}
+
+    def _allocations_by_host(self, uuids: Sequence[str], unseen: list[str]) -> Allocations | None:
+        """Ask for each host: OpenStack's placement can't list allocations otherwise."""
+
         def ask(uuid: str) -> Mapping[str, Mapping[str, int]]:
             try:
                 return self._cloud.placement.provider_allocations(uuid)
             except NotFound:
                 return {}  # a host that was never published has none
 
-        found: Allocations = {}
-        for uuid, answer in _each([host.uuid for host in hosts], ask):
+        found: dict[str, dict[str, Mapping[str, int]]] = {}
+        for uuid, answer in _each(uuids, ask):
             if isinstance(answer, MicronovaError):
                 unseen.append(f"Placement can't be looked at: {answer.message}")
                 return None

@@ -12,8 +12,8 @@ from common.errors import Unavailable
 SECONDS = 90
 _PAUSE_SECONDS = 0.1
 _DETAIL_SECONDS = 5
-#: so many times what a look takes is not looked: it costs those who are looked at
-_REST = 3
+#: pause after a look, in multiples of what it took: looking costs those who are waited for
+_REST = 9
 
 
 class Missing(NamedTuple):

@@ -59,7 +59,7 @@ class Readiness:
         return None
 
     def _known_hosts(self) -> Missing | None:
-        found = self._get("/compute/v2.1/os-hypervisors/detail")["hypervisors"]
+        found = self._get("/compute/v2.1/os-hypervisors")["hypervisors"]
         up = sum(host["state"] == "up" for host in found)
         return None if up >= self._hosts else Missing(f"{up} of {self._hosts} hosts are up", up)
 

@@ -45,6 +45,23 @@ _OF_PROVIDER = (
     .where(_A.provider_id == sa.bindparam("provider"))
     .order_by(_N.id, _A.resource_class)
 )
+_PAGE = (
+    sa.select(_A.consumer_uuid)
+    .where(_A.consumer_uuid > sa.bindparam("marker"))
+    .distinct()
+    .order_by(_A.consumer_uuid)
+    .limit(sa.bindparam("most"))
+    .subquery()
+)
+_OF_CONSUMERS = (
+    sa.select(_A.consumer_uuid, _P.uuid, _A.resource_class, _A.used)
+    .select_from(
+        schema.allocations.join(_PAGE, _PAGE.c.consumer_uuid == _A.consumer_uuid).join(
+            schema.providers, _P.id == _A.provider_id
+        )
+    )
+    .order_by(_A.consumer_uuid, _P.id, _A.resource_class)
+)
 _USED = (
     sa.select(_I.resource_class, _I.used)
     .where(_I.provider_id == sa.bindparam("provider"))
@@ -68,6 +85,14 @@ def of_consumer(connection: Connection, uuid: str) -> Sequence[Any]:
 def of_provider(connection: Connection, provider_id: int) -> Sequence[Any]:
     """Return the allocations against a provider."""
     return connection.execute(_OF_PROVIDER, {"provider": provider_id}).all()
+
+
+def of_consumers(connection: Connection, marker: str, most: int) -> Sequence[Any]:
+    """Return the allocations of the first consumers after `marker`, ordered by UUID.
+
+    Rows are (consumer UUID, provider UUID, resource class, amount).
+    """
+    return connection.execute(_OF_CONSUMERS, {"marker": marker, "most": most}).all()
 
 
 def used(connection: Connection, provider_id: int) -> dict[str, int]:

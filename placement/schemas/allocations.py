@@ -107,6 +107,7 @@ CANDIDATES: Versioned = {
     (1, 35): _grouped(_1_35, _TREE, NAMED),
     (1, 36): _grouped(_1_35 | {"same_subtree": _ANY}, _TREE, NAMED),
 }
+LIST_ALL: Versioned = {(1, 0): closed({"marker": uuid()})}
 USAGES: Versioned = {
     (1, 9): closed(_OWNER, "project_id"),
     (1, 38): closed(

@@ -262,6 +262,9 @@ class Placement:
             raise Unavailable("Placement can't be reached.")
         return self.replace(consumer_uuid, {provider_uuid: resources}, project_id, user_id, None)
 
+    def all_allocations(self) -> None:
+        """As OpenStack's placement: it can't list them."""
+
     def provider_allocations(self, uuid: str) -> dict[str, dict[str, int]]:
         if self.down:
             raise Unavailable("Placement can't be reached.")

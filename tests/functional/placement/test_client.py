@@ -18,6 +18,7 @@ from common.errors import (
 )
 from placement.client import PlacementClient
 from placement.messages import Allocations, Stock
+from placement.resources import all_allocations
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import client_at
 
@@ -45,6 +46,30 @@ def test_providers_are_made_once(client: PlacementClient) -> None:
     client.delete_provider(uuid)
     client.delete_provider(uuid)
     assert client.providers() == []
+
+
+def test_a_provider_is_made_with_all_it_has(client: PlacementClient) -> None:
+    uuid = a_uuid()
+    client.add_provider(uuid, "node", INVENTORY, ["CUSTOM_NEVER_SEEN", "HW_CPU_X86_VMX"])
+    assert not client.set_inventory(uuid, INVENTORY)
+    assert client.traits(uuid) == {"CUSTOM_NEVER_SEEN", "HW_CPU_X86_VMX"}
+    with pytest.raises(Conflict):
+        client.add_provider(a_uuid(), "node", INVENTORY, [])
+
+
+def test_all_allocations_are_listed_in_pages(
+    client: PlacementClient, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client.all_allocations() == {}
+    servers = [a_uuid() for _ in range(3)]
+    for server in servers:
+        client.claim(server, provider, {"VCPU": 1, "MEMORY_MB": 10}, "project", "user")
+    wanted = {server: {provider: {"VCPU": 1, "MEMORY_MB": 10}} for server in servers}
+    for page in (1, 2, 3, 4):
+        monkeypatch.setattr(all_allocations, "PAGE", page)
+        assert client.all_allocations() == wanted
+    monkeypatch.setattr("placement.client.ALL_ALLOCATIONS", "/elsewhere")
+    assert client.all_allocations() is None, "OpenStack's placement has no such list"
 
 
 def test_what_is_so_already_is_not_written(client: PlacementClient, provider: str) -> None:

@@ -17,9 +17,10 @@ from common.messages.reports import Category, Failure, Outcome, Report, Step
 from compute.facts import Board, is_news
 from compute.hypervisor.port import Abandoned
 from compute.job import Job
-from compute.publisher import Publisher
+from compute.publisher import MANY, Publisher
 from compute.reporter import merged, sendable
 from compute.workpool import WorkPool
+from placement.messages import Provider
 from tests.unit.compute.fakes import a_build, some_facts
 
 NOW = clock.utcnow()
@@ -153,6 +154,17 @@ class FakePlacement:
         self.kept: Any = None
         self.classes: list[str] = []
         self.promised: set[str] = set()
+        self.listed: list[Provider] = []
+        self.added: dict[str, frozenset[str]] = {}
+        self.taken: set[str] = set()
+
+    def providers(self) -> list[Provider]:
+        return self.listed
+
+    def add_provider(self, uuid: str, name: str, inventories: Any, traits: Any) -> None:
+        if uuid in self.taken:
+            raise Conflict("there is one")
+        self.added[uuid] = frozenset(traits)
 
     def ensure_provider(self, uuid: str, name: str) -> None:
         if self.failures:
@@ -170,11 +182,8 @@ class FakePlacement:
     def inventories(self, uuid: str) -> Any:
         return self.kept
 
-    def traits(self, uuid: str) -> frozenset[str]:
-        return self.present
-
-    def set_traits(self, uuid: str, traits: Any) -> None:
-        self.present = frozenset(traits)
+    def change_traits(self, uuid: str, change: Any) -> None:
+        self.present = frozenset(change(self.present))
         self.told.set()
 
 
@@ -211,6 +220,19 @@ def test_what_placement_did_not_take_is_told_again() -> None:
     assert placement.kept["VCPU"]["total"] == 8
     assert "COMPUTE_STATUS_DISABLED" in placement.present
     assert "HW_CPU_X86_AVX" not in placement.present
+
+
+def test_many_hosts_are_created_without_a_look_at_each() -> None:
+    placement = FakePlacement()
+    placement.failures = 0
+    hosts = [some_facts(host=f"n{number}", uuid=f"u{number}") for number in range(MANY)]
+    placement.listed, placement.taken = [Provider("u0", "n0", 3)], {"u1"}
+    publisher = Publisher(placement, retry_seconds=0.01)
+    publisher.publish(hosts)
+    assert publisher._publish_all() == []
+    assert placement.added.keys() == {host.uuid for host in hosts} - {"u0", "u1"}
+    assert all("COMPUTE_STATUS_DISABLED" not in traits for traits in placement.added.values())
+    assert placement.kept["VCPU"]["total"] == 8  # of those that were there
 
 
 def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:

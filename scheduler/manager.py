@@ -10,10 +10,10 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from scheduler.decide.dry_run import Trial
-from scheduler.decide.select import Decider
+from scheduler.dry_run import Trial
 from scheduler.hosts.reported import HostTable
 from scheduler.messages import Capacity, Movable, Rebalancing
+from scheduler.select import Decider
 
 
 class SchedulerManager:

@@ -17,13 +17,13 @@ from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
 from scheduler import config
 from scheduler.decide.choose import Filter, Weigher
-from scheduler.decide.dry_run import Trial
-from scheduler.decide.select import Decider
+from scheduler.dry_run import Trial
 from scheduler.hosts import memberships
 from scheduler.hosts.reported import HostTable
-from scheduler.hosts.view import World
 from scheduler.manager import HostFactsManager, SchedulerManager
 from scheduler.rpc_api import SchedulerRpc
+from scheduler.select import Decider
+from scheduler.view import World
 
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.refusals import Refusals
-from scheduler.filters.columnar import ColumnarFilter, ColumnarWeigher, TogetherWeigher
+from scheduler.columnar.forms import ColumnarFilter, ColumnarWeigher, TogetherWeigher
+from scheduler.decide.refusals import Refusals
 from scheduler.hosts import memberships
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from common.messages.scheduling import Change, RequestSpec, Suggestion, Way
+from scheduler.columnar.forms import ColumnarFilter
 from scheduler.decide.choose import Filter, Filters, choose
 from scheduler.explain import regroup
-from scheduler.filters.columnar import ColumnarFilter
 from scheduler.filters.storage import free_at_once
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host

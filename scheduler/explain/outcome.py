@@ -11,10 +11,10 @@ from oslo_config import cfg
 
 from common.messages.scheduling import Alternate, Decision, Refused, RequestSpec
 from scheduler.decide.choose import Choice, Filter
+from scheduler.decide.refusals import Refusals
 from scheduler.explain import words
 from scheduler.explain.nearest import nearest
-from scheduler.explain.refusals import Refusals
-from scheduler.filters.resources import shortages
+from scheduler.filters.resources import Shortage, shortages
 from scheduler.hosts.columns import Fleet
 
 _Kept = tuple[Refused, ...]
@@ -124,7 +124,7 @@ class Outcomes:
         return {name: kept[name] for name in told}
 
 
-def _shortages(hosts: Fleet, request: RequestSpec, choice: Choice) -> list[words.Shortage]:
+def _shortages(hosts: Fleet, request: RequestSpec, choice: Choice) -> list[Shortage]:
     """Of what no host has enough, of those that were refused for want of room."""
     refused = choice.refused.get(words.RESOURCES)
     return [] if refused is None else shortages(hosts, request, refused.positions)

@@ -5,10 +5,10 @@ smallest change that would have worked. What owners read is the conductor's (``u
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from common.messages.scheduling import Suggestion
 from common.suggestions import listed, numbers, others
+from scheduler.filters.resources import Shortage
 
 #: the filter by what is promised
 RESOURCES = "resources"
@@ -43,25 +43,6 @@ _WORDS: Mapping[str, str] = {
     "traits": "not the traits",
     "vlan_reach": "not the VLAN",
 }
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """Something of which no host that was refused for want of room has enough."""
-
-    unit: str
-    asked: int
-    most: int
-    """The most that one of them has."""
-    host: str
-    """Which has it."""
-    whole: bool
-    """It is the most that one server may have there, whatever is free."""
-
-    def __str__(self) -> str:
-        unit = self.unit.split()[0]
-        most = f"{self.most} {unit} {'for one server' if self.whole else 'free'} at most"
-        return f"{self.asked} {self.unit} asked, {most} ({self.host})"
 
 
 def sentence(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Codes
-from scheduler.filters.columnar import by, refusing
+from scheduler.columnar.forms import by, refusing
+from scheduler.columnar.reasons import Codes
 from scheduler.filters.specs import compiled
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host

@@ -9,7 +9,7 @@ import numpy as np
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import alike_in, refusing
+from scheduler.columnar.forms import alike_in, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 

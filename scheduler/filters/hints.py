@@ -13,8 +13,8 @@ import numpy as np
 
 from common import hints
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Codes
-from scheduler.filters.columnar import alike_in, all_alike, refusing
+from scheduler.columnar.forms import alike_in, all_alike, refusing
+from scheduler.columnar.reasons import Codes
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 

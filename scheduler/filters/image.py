@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import all_alike, by, refusing
+from scheduler.columnar.forms import all_alike, by, refusing
 from scheduler.filters.specs import compiled_version
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host

@@ -6,7 +6,7 @@ import functools
 
 from common.log import logger
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import alike_in, refusing
+from scheduler.columnar.forms import alike_in, refusing
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.requirements import Requirements, requirements
-from scheduler.explain.reasons import Group, constant, split
-from scheduler.explain.words import Shortage
-from scheduler.filters.columnar import refusing
+from scheduler.columnar.forms import refusing
+from scheduler.columnar.reasons import Group, constant, split
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
@@ -20,6 +20,25 @@ _NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can
 #: as placement wants them
 _CLASS = re.compile(r"[A-Z0-9_]+", re.ASCII)
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Something of which no host that was refused for want of room has enough."""
+
+    unit: str
+    asked: int
+    most: int
+    """The most that one of them has."""
+    host: str
+    """Which has it."""
+    whole: bool
+    """It is the most that one server may have there, whatever is free."""
+
+    def __str__(self) -> str:
+        unit = self.unit.split()[0]
+        most = f"{self.most} {unit} {'for one server' if self.whole else 'free'} at most"
+        return f"{self.asked} {self.unit} asked, {most} ({self.host})"
 
 
 def _too_large(unit: str, amount: int) -> list[str]:

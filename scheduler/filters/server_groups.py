@@ -11,8 +11,8 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy, taken
-from scheduler.explain.reasons import Codes
-from scheduler.filters.columnar import Refused, all_alike, refusing
+from scheduler.columnar.forms import Refused, all_alike, refusing
+from scheduler.columnar.reasons import Codes
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Group, constant
-from scheduler.filters.columnar import all_alike, by, refusing
+from scheduler.columnar.forms import all_alike, by, refusing
+from scheduler.columnar.reasons import Group, constant
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows

@@ -10,8 +10,8 @@ import numpy as np
 
 from common.messages.facts import StorageFacts
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Codes, Group, constant, split
-from scheduler.filters.columnar import refusing
+from scheduler.columnar.forms import refusing
+from scheduler.columnar.reasons import Codes, Group, constant, split
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Codes
-from scheduler.filters.columnar import refusing
+from scheduler.columnar.forms import refusing
+from scheduler.columnar.reasons import Codes
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import Predicate, compiled, compiled_version
 from scheduler.filters.storage import root_storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import Weighed, weighing
+from scheduler.columnar.forms import Weighed, weighing
 from scheduler.filters.storage import root_storage
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import weighing_together
+from scheduler.columnar.forms import weighing_together
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats

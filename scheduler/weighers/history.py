@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import absolute, weighing
+from scheduler.columnar.forms import absolute, weighing
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats

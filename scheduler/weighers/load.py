@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.scheduling import RequestSpec
-from scheduler.filters.columnar import weighing
+from scheduler.columnar.forms import weighing
 from scheduler.hosts.host import Host
 
 

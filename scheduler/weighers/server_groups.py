@@ -6,7 +6,7 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy
-from scheduler.filters.columnar import Weighed, weighing
+from scheduler.columnar.forms import Weighed, weighing
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats

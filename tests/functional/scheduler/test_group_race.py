@@ -14,7 +14,7 @@ from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from db import schema
 from placement.client import PlacementClient
-from scheduler.decide.select import Decider
+from scheduler.select import Decider
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_server_groups import a_group, begin, close
 from tests.functional.scheduler.test_race import HOSTS, the_hosts

@@ -13,10 +13,10 @@ from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision, RequestSpec
 from placement.client import PlacementClient
 from scheduler import config as scheduler_config
-from scheduler.decide.select import Decider
 from scheduler.hosts.reported import HostTable
-from scheduler.hosts.view import World
+from scheduler.select import Decider
 from scheduler.service import load_filters, load_weighers
+from scheduler.view import World
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 SCHEDULERS = 8

@@ -15,8 +15,8 @@ from common.errors import ConfigurationError
 from common.messages.scheduling import RequestSpec
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
+from scheduler.columnar.forms import weighing_together
 from scheduler.decide.choose import Weigher, choose
-from scheduler.filters.columnar import weighing_together
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
@@ -26,7 +26,7 @@ from scheduler.weighers.capacity import ram
 from scheduler.weighers.cluster import cluster_spread
 from scheduler.weighers.history import build_failure
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
-from tests.unit.scheduler.decide.test_select import FakePlacement, a_decider
+from tests.unit.scheduler.test_select import FakePlacement, a_decider
 from tests.unit.scheduler.weighers.test_balance import filled
 
 CONF = config.load([scheduler_config.register])

@@ -15,7 +15,7 @@ from scheduler.explain.outcome import BRIEF_BYTES, Outcomes
 from scheduler.hosts.columns import Fleet
 from scheduler.service import load_filters, load_weighers
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
-from tests.unit.scheduler.decide.test_select import HOSTS, FakePlacement, a_decider
+from tests.unit.scheduler.test_select import HOSTS, FakePlacement, a_decider
 from tests.unit.scheduler.weighers.test_balance import filled
 
 CONF = config.load([scheduler_config.register])

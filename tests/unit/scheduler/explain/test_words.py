@@ -10,7 +10,8 @@ from common import config
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import choose
 from scheduler.explain.outcome import Outcomes
-from scheduler.explain.words import Shortage, sentence
+from scheduler.explain.words import sentence
+from scheduler.filters.resources import Shortage
 from scheduler.hosts.columns import Fleet
 from scheduler.service import load_filters
 from tests.unit.scheduler.decide.test_choose import a_host, a_request

@@ -17,9 +17,9 @@ from common.messages.scheduling import Refused, RequestSpec
 from common.server_groups import GroupFacts, Policy
 from placement.messages import Candidates, Stock
 from scheduler import config as scheduler_config
+from scheduler.columnar.forms import ColumnarFilter, ColumnarWeigher, absolute
 from scheduler.decide.choose import Weigher, choose
-from scheduler.explain.refusals import Refusals
-from scheduler.filters.columnar import ColumnarFilter, ColumnarWeigher, absolute
+from scheduler.decide.refusals import Refusals
 from scheduler.filters.placement import availability_zone
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
@@ -227,14 +227,14 @@ def test_every_filter_says_by_group_what_it_says_of_each_host(
 def test_all_that_ships_tells_by_group() -> None:
     """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
     plain = [name for name, accept in FILTERS.items() if getattr(accept, "told", None) is None]
-    assert plain == [], "see scheduler/filters/columnar.py"
+    assert plain == [], "see scheduler/columnar/forms.py"
 
 
 def test_all_that_ships_is_columnar() -> None:
     """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
     plain = [name for name, one in WEIGHERS.items() if not isinstance(one[0], ColumnarWeigher)]
     plain += [name for name, one in FILTERS.items() if not isinstance(one, ColumnarFilter)]
-    assert plain == [], "see scheduler/filters/columnar.py"
+    assert plain == [], "see scheduler/columnar/forms.py"
 
 
 def test_reasons_are_read_when_they_are_wanted() -> None:

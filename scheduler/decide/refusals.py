@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 
 from common.messages.scheduling import Refused, RequestSpec
-from scheduler.explain.reasons import Group, by_text
-from scheduler.filters.columnar import ColumnarFilter
+from scheduler.columnar.forms import ColumnarFilter
+from scheduler.columnar.reasons import Group, by_text
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows

@@ -15,13 +15,13 @@ from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts
 from placement.messages import Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
-from scheduler.decide.dry_run import Trial
-from scheduler.decide.select import Decider
+from scheduler.dry_run import Trial
 from scheduler.filters.resources import resources
 from scheduler.hosts.host import Host
 from scheduler.hosts.reported import HostTable
-from scheduler.hosts.view import World
+from scheduler.select import Decider
 from scheduler.service import load_filters, load_weighers
+from scheduler.view import World
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 NAMES = [f"h{number:02d}" for number in range(30)]

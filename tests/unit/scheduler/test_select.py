@@ -15,14 +15,14 @@ from common.server_groups import GroupFacts
 from placement.messages import Allocations, Candidates, Claimed, NewClaim, Stock
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weighers
-from scheduler.decide.select import Decider
 from scheduler.filters.resources import resources
 from scheduler.filters.server_groups import (
     server_group_affinity,
     server_group_anti_affinity,
 )
 from scheduler.hosts.reported import HostTable
-from scheduler.hosts.view import World
+from scheduler.select import Decider
+from scheduler.view import World
 from scheduler.weighers.capacity import ram
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 

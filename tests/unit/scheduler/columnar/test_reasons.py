@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from common import codec
 from common.messages.scheduling import Refused, RequestSpec
+from scheduler.columnar.reasons import Group, joined, split
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.outcome import Outcomes
-from scheduler.explain.reasons import Group, joined, split
 from scheduler.filters.placement import availability_zone
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host

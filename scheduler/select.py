@@ -17,14 +17,14 @@ from common.log import logger
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from placement.client import PlacementClient
 from placement.messages import NewClaim
+from scheduler.columnar.forms import counted_together
 from scheduler.decide import whatif
 from scheduler.decide.choose import Choice, Filter, Weigher, choose
 from scheduler.explain.outcome import Outcomes
-from scheduler.filters.columnar import counted_together
 from scheduler.filters.resources import wanted
 from scheduler.hosts.columns import Fleet
 from scheduler.hosts.host import Host
-from scheduler.hosts.view import Look, World
+from scheduler.view import Look, World
 
 LOG = logger(__name__)
 

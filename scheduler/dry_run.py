@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from oslo_config import cfg
 
 from common.messages.scheduling import Decision, RequestSpec
+from scheduler.columnar.forms import counted_together
 from scheduler.decide import whatif
 from scheduler.decide.choose import Filter, Weigher
 from scheduler.decide.rebalance import plan
 from scheduler.explain.outcome import Outcomes
-from scheduler.filters.columnar import counted_together
 from scheduler.filters.resources import wanted
 from scheduler.hosts.columns import Fleet
-from scheduler.hosts.view import World
 from scheduler.messages import Capacity, Movable, Rebalancing
+from scheduler.view import World
 
 
 class Trial:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from common.messages.scheduling import RequestSpec
-from scheduler.explain.reasons import Codes, Group, joined, split
+from scheduler.columnar.reasons import Codes, Group, joined, split
 from scheduler.hosts.columns import Fleet, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Fact, Floats

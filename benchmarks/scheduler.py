@@ -28,7 +28,7 @@ from scheduler.decide import whatif
 from scheduler.decide.choose import choose
 from scheduler.explain.nearest import nearest
 from scheduler.explain.outcome import Outcomes
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.memberships import by_host
 from scheduler.service import load_filters, load_weighers
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     dice = random.Random(1)
     listed = [host(number, dice) for number in range(given.hosts)]
     listed = listed if given.alike else varied(listed, dice)
-    hosts, half_down = Fleet.of(listed), Fleet.of([*listed, *map(down, listed)])
+    hosts, half_down = HostColumns.of(listed), HostColumns.of([*listed, *map(down, listed)])
     conf = config.load([scheduler_config.register])
     filters, weighers = load_filters(conf), load_weighers(conf)
     request = RequestSpec("s", "p", "u", 2, 4096, 20, image_id="image", networks=("vmbr0",))
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     # About half of all hosts have no room for it.
     some = dataclasses.replace(request, memory_mib=300_000)
 
-    def stored(among: Fleet, *, every: bool = False) -> bytes:
+    def stored(among: HostColumns, *, every: bool = False) -> bytes:
         """A decision as it is sent and stored; with ``every``, the reason of every host is made
         plain data besides, not only of those that are kept."""
         choice = choose(among, some, filters, weighers, keep=10)

@@ -10,7 +10,7 @@ Resources = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class Usage:
     """What providers have of one resource class in all, and what of it is allocated."""
 
     capacity: Sequence[int]
@@ -22,7 +22,7 @@ class Candidates:
     """The providers that could serve a request, as columns in one order."""
 
     uuids: Sequence[str]
-    stocks: Mapping[str, Stock]
+    usages: Mapping[str, Usage]
     """By resource class; 0 where a provider has none of it."""
     traits: Sequence[frozenset[str]]
 
@@ -69,7 +69,7 @@ def candidates(told: Mapping[str, Any]) -> Candidates:
     return Candidates(
         list(summaries),
         {
-            name: Stock(
+            name: Usage(
                 [one[name]["capacity"] if name in one else 0 for one in resources],
                 [one[name]["used"] if name in one else 0 for one in resources],
             )

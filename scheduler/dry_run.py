@@ -13,7 +13,7 @@ from scheduler.decide.choose import Filter, Weigher
 from scheduler.decide.rebalance import plan
 from scheduler.explain.outcome import Outcomes
 from scheduler.filters.resources import wanted
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.messages import Capacity, Movable, Rebalancing
 from scheduler.view import World
 
@@ -41,7 +41,7 @@ class Trial:
         return found or self._outcome(hosts, requests)
 
     def _among_candidates(
-        self, hosts: Fleet, requests: Sequence[RequestSpec]
+        self, hosts: HostColumns, requests: Sequence[RequestSpec]
     ) -> list[Decision] | None:
         """As servers of one create would be placed, where placement offers not all that it has."""
         kind = whatif.kind(requests[0])
@@ -54,7 +54,7 @@ class Trial:
         found = self._outcome(offered, requests)
         return found if all(one.host is not None for one in found) else None
 
-    def _outcome(self, hosts: Fleet, requests: Sequence[RequestSpec]) -> list[Decision]:
+    def _outcome(self, hosts: HostColumns, requests: Sequence[RequestSpec]) -> list[Decision]:
         tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
         return [
             self._outcomes.won(one.request, one.choice, 0, len(one.hosts))
@@ -72,7 +72,7 @@ class Trial:
         hosts = self._hosts([server.request for server in servers], ())
         return plan(hosts, servers, self._filters, limit)
 
-    def _hosts(self, requests: Sequence[RequestSpec], without: Collection[str]) -> Fleet:
+    def _hosts(self, requests: Sequence[RequestSpec], without: Collection[str]) -> HostColumns:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))
         classes |= dict.fromkeys(self._counted)
         return self._world.everything(classes).without(without)

@@ -22,7 +22,7 @@ from scheduler.decide import whatif
 from scheduler.decide.choose import Choice, Filter, Weigher, choose
 from scheduler.explain.outcome import Outcomes
 from scheduler.filters.resources import wanted
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.view import Look, World
 
@@ -107,7 +107,7 @@ class Decider:
 
     def _choices(
         self, requests: Sequence[RequestSpec]
-    ) -> tuple[Fleet, list[tuple[RequestSpec, Choice]]]:
+    ) -> tuple[HostColumns, list[tuple[RequestSpec, Choice]]]:
         """For each, among candidates; where that is not enough, among all that there are."""
         look = self._beside(self._world.candidates(requests[0]))
         while True:

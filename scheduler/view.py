@@ -16,7 +16,7 @@ from placement.messages import Candidates
 from scheduler.decide.prefilter import Narrowed, narrowed
 from scheduler.filters.resources import needs
 from scheduler.filters.service import node_healthy, service_enabled, service_up
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.exhausted import with_full
 from scheduler.hosts.reported import HostTable
 
@@ -30,7 +30,7 @@ _OUT_OF_SERVICE = (service_up, service_enabled, node_healthy)
 class Look:
     """The hosts that placement offers for a request."""
 
-    hosts: Fleet
+    hosts: HostColumns
     whole: bool
     """Whether there are no others that the request could have."""
 
@@ -43,13 +43,13 @@ class World:
         self._table = table
         self._limit = limit
 
-    def known(self) -> Fleet:
+    def known(self) -> HostColumns:
         """Every host, without what placement counts."""
         return self._table.all(clock.utcnow())
 
-    def may_be_cut(self, fleet: Fleet) -> bool:
+    def may_be_cut(self, columns: HostColumns) -> bool:
         """Whether candidates may be fewer than there are."""
-        return len(fleet) > self._limit
+        return len(columns) > self._limit
 
     def candidates(
         self, request: RequestSpec, of: str | None = None, *, wide: bool = False
@@ -81,7 +81,7 @@ class World:
         cut = limit is not None and len(found.uuids) >= limit
         return Look(known.counted([found], everything=False), not (cut or narrow.aggregates))
 
-    def everything(self, classes: Collection[str]) -> Fleet:
+    def everything(self, classes: Collection[str]) -> HostColumns:
         """Every host with its numbers, full ones too: one request to placement a class."""
         found = []
         for name in classes:
@@ -94,7 +94,7 @@ class World:
         return with_full(self.known().counted(found, everything=True), classes)
 
 
-def _out_of_service(known: Fleet, request: RequestSpec) -> int:
+def _out_of_service(known: HostColumns, request: RequestSpec) -> int:
     """How many hosts nothing is built on now, whatever is asked."""
     refused = np.zeros(len(known), np.bool_)
     for accept in _OUT_OF_SERVICE:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.reasons import Codes, Group, joined, split
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Fact, Floats
 from scheduler.hosts.usage import Rows
@@ -21,12 +21,12 @@ from scheduler.hosts.usage import Rows
 Accept = Callable[[Host, RequestSpec], str | None]
 Weigh = Callable[[Host, RequestSpec], float]
 W = TypeVar("W", bound=Weigh)
-Refused = Callable[[Fleet, RequestSpec], Mask | None]
+Refused = Callable[[HostColumns, RequestSpec], Mask | None]
 #: why these are refused, by group; of the first so many different sentences only
-Told = Callable[[Fleet, RequestSpec, Rows, int | None], Iterable[Group]]
+Told = Callable[[HostColumns, RequestSpec, Rows, int | None], Iterable[Group]]
 #: the columns that decide the sentence: to hosts that are equal in all of them the same is said
-Alike = Callable[[Fleet, RequestSpec], Iterable[Codes]]
-Weighed = Callable[[Fleet, RequestSpec], Floats | None]
+Alike = Callable[[HostColumns, RequestSpec], Iterable[Codes]]
+Weighed = Callable[[HostColumns, RequestSpec], Floats | None]
 
 
 class ColumnarFilter:
@@ -59,13 +59,13 @@ class TogetherWeigher(ColumnarWeigher):
     all are weighed anew."""
 
     def __init__(
-        self, weighed: Callable[[Fleet, RequestSpec], Floats], counting: Sequence[str] = ()
+        self, weighed: Callable[[HostColumns, RequestSpec], Floats], counting: Sequence[str] = ()
     ) -> None:
         """``counting``: the resource classes of which it needs the numbers of all hosts, as the
         fleet's ``others``."""
 
         def alone(host: Host, request: RequestSpec) -> float:
-            return float(weighed(Fleet.of([host]), request)[0])
+            return float(weighed(HostColumns.of([host]), request)[0])
 
         super().__init__(alone, weighed)
         functools.update_wrapper(self, weighed)
@@ -80,7 +80,7 @@ def absolute(weigher: W) -> W:
 
 
 def weighing_together(
-    weighed: Callable[[Fleet, RequestSpec], Floats], counting: Sequence[str] = ()
+    weighed: Callable[[HostColumns, RequestSpec], Floats], counting: Sequence[str] = ()
 ) -> TogetherWeigher:
     """A weigher that has no other form."""
     return TogetherWeigher(weighed, counting)
@@ -108,12 +108,12 @@ def _asking(accept: Accept, alike: Alike) -> Told:
     """The sentence of a group is what the function says of its first host."""
 
     def told(
-        fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
+        columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
     ) -> Iterator[Group]:
         def said(position: int) -> tuple[str, ...]:
-            return (accept(fleet.host(position), request) or "",)
+            return (accept(columns.host(position), request) or "",)
 
-        codes = joined((column[positions] for column in alike(fleet, request)), len(positions))
+        codes = joined((column[positions] for column in alike(columns, request)), len(positions))
         for among in split(codes, most):
             mine = positions[among]
             yield Group(mine, functools.partial(said, int(mine[0])))
@@ -121,14 +121,14 @@ def _asking(accept: Accept, alike: Alike) -> Told:
     return told
 
 
-def all_alike(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
+def all_alike(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     """The same is said to every host."""
     return ()
 
 
 def alike_in(*facts: Fact[Any]) -> Alike:
     """These facts decide the sentence."""
-    return lambda fleet, request: [fleet.codes(fact) for fact in facts]
+    return lambda columns, request: [columns.codes(fact) for fact in facts]
 
 
 def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
@@ -144,8 +144,8 @@ def by(fact: Fact[Any]) -> Callable[[Callable[[Any, RequestSpec], str | None]], 
         def accept(host: Host, request: RequestSpec) -> str | None:
             return reason(fact(host), request)
 
-        def refused(fleet: Fleet, request: RequestSpec) -> Mask:
-            return fleet.where(fact, lambda value: reason(value, request) is not None)
+        def refused(columns: HostColumns, request: RequestSpec) -> Mask:
+            return columns.where(fact, lambda value: reason(value, request) is not None)
 
         return refusing(refused, alike=alike_in(fact))(accept)
 

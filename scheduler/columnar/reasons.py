@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.messages.scheduling import Refused
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.usage import Amounts, Rows
 
 #: a sentence, cut where a number of each host belongs
@@ -32,13 +32,13 @@ class Group:
     numbers: tuple[Amounts, ...] = ()
     """For each cut of the text, that of each host."""
 
-    def refused(self, fleet: Fleet, most: int | None = None) -> Refused:
+    def refused(self, columns: HostColumns, most: int | None = None) -> Refused:
         """The first hosts with their reason, as it is kept: what needs no fleet any more."""
         text = self.text()
         text = tuple(piece[: _LONGEST // len(text)] for piece in text)
         return _folded(
             text,
-            tuple(fleet.names(self.positions[:most])),
+            tuple(columns.names(self.positions[:most])),
             [column[:most].tolist() for column in self.numbers],
         )
 

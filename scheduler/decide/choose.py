@@ -12,7 +12,7 @@ from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import ColumnarFilter, ColumnarWeigher, TogetherWeigher
 from scheduler.decide.refusals import Refusals
 from scheduler.hosts import memberships
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats, lot
 from scheduler.hosts.usage import Rows
@@ -46,7 +46,7 @@ class Choice:
 
 
 def choose(
-    hosts: Fleet | Iterable[Host],
+    hosts: HostColumns | Iterable[Host],
     request: RequestSpec,
     filters: Filters,
     weighers: Weighers,
@@ -60,7 +60,7 @@ def choose(
     apart by a hash of server and host: the same for the same request, but equal hosts share the
     load of many requests.
     """
-    return Standing(Fleet.of(hosts), request, filters, weighers).choice(request, keep)
+    return Standing(HostColumns.of(hosts), request, filters, weighers).choice(request, keep)
 
 
 class Standing:
@@ -70,9 +70,9 @@ class Standing:
     """
 
     def __init__(
-        self, fleet: Fleet, request: RequestSpec, filters: Filters, weighers: Weighers
+        self, columns: HostColumns, request: RequestSpec, filters: Filters, weighers: Weighers
     ) -> None:
-        self.fleet = fleet
+        self.columns = columns
         self._request = request
         self._filters = filters
         self._reasons: dict[int, str] = {}
@@ -80,13 +80,13 @@ class Standing:
         self._weighers = [
             (name, weigh, multipliers)
             for name, (weigh, multiplier) in weighers.items()
-            if (multipliers := _multipliers(fleet, name, multiplier)) is not None
+            if (multipliers := _multipliers(columns, name, multiplier)) is not None
         ]
         self._raw = [self._weigh(weigh) for _, weigh, _ in self._weighers]
 
     def _filter(self) -> NDArray[np.int16]:
         """Which filter refuses each host, by its number."""
-        refused_by = np.full(len(self.fleet), _PASSED, np.int16)
+        refused_by = np.full(len(self.columns), _PASSED, np.int16)
         for number, accept in enumerate(self._filters.values()):
             refused = self._refuses(accept, refused_by == _PASSED)
             if refused is not None:
@@ -95,10 +95,10 @@ class Standing:
 
     def _refuses(self, accept: Filter, asked: Mask) -> Mask | None:
         if isinstance(accept, ColumnarFilter):
-            return accept.refused(self.fleet, self._request)
-        refused = np.zeros(len(self.fleet), np.bool_)
+            return accept.refused(self.columns, self._request)
+        refused = np.zeros(len(self.columns), np.bool_)
         for position in np.flatnonzero(asked).tolist():
-            reason = accept(self.fleet.host(position), self._request)
+            reason = accept(self.columns.host(position), self._request)
             if reason is not None:
                 refused[position] = True
                 self._reasons[position] = reason
@@ -107,15 +107,15 @@ class Standing:
     def _weigh(self, weigh: Weigher) -> Floats | None:
         """The raw scores; None: all hosts are alike."""
         if isinstance(weigh, ColumnarWeigher):
-            return weigh.weighed(self.fleet, self._request)
-        raw = np.zeros(len(self.fleet))
+            return weigh.weighed(self.columns, self._request)
+        raw = np.zeros(len(self.columns))
         for position in np.flatnonzero(self._refused_by == _PASSED).tolist():
-            raw[position] = weigh(self.fleet.host(position), self._request)
+            raw[position] = weigh(self.columns.host(position), self._request)
         return raw
 
     def changed(self, position: int) -> None:
         """Take over what a host of the fleet is now."""
-        host = self.fleet.host(position)
+        host = self.columns.host(position)
         self._weigh_together()
         self._refused_by[position] = _PASSED
         self._reasons.pop(position, None)
@@ -131,7 +131,7 @@ class Standing:
     def _weigh_together(self) -> None:
         for index, (_, weigh, _) in enumerate(self._weighers):
             if isinstance(weigh, TogetherWeigher):
-                self._raw[index] = weigh.weighed(self.fleet, self._request)
+                self._raw[index] = weigh.weighed(self.columns, self._request)
 
     @property
     def passed(self) -> Rows:
@@ -141,14 +141,14 @@ class Standing:
     def choice(self, request: RequestSpec, keep: int | None = None) -> Choice:
         """The choice for a request of this kind; see ``choose``."""
         passed = self.passed
-        refused = self._refused() if len(passed) < len(self.fleet) else {}
+        refused = self._refused() if len(passed) < len(self.columns) else {}
         return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
 
     def _refused(self) -> dict[str, Refusals]:
         counts = np.bincount(self._refused_by + 1, minlength=len(self._filters) + 1)[1:].tolist()
         return {
             name: Refusals(
-                self.fleet,
+                self.columns,
                 np.flatnonzero(self._refused_by == number),
                 accept,
                 self._request,
@@ -164,7 +164,7 @@ class Standing:
         totals = sum(uneven[1:], uneven[0]) if uneven else np.zeros(len(passed))
         return [
             Weighed(
-                self.fleet.host(int(passed[index])),
+                self.columns.host(int(passed[index])),
                 float(totals[index]),
                 {
                     name: 0.0 if column is None else round(float(column[index]), 4)
@@ -177,7 +177,7 @@ class Standing:
     def _ties(self, passed: Rows, request: RequestSpec) -> Callable[[Rows], NDArray[np.uint64]]:
         """What tells apart equal hosts: numbers as good as drawn for this server."""
         seed = np.array([lot(request.server_uuid)], np.uint64)
-        return lambda among: _mixed(self.fleet.lots[passed[among]] ^ seed)
+        return lambda among: _mixed(self.columns.lots[passed[among]] ^ seed)
 
     def _column(self, index: int, passed: Rows) -> Floats | None:
         """What one weigher gives to each host that passed; None: nothing to any."""
@@ -214,13 +214,13 @@ def _normalised(raw: Floats) -> Floats | None:
     return shares
 
 
-def _multipliers(fleet: Fleet, name: str, multiplier: float) -> float | Floats | None:
+def _multipliers(columns: HostColumns, name: str, multiplier: float) -> float | Floats | None:
     """A weigher's multiplier, or that of each host where aggregates have their own; None: the
     weigher counts nowhere."""
     of = memberships.multipliers
-    if not any(name == mine for one in fleet.values(of) for mine, _ in one):
+    if not any(name == mine for one in columns.values(of) for mine, _ in one):
         return multiplier or None
-    return fleet.each(of, lambda one: dict(one).get(name, multiplier))
+    return columns.each(of, lambda one: dict(one).get(name, multiplier))
 
 
 def _best(

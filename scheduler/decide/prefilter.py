@@ -9,7 +9,7 @@ from common import hints
 from common.aggregates import ZONE
 from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 
 #: a zone, and the aggregates that make it; none: the host says so of itself
@@ -26,13 +26,13 @@ class Narrowed:
     """Only those in one of them would; placement may not have been told of all yet."""
 
 
-def narrowed(fleet: Fleet, request: RequestSpec) -> Narrowed:
+def narrowed(columns: HostColumns, request: RequestSpec) -> Narrowed:
     """What the request says of the hosts that it can have, where placement understands it."""
     for names in _named(request):
         if len(names) == 1:
-            for _, position in fleet.positions(names):
-                return Narrowed(provider=fleet.host(position).facts.uuid)
-    return Narrowed(aggregates=_of_zone(fleet, request.availability_zone))
+            for _, position in columns.positions(names):
+                return Narrowed(provider=columns.host(position).facts.uuid)
+    return Narrowed(aggregates=_of_zone(columns, request.availability_zone))
 
 
 def _named(request: RequestSpec) -> Iterator[frozenset[str]]:
@@ -51,9 +51,9 @@ def _zone(host: Host) -> _Zone:
     return host.zone, frozenset(one.uuid for one in made_by if one.metadata.get(ZONE) == host.zone)
 
 
-def _of_zone(fleet: Fleet, zone: str | None) -> frozenset[str]:
+def _of_zone(columns: HostColumns, zone: str | None) -> frozenset[str]:
     """The aggregates of a zone; none where hosts are in it by their own word too."""
     if zone is None:
         return frozenset()
-    found = [made_by for name, made_by in fleet.values(_zone) if name == zone]
+    found = [made_by for name, made_by in columns.values(_zone) if name == zone]
     return frozenset().union(*found) if all(found) else frozenset()

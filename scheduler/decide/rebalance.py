@@ -18,7 +18,7 @@ from common.guest.hardware import devices
 from scheduler.decide.choose import Filters, Standing
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import root_storage
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows
 from scheduler.messages import Movable, Move, Pinned, Rebalancing
@@ -47,7 +47,9 @@ class _Looks:
     stuck: set[str] = dataclasses.field(default_factory=set)
 
 
-def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int) -> Rebalancing:
+def plan(
+    hosts: HostColumns, servers: Sequence[Movable], filters: Filters, limit: int
+) -> Rebalancing:
     """At most ``limit`` moves, each made on the fleet that those before it leave behind."""
     world = _whole(hosts, servers)
     waiting = {one.request.server_uuid: one for one in servers}
@@ -73,7 +75,7 @@ def plan(hosts: Fleet, servers: Sequence[Movable], filters: Filters, limit: int)
     return Rebalancing(before, now, tuple(moves), len(servers), pinned)
 
 
-def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
+def _whole(hosts: HostColumns, servers: Sequence[Movable]) -> HostColumns:
     """A draft that counts hosts without any room too: placement tells no numbers of those."""
     promised: dict[str, Counter[str]] = {}
     for one in servers:
@@ -86,7 +88,7 @@ def _whole(hosts: Fleet, servers: Sequence[Movable]) -> Fleet:
     return world
 
 
-def _pinned(world: Fleet, servers: Iterable[Movable]) -> Iterator[Pinned]:
+def _pinned(world: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
     """Servers that Proxmox VE can't migrate, and why."""
     pins = {name: world.host(position).facts.pinned for name, position in _places(world, servers)}
     for one in servers:
@@ -96,7 +98,7 @@ def _pinned(world: Fleet, servers: Iterable[Movable]) -> Iterator[Pinned]:
             yield Pinned(one.request.server_uuid, one.name, one.host, reason)
 
 
-def _places(world: Fleet, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
+def _places(world: HostColumns, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
     return world.positions({one.host for one in servers})
 
 
@@ -109,7 +111,7 @@ def _bound(server: Movable) -> str:
 
 
 def _best(
-    world: Fleet, servers: Iterable[Movable], filters: Filters, looks: _Looks
+    world: HostColumns, servers: Iterable[Movable], filters: Filters, looks: _Looks
 ) -> Move | None:
     """The move that gains most for what it costs, if any gains anything."""
     found: list[Move] = []
@@ -127,7 +129,7 @@ def _best(
     return min(found, key=lambda one: (-one.gain / _cost(one), one.server_uuid), default=None)
 
 
-def _gaining(world: Fleet, server: Movable, relief: float, filters: Filters) -> Move | None:
+def _gaining(world: HostColumns, server: Movable, relief: float, filters: Filters) -> Move | None:
     """The best move of a server, if any gains anything."""
     [(_, source)] = world.positions([server.host])
     targets = _targets(world, server, source, filters)
@@ -139,7 +141,7 @@ def _gaining(world: Fleet, server: Movable, relief: float, filters: Filters) -> 
     return _move(world, server, source, target, gain) if gain > 0 else None
 
 
-def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
+def _promising(world: HostColumns, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
     """The servers that relieve the score most by leaving their host, and by how much."""
     reliefs = [
         (server, relief) for server in servers if (relief := _relief(world, server)) is not None
@@ -148,12 +150,12 @@ def _promising(world: Fleet, servers: Sequence[Movable]) -> list[tuple[Movable, 
     return reliefs
 
 
-def _relief(world: Fleet, server: Movable) -> float | None:
+def _relief(world: HostColumns, server: Movable) -> float | None:
     position = next((found for _, found in world.positions([server.host])), None)
     return None if position is None else balance.relief(world, server.request, position)
 
 
-def _targets(world: Fleet, server: Movable, source: int, filters: Filters) -> Rows:
+def _targets(world: HostColumns, server: Movable, source: int, filters: Filters) -> Rows:
     """Where the server may go: every filter lets it, its wishes are held no worse than where it
     is, and it is in the same cluster."""
     passed = Standing(world, server.request, filters, {}).passed
@@ -175,7 +177,7 @@ def _cost(move: Move) -> float:
     return 1.0 + move.memory_mib / 1024 + DISK_COST * move.disk_gib
 
 
-def _move(world: Fleet, server: Movable, source: int, target: int, gain: float) -> Move:
+def _move(world: HostColumns, server: Movable, source: int, target: int, gain: float) -> Move:
     here, there = root_storage(world.host(source)), root_storage(world.host(target))
     stays = here is not None and here.shared and there is not None and here.name == there.name
     return Move(
@@ -189,7 +191,7 @@ def _move(world: Fleet, server: Movable, source: int, target: int, gain: float) 
     )
 
 
-def _shift(world: Fleet, server: Movable, target: str) -> None:
+def _shift(world: HostColumns, server: Movable, target: str) -> None:
     amounts = wanted(server.request)
     for _, position in world.positions([server.host]):
         world.take(position, {name: -amount for name, amount in amounts.items()})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from common.messages.scheduling import Refused, RequestSpec
 from scheduler.columnar.forms import ColumnarFilter
 from scheduler.columnar.reasons import Group, by_text
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows
 
@@ -19,21 +19,21 @@ class Refusals(Mapping[str, str]):
 
     def __init__(
         self,
-        fleet: Fleet,
+        columns: HostColumns,
         positions: Rows,
         accept: Callable[[Host, RequestSpec], str | None],
         request: RequestSpec,
         known: dict[int, str],
     ) -> None:
         """``known`` has reasons by position that the filter gave already; it grows."""
-        self._fleet, self._positions = fleet, positions
+        self._columns, self._positions = columns, positions
         self._accept, self._request, self._known = accept, request, known
         self._told = accept.told if isinstance(accept, ColumnarFilter) else None
 
     @functools.cached_property
     def _by_name(self) -> Mapping[str, int]:
         positions = self._positions
-        return dict(zip(self._fleet.names(positions), positions.tolist(), strict=True))
+        return dict(zip(self._columns.names(positions), positions.tolist(), strict=True))
 
     @property
     def positions(self) -> Rows:
@@ -44,7 +44,7 @@ class Refusals(Mapping[str, str]):
         return len(self._positions)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._fleet.names(self._positions))
+        return iter(self._columns.names(self._positions))
 
     def __getitem__(self, name: str) -> str:
         return self._reason(self._by_name[name])
@@ -52,7 +52,7 @@ class Refusals(Mapping[str, str]):
     def _reason(self, position: int) -> str:
         known = self._known.get(position)
         if known is None:
-            known = self._accept(self._fleet.host(position), self._request) or ""
+            known = self._accept(self._columns.host(position), self._request) or ""
             self._known[position] = known
         return known
 
@@ -63,23 +63,23 @@ class Refusals(Mapping[str, str]):
         """
         if self._told is not None:
             positions = self._positions[:most] if first else self._positions
-            return list(self._told(self._fleet, self._request, positions, most))
+            return list(self._told(self._columns, self._request, positions, most))
         positions = self._positions[:most]
         return by_text((position, self._reason(position)) for position in positions.tolist())
 
     def of(self, group: Group, most: int) -> Refused:
         """A group of these as it is kept: so many hosts at the most."""
-        return group.refused(self._fleet, most)
+        return group.refused(self._columns, most)
 
     def all(self) -> list[Refused]:
         """Every host with its reason, as data that need nothing of the fleet any more."""
-        return [group.refused(self._fleet) for group in self.groups()]
+        return [group.refused(self._columns) for group in self.groups()]
 
     def told(self) -> Iterator[tuple[str, str]]:
         """Every host and its reason."""
         if self._told is not None:
             return itertools.chain.from_iterable(group.reasons() for group in self.all())
         return (
-            (self._fleet.name(position), self._reason(position))
+            (self._columns.name(position), self._reason(position))
             for position in self._positions.tolist()
         )

@@ -17,7 +17,7 @@ from common.server_groups import GroupFacts, Policy
 from scheduler.decide.choose import Choice, Filters, Standing, Weighers, choose
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import Pool, free_at_once, pledge, pool
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts
 from scheduler.messages import Capacity, Fit
@@ -33,12 +33,12 @@ class Tried:
     request: RequestSpec
     """With the places that those before it took in its group."""
     choice: Choice
-    hosts: Fleet
+    hosts: HostColumns
     """What it was made from; good until the next one is asked for."""
 
 
 def place(
-    hosts: Fleet | Iterable[Host],
+    hosts: HostColumns | Iterable[Host],
     requests: Sequence[RequestSpec],
     filters: Filters,
     weighers: Weighers,
@@ -49,7 +49,7 @@ def place(
     A server that found a host takes its room, and its place in its group, so the next one sees
     what is left. Requests of one kind, one after the other, look at the hosts that changed only.
     """
-    world = Fleet.of(hosts).draft({name for request in requests for name in wanted(request)})
+    world = HostColumns.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
     standing: Standing | None = None
     now: RequestSpec | None = None
@@ -75,49 +75,53 @@ def kind(request: RequestSpec) -> RequestSpec:
     return dataclasses.replace(request, server_uuid="", until=None)
 
 
-def capacity(hosts: Fleet | Iterable[Host], request: RequestSpec, filters: Filters) -> Capacity:
+def capacity(
+    hosts: HostColumns | Iterable[Host], request: RequestSpec, filters: Filters
+) -> Capacity:
     """How many servers like the request each host would take, and what limits it.
 
     In all no more than a storage that hosts share has room for, or the one host of a group that
     stays together.
     """
-    fleet = Fleet.of(hosts)
+    columns = HostColumns.of(hosts)
     refused = {
         name: reason
-        for reasons in choose(fleet, request, filters, {}, keep=0).refused.values()
+        for reasons in choose(columns, request, filters, {}, keep=0).refused.values()
         for name, reason in reasons.told()
     }
-    counts = {name: fleet.free(name) // amount for name, amount in wanted(request).items()}
-    stored = free_at_once(fleet)
+    counts = {name: columns.free(name) // amount for name, amount in wanted(request).items()}
+    stored = free_at_once(columns)
     if request.disk_gib:
         counts[_STORAGE] = np.where(stored < 0, _NO_LIMIT, stored // request.disk_gib)
     if request.group is not None and request.group.policy == Policy.ANTI_AFFINITY:
-        counts[_GROUP] = _places(fleet, request.group)
+        counts[_GROUP] = _places(columns, request.group)
     fits = [
         Fit(host.name, host.zone, 0, refused[host.name])
         if host.name in refused
         else Fit(host.name, host.zone, *_scarcest(position, counts, host))
-        for position, host in enumerate(fleet.known())
+        for position, host in enumerate(columns.known())
     ]
-    total = _total(fleet, request, [fit.count for fit in fits], counts.get(_STORAGE))
+    total = _total(columns, request, [fit.count for fit in fits], counts.get(_STORAGE))
     fits.sort(key=lambda fit: (-fit.count, fit.host))
     return Capacity(tuple(fits), total)
 
 
-def _places(fleet: Fleet, group: GroupFacts) -> Amounts:
+def _places(columns: HostColumns, group: GroupFacts) -> Amounts:
     """How many more servers of a group that keeps apart each host may have."""
-    left = np.full(len(fleet), group.max_per_host, np.int64)
-    for name, position in fleet.positions(group.members):
+    left = np.full(len(columns), group.max_per_host, np.int64)
+    for name, position in columns.positions(group.members):
         left[position] -= group.members[name]
     return np.maximum(left, 0)
 
 
-def _total(fleet: Fleet, request: RequestSpec, counts: list[int], stored: Amounts | None) -> int:
+def _total(
+    columns: HostColumns, request: RequestSpec, counts: list[int], stored: Amounts | None
+) -> int:
     if request.group is not None and request.group.policy == Policy.AFFINITY:
         return max(counts, default=0)
     sums: Counter[Pool] = Counter()
     rooms: dict[Pool, int] = {}
-    for position, host in enumerate(fleet.known()):
+    for position, host in enumerate(columns.known()):
         where = pool(host)
         sums[where] += counts[position]
         if stored is not None and counts[position]:

@@ -18,12 +18,12 @@ from scheduler.columnar.forms import ColumnarFilter
 from scheduler.decide.choose import Filter, Filters, choose
 from scheduler.explain import regroup
 from scheduler.filters.storage import free_at_once
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 from scheduler.hosts.usage import Amounts, Rows
 
-Alteration = Callable[[Fleet, RequestSpec], Iterator[RequestSpec]]
+Alteration = Callable[[HostColumns, RequestSpec], Iterator[RequestSpec]]
 
 #: on so many hosts an alteration is tried where there are plain filters
 LOOKED_AT = 100
@@ -38,7 +38,7 @@ _SIZES: Mapping[str, tuple[str, int, str | None]] = {
 
 
 def nearest(
-    hosts: Fleet | Iterable[Host], request: RequestSpec, filters: Filters
+    hosts: HostColumns | Iterable[Host], request: RequestSpec, filters: Filters
 ) -> Suggestion | None:
     """The cheapest change that makes ``filters`` accept one of the hosts that refused.
 
@@ -47,28 +47,28 @@ def nearest(
     each alteration is tried on ``LOOKED_AT`` hosts at the most, those that give up least: a
     change that helps may then be missed, but none is told that doesn't.
     """
-    fleet = Fleet.of(hosts)
-    rooms = {name: _room(fleet, name) for name in _SIZES}
+    columns = HostColumns.of(hosts)
+    rooms = {name: _room(columns, name) for name in _SIZES}
     plain_first = sorted(filters.values(), key=lambda one: isinstance(one, ColumnarFilter))
     all_columnar = all(isinstance(one, ColumnarFilter) for one in plain_first)
     best: tuple[float, str, RequestSpec] | None = None
-    for altered in _altered(fleet, request):
+    for altered in _altered(columns, request):
         others = _OTHER_THAN_SIZE if altered is not request else 0.0
-        promising = _promising(fleet, rooms, altered, filters)
+        promising = _promising(columns, rooms, altered, filters)
         for cost, position in itertools.islice(promising, None if all_columnar else LOOKED_AT):
             if best is not None and others + cost >= best[0]:
                 break
             smaller = _fitted(rooms, position, altered)
-            if _accepts(fleet.host(position), smaller, plain_first):
+            if _accepts(columns.host(position), smaller, plain_first):
                 if smaller == request:
                     return None
-                best = (others + cost, fleet.name(position), smaller)
+                best = (others + cost, columns.name(position), smaller)
                 break
     if best is None:
         return None
     _, host_name, works = best
-    count = choose(fleet, works, filters, {}, keep=0).passed
-    others_too = tuple(_other_ways(fleet, request, works, filters))
+    count = choose(columns, works, filters, {}, keep=0).passed
+    others_too = tuple(_other_ways(columns, request, works, filters))
     return Suggestion(_changes(request, works), count, host_name, others_too)
 
 
@@ -80,7 +80,7 @@ def changed(request: RequestSpec, way: Way) -> RequestSpec:
 
 
 def _other_ways(
-    fleet: Fleet, request: RequestSpec, works: RequestSpec, filters: Filters
+    columns: HostColumns, request: RequestSpec, works: RequestSpec, filters: Filters
 ) -> Iterator[Way]:
     """Where it is the group that is changed: what else of it could be, and would do."""
     told = {change.field for change in regroup.changes(request.group, works.group)}
@@ -89,7 +89,7 @@ def _other_ways(
     for name, ways in regroup.WAYS.items():
         for group in ways(request.group) if name not in told else ():
             other = dataclasses.replace(works, group=group)
-            choice = choose(fleet, other, filters, {}, keep=1)
+            choice = choose(columns, other, filters, {}, keep=1)
             if choice.ranked:
                 found = choice.ranked[0].host.name
                 yield Way(_changes(request, other), choice.passed, found)
@@ -104,14 +104,14 @@ def _accepts(host: Host, request: RequestSpec, filters: Iterable[Filter]) -> boo
 
 
 def _promising(
-    fleet: Fleet, rooms: Mapping[str, Amounts], altered: RequestSpec, filters: Filters
+    columns: HostColumns, rooms: Mapping[str, Amounts], altered: RequestSpec, filters: Filters
 ) -> Iterator[tuple[float, int]]:
     """What is given up on each host that might do, least first: (cost, position).
 
     Left out is what has no room for the least that makes sense, and what refuses even that.
     """
-    cost = np.zeros(len(fleet))
-    fits = np.ones(len(fleet), np.bool_)
+    cost = np.zeros(len(columns))
+    fits = np.ones(len(columns), np.bool_)
     for name, (field, _, _) in _SIZES.items():
         asked, room = getattr(altered, field), rooms[name]
         fits &= room >= min(_least(altered, name), asked)
@@ -129,13 +129,15 @@ def _promising(
     )
     for accept in filters.values():
         if isinstance(accept, ColumnarFilter):
-            refused = accept.refused(fleet, smallest)
+            refused = accept.refused(columns, smallest)
             if refused is not None:
                 fits &= ~refused
-    yield from _cheapest_first(fleet, np.flatnonzero(fits), cost[fits])
+    yield from _cheapest_first(columns, np.flatnonzero(fits), cost[fits])
 
 
-def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tuple[float, int]]:
+def _cheapest_first(
+    columns: HostColumns, positions: Rows, costs: Floats
+) -> Iterator[tuple[float, int]]:
     """In the order of costs, and of names where they are the same. Mostly the first is taken, so
     no more is put in order than is asked for."""
     order = np.argsort(costs, kind="stable")
@@ -145,9 +147,9 @@ def _cheapest_first(fleet: Fleet, positions: Rows, costs: Floats) -> Iterator[tu
         cost = float(costs[begin])
         end = int(np.searchsorted(costs, cost, side="right"))
         alike = positions[begin:end].tolist()
-        first = min(alike, key=fleet.name)
+        first = min(alike, key=columns.name)
         yield cost, first
-        for position in sorted(alike, key=fleet.name)[1:]:
+        for position in sorted(alike, key=columns.name)[1:]:
             yield cost, position
         begin = end
 
@@ -168,12 +170,12 @@ def _least(request: RequestSpec, name: str) -> int:
     return max(least, getattr(request, of_image) if of_image else 0)
 
 
-def _room(fleet: Fleet, name: str) -> Amounts:
+def _room(columns: HostColumns, name: str) -> Amounts:
     """Of disk also: what is free on the storage, where all of it must fit at once."""
-    room = fleet.room(name)
+    room = columns.room(name)
     if name != "DISK_GB":
         return room
-    free = free_at_once(fleet)
+    free = free_at_once(columns)
     return np.where(free < 0, room, np.minimum(room, free))
 
 
@@ -184,25 +186,25 @@ def _zone(host: Host) -> str:
     return host.zone
 
 
-def _zones(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+def _zones(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
     if request.availability_zone is not None:
-        for zone in sorted(fleet.values(_zone)):
+        for zone in sorted(columns.values(_zone)):
             yield dataclasses.replace(request, availability_zone=zone)
 
 
-def _any_host(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+def _any_host(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
     if request.force_host is not None:
         yield dataclasses.replace(request, force_host=None)
 
 
-def _networks(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+def _networks(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
     for left_out in dict.fromkeys(request.networks):
         rest = tuple(bridge for bridge in request.networks if bridge != left_out)
         vlans = tuple(one for one in request.vlans if one[0] != left_out)
         yield dataclasses.replace(request, networks=rest, vlans=vlans)
 
 
-def _groups(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+def _groups(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
     asked = request.group
     if asked is not None:
         for ways in regroup.WAYS.values():
@@ -217,7 +219,7 @@ _HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
 def _without_one(field: str) -> Alteration:
     """One of the things that a mapping asks for is left out."""
 
-    def altered(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+    def altered(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
         asked: Mapping[str, Any] = getattr(request, field)
         for left_out in sorted(asked)[:_TRIED]:
             if not left_out.startswith(_HARMLESS):
@@ -241,10 +243,10 @@ ALTERATIONS: tuple[Alteration, ...] = (
 )
 
 
-def _altered(fleet: Fleet, request: RequestSpec) -> Iterator[RequestSpec]:
+def _altered(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
     yield request
     for alteration in ALTERATIONS:
-        yield from alteration(fleet, request)
+        yield from alteration(columns, request)
 
 
 # --- what changed

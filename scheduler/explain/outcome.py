@@ -15,7 +15,7 @@ from scheduler.decide.refusals import Refusals
 from scheduler.explain import words
 from scheduler.explain.nearest import nearest
 from scheduler.filters.resources import Shortage, shortages
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 
 _Kept = tuple[Refused, ...]
 #: filter → hosts with their reasons
@@ -76,7 +76,7 @@ class Outcomes:
             },
         )
 
-    def nowhere(self, request: RequestSpec, choice: Choice, hosts: Fleet) -> Decision:
+    def nowhere(self, request: RequestSpec, choice: Choice, hosts: HostColumns) -> Decision:
         """No host, and why not."""
         if choice.passed:
             suggestion, reason = None, words.not_offered(choice.passed)
@@ -124,7 +124,7 @@ class Outcomes:
         return {name: kept[name] for name in told}
 
 
-def _shortages(hosts: Fleet, request: RequestSpec, choice: Choice) -> list[Shortage]:
+def _shortages(hosts: HostColumns, request: RequestSpec, choice: Choice) -> list[Shortage]:
     """Of what no host has enough, of those that were refused for want of room."""
     refused = choice.refused.get(words.RESOURCES)
     return [] if refused is None else shortages(hosts, request, refused.positions)

@@ -11,7 +11,7 @@ from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import by, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters.specs import compiled
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.memberships import Memberships, of
 
@@ -25,10 +25,10 @@ def _asked(request: RequestSpec) -> Iterator[tuple[str, str]]:
             yield key.removeprefix(SCOPE), wanted
 
 
-def _otherwise(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _otherwise(columns: HostColumns, request: RequestSpec) -> Mask | None:
     refused = None
     for name, wanted in _asked(request):
-        unfit = ~fleet.where(of, _saying(name, wanted))
+        unfit = ~columns.where(of, _saying(name, wanted))
         refused = unfit if refused is None else refused | unfit
     return refused
 
@@ -44,9 +44,9 @@ def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
     return lambda there: any(map(matches, there))
 
 
-def _as_said(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
+def _as_said(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     for name, _ in _asked(request):
-        yield fleet.each(of, _numbered(name)).astype(np.int64)
+        yield columns.each(of, _numbered(name)).astype(np.int64)
 
 
 def _numbered(name: str) -> Callable[[Memberships], int]:

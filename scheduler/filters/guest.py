@@ -10,7 +10,7 @@ from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 _Items = frozenset[tuple[str, str]]
@@ -22,13 +22,13 @@ def _has(host: Host) -> _Has:
     return host.facts.machine_version, frozenset(host.facts.devices.items())
 
 
-def _unfit(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
     found = _asked(request)
     if isinstance(found, str):
-        return np.ones(len(fleet), np.bool_)
+        return np.ones(len(columns), np.bool_)
     if found is None or not (found.machine_version or found.devices):
         return None
-    return fleet.where(_has, lambda has: _lacks(has, found) is not None)
+    return columns.where(_has, lambda has: _lacks(has, found) is not None)
 
 
 @refusing(_unfit, alike=alike_in(_has))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from common.messages.facts import HaRule
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 #: the extra spec that names a rule, or a group as they were called before
@@ -28,10 +28,10 @@ def named(rules: Iterable[HaRule], request: RequestSpec) -> HaRule | None:
     return next((rule for rule in rules if rule.name == wanted), None)
 
 
-def _bound(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _bound(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if request.vm is None and SPEC not in request.extra_specs:
         return None
-    return fleet.where(stands, lambda there: _refusal(there, request) is not None)
+    return columns.where(stands, lambda there: _refusal(there, request) is not None)
 
 
 @refusing(_bound, alike=alike_in(stands))

@@ -15,22 +15,22 @@ from common import hints
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, all_alike, refusing
 from scheduler.columnar.reasons import Codes
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 
-def _on(fleet: Fleet, request: RequestSpec, named: tuple[str, ...]) -> list[int]:
+def _on(columns: HostColumns, request: RequestSpec, named: tuple[str, ...]) -> list[int]:
     """Positions of the hosts that have one of these servers."""
     there = {request.server_hosts[one] for one in named if one in request.server_hosts}
-    return [position for _, position in fleet.positions(there)]
+    return [position for _, position in columns.positions(there)]
 
 
-def _others(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
     named = hints.servers(request.hints, hints.SAME_HOST)
     if not named:
         return None
-    refused = np.ones(len(fleet), np.bool_)
-    refused[_on(fleet, request, named)] = False
+    refused = np.ones(len(columns), np.bool_)
+    refused[_on(columns, request, named)] = False
     return refused
 
 
@@ -48,20 +48,20 @@ def same_host(host: Host, request: RequestSpec) -> str | None:
     )
 
 
-def _theirs(fleet: Fleet, request: RequestSpec) -> Mask | None:
-    positions = _on(fleet, request, hints.servers(request.hints, hints.DIFFERENT_HOST))
+def _theirs(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    positions = _on(columns, request, hints.servers(request.hints, hints.DIFFERENT_HOST))
     if not positions:
         return None
-    refused = np.zeros(len(fleet), np.bool_)
+    refused = np.zeros(len(columns), np.bool_)
     refused[positions] = True
     return refused
 
 
-def _how_many(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
+def _how_many(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
-    found = np.zeros(len(fleet), np.int64)
+    found = np.zeros(len(columns), np.int64)
     for one in named:
-        found[_on(fleet, request, (one,))] += 1
+        found[_on(columns, request, (one,))] += 1
     return [found]
 
 
@@ -84,20 +84,20 @@ def _number(host: Host) -> float:
     return int(address) if isinstance(address, ipaddress.IPv4Address) else -1
 
 
-def _far(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _far(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if not request.hints.get(hints.NEAR_IP):
         return None
     try:
         wanted = hints.near(request.hints)
     except ValueError:
-        return np.ones(len(fleet), np.bool_)
+        return np.ones(len(columns), np.bool_)
     if isinstance(wanted, ipaddress.IPv4Network):
         # Hardly two hosts have the same address: they are compared as numbers.
-        numbers = fleet.measure(_number)
+        numbers = columns.measure(_number)
         first, last = int(wanted.network_address), int(wanted.broadcast_address)
         outside: Mask = (numbers < first) | (numbers > last)
         return outside
-    return fleet.where(_address, lambda address: not _within(address, wanted))
+    return columns.where(_address, lambda address: not _within(address, wanted))
 
 
 def _is_known(host: Host) -> bool:

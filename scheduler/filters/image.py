@@ -7,7 +7,7 @@ import re
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import all_alike, by, refusing
 from scheduler.filters.specs import compiled_version
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 #: image property → what the node must be; Glance's names
@@ -55,8 +55,8 @@ def _is(version: str, wanted: str) -> bool:
     )
 
 
-def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
-    return None if request.image_id is None else ~fleet.having(_images, request.image_id)
+def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    return None if request.image_id is None else ~columns.having(_images, request.image_id)
 
 
 @refusing(_unreached, alike=all_alike)

@@ -7,7 +7,7 @@ import functools
 from common.log import logger
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import alike_in, refusing
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 LOG = logger(__name__)
@@ -20,10 +20,10 @@ def _restricted(host: Host) -> _Restricted:
     return frozenset(host.facts.bridge_vlans.items())
 
 
-def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if not request.vlans:
         return None
-    return fleet.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
+    return columns.where(_restricted, lambda bridges: _missing(bridges, request) is not None)
 
 
 @refusing(_unreached, alike=alike_in(_restricted))

@@ -9,7 +9,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import all_alike, by, refusing
 from scheduler.columnar.reasons import Codes
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 
@@ -24,11 +24,11 @@ def availability_zone(zone: str, request: RequestSpec) -> str | None:
     return None if wanted in (None, zone) else f"in zone {zone}, {wanted} asked"
 
 
-def _others(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if request.force_host is None:
         return None
-    refused = np.ones(len(fleet), np.bool_)
-    refused[[position for _, position in fleet.positions([request.force_host])]] = False
+    refused = np.ones(len(columns), np.bool_)
+    refused[[position for _, position in columns.positions([request.force_host])]] = False
     return refused
 
 
@@ -41,11 +41,11 @@ def forced_host(host: Host, request: RequestSpec) -> str | None:
     return f"host {wanted} was asked for"
 
 
-def _tried(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if not request.ignore_hosts:
         return None
-    refused = np.zeros(len(fleet), np.bool_)
-    refused[[position for _, position in fleet.positions(request.ignore_hosts)]] = True
+    refused = np.zeros(len(columns), np.bool_)
+    refused[[position for _, position in columns.positions(request.ignore_hosts)]] = True
     return refused
 
 
@@ -59,8 +59,8 @@ def _bridges(host: Host) -> frozenset[str]:
     return frozenset(host.facts.bridges)
 
 
-def _unreached(fleet: Fleet, request: RequestSpec) -> Mask | None:
-    reached = [fleet.having(_bridges, bridge) for bridge in dict.fromkeys(request.networks)]
+def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    reached = [columns.having(_bridges, bridge) for bridge in dict.fromkeys(request.networks)]
     return ~np.logical_and.reduce(reached) if reached else None
 
 
@@ -68,10 +68,10 @@ def _unready(host: Host) -> frozenset[tuple[str, str]]:
     return frozenset(host.facts.unready_bridges.items())
 
 
-def _missing(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
+def _missing(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     for bridge in dict.fromkeys(request.networks):
-        yield fleet.having(_bridges, bridge).astype(np.int64)
-    yield fleet.codes(_unready)
+        yield columns.having(_bridges, bridge).astype(np.int64)
+    yield columns.codes(_unready)
 
 
 @refusing(_unreached, alike=_missing)

@@ -12,7 +12,7 @@ from common.messages.scheduling import RequestSpec
 from common.requirements import Requirements, requirements
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Group, constant, split
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
 
@@ -80,16 +80,16 @@ def _senseless(amounts: Mapping[str, int]) -> str | None:
     return f"the flavor's extra spec resources:{wrong} names no resource class"
 
 
-def _full(fleet: Fleet, request: RequestSpec) -> Mask:
+def _full(columns: HostColumns, request: RequestSpec) -> Mask:
     amounts = wanted(request)
-    refused = np.full(len(fleet), _senseless(amounts) is not None)
+    refused = np.full(len(columns), _senseless(amounts) is not None)
     for name, amount in amounts.items():
-        refused |= fleet.room(name) < amount
+        refused |= columns.room(name) < amount
     return refused
 
 
 def _why_full(
-    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
+    columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group: which classes are short, and how; the numbers as columns."""
     amounts = wanted(request)
@@ -100,17 +100,17 @@ def _why_full(
     states: dict[str, Amounts] = {}
     codes = np.zeros(len(positions), np.int64)
     for name, amount in amounts.items():
-        short = fleet.room(name)[positions] < amount
-        states[name] = short.astype(np.int64) + (short & (fleet.free(name)[positions] < amount))
+        short = columns.room(name)[positions] < amount
+        states[name] = short.astype(np.int64) + (short & (columns.free(name)[positions] < amount))
         codes = codes * 3 + states[name]
     for among in split(codes, most):
         first = int(among[0])
         alike = {name: int(state[first]) for name, state in states.items() if state[first]}
-        yield _group(fleet, positions[among], amounts, alike)
+        yield _group(columns, positions[among], amounts, alike)
 
 
 def _group(
-    fleet: Fleet, positions: Rows, amounts: Mapping[str, int], states: Mapping[str, int]
+    columns: HostColumns, positions: Rows, amounts: Mapping[str, int], states: Mapping[str, int]
 ) -> Group:
     """Of hosts that are short of the same classes: 1, no server may have so much, or 2, too much
     is promised."""
@@ -119,31 +119,31 @@ def _group(
     for name, state in states.items():
         first, *others = _SHORT[state](_UNITS.get(name, name), amounts[name])
         pieces = [*pieces[:-1], f"{pieces[-1]}; {first}" if pieces else first, *others]
-        columns = (
-            [fleet.largest(name)]
+        shown = (
+            [columns.largest(name)]
             if state == 1
-            else [np.maximum(fleet.free(name), 0), fleet.capacity(name)]
+            else [np.maximum(columns.free(name), 0), columns.capacity(name)]
         )
-        numbers += [column[positions] for column in columns]
+        numbers += [column[positions] for column in shown]
     return Group(positions, lambda: tuple(pieces), tuple(numbers))
 
 
-def shortages(fleet: Fleet, request: RequestSpec, positions: Rows) -> list[Shortage]:
+def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> list[Shortage]:
     """Of what none of these hosts has enough for the request, with the most that one has."""
     found: list[Shortage] = []
     amounts = wanted(request)
     if _senseless(amounts) is not None:
         return found
     for name, amount in amounts.items():
-        room = fleet.room(name)[positions]
+        room = columns.room(name)[positions]
         if not len(room) or int(room.max()) >= amount:
             continue
         most = int(room.max())
         alike = positions[room == most].tolist()
-        best = min(alike, key=fleet.name)
-        whole = bool(int(fleet.free(name)[best]) >= amount)
+        best = min(alike, key=columns.name)
+        whole = bool(int(columns.free(name)[best]) >= amount)
         unit = _UNITS.get(name, name)
-        found.append(Shortage(unit, amount, most, fleet.name(best), whole))
+        found.append(Shortage(unit, amount, most, columns.name(best), whole))
     return found
 
 

@@ -13,12 +13,12 @@ from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy, taken
 from scheduler.columnar.forms import Refused, all_alike, refusing
 from scheduler.columnar.reasons import Codes
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 
 def _taken(policy: Policy) -> Refused:
-    def refused(fleet: Fleet, request: RequestSpec) -> Mask | None:
+    def refused(columns: HostColumns, request: RequestSpec) -> Mask | None:
         group = request.group
         if group is None or group.policy != policy:
             return None
@@ -27,8 +27,8 @@ def _taken(policy: Policy) -> Refused:
             return taken(policy, group.max_per_host, name, group.members)
 
         # Hosts without servers of the group are all alike.
-        found = np.full(len(fleet), reason("") is not None)
-        for name, position in fleet.positions(group.members):
+        found = np.full(len(columns), reason("") is not None)
+        for name, position in columns.positions(group.members):
             found[position] = reason(name) is not None
         return found
 
@@ -41,10 +41,10 @@ def server_group_affinity(host: Host, request: RequestSpec) -> str | None:
     return _refused(host, request, Policy.AFFINITY)
 
 
-def _members(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
-    found = np.zeros(len(fleet), np.int64)
+def _members(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
+    found = np.zeros(len(columns), np.int64)
     members = request.group.members if request.group is not None else {}
-    for name, position in fleet.positions(members):
+    for name, position in columns.positions(members):
         found[position] = members[name]
     return [found]
 

@@ -9,7 +9,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import all_alike, by, refusing
 from scheduler.columnar.reasons import Group, constant
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Rows
 
@@ -28,23 +28,23 @@ def _is_forced_down(host: Host) -> bool:
     return host.forced_down
 
 
-def _silent(fleet: Fleet, request: RequestSpec) -> Mask:
-    return (fleet.silent > DOWN_SECONDS) | fleet.where(_is_forced_down, bool)
+def _silent(columns: HostColumns, request: RequestSpec) -> Mask:
+    return (columns.silent > DOWN_SECONDS) | columns.where(_is_forced_down, bool)
 
 
 def _why_silent(
-    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
+    columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group, with the seconds as a column."""
-    forced = fleet.where(_is_forced_down, bool)[positions]
-    never = np.isinf(fleet.silent[positions])
+    forced = columns.where(_is_forced_down, bool)[positions]
+    never = np.isinf(columns.silent[positions])
     for chosen, text in ((forced, _FORCED), (~forced & never, _NEVER)):
         if chosen.any():
             yield Group(positions[chosen], constant(text))
     heard = positions[~forced & ~never]
     if len(heard):
         # To the next even number as where a sentence is formatted.
-        seconds = np.rint(fleet.silent[heard]).astype(np.int64)
+        seconds = np.rint(columns.silent[heard]).astype(np.int64)
         yield Group(heard, lambda: _SILENT, (seconds,))
 
 
@@ -64,9 +64,9 @@ def _is_disabled(host: Host) -> bool:
     return host.disabled
 
 
-def _disabled(fleet: Fleet, request: RequestSpec) -> Mask:
-    marked = fleet.with_traits(lambda traits: DISABLED_TRAIT in traits)
-    return marked | fleet.where(_is_disabled, bool)
+def _disabled(columns: HostColumns, request: RequestSpec) -> Mask:
+    marked = columns.with_traits(lambda traits: DISABLED_TRAIT in traits)
+    return marked | columns.where(_is_disabled, bool)
 
 
 @refusing(_disabled, alike=all_alike)

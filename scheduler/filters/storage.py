@@ -12,7 +12,7 @@ from common.messages.facts import StorageFacts
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import refusing
 from scheduler.columnar.reasons import Codes, Group, constant, split
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
 
@@ -37,10 +37,10 @@ def _thick(host: Host) -> bool:
     return host.facts.disk_allocation_ratio <= 1.0
 
 
-def free_at_once(fleet: Fleet) -> Amounts:
+def free_at_once(columns: HostColumns) -> Amounts:
     """GiB that disks may take which must be there at once; -1 where nothing limits them so."""
-    limit = fleet.measure(_limit).astype(np.int64)
-    return np.where(limit < 0, limit, np.maximum(limit - fleet.pledged, 0))
+    limit = columns.measure(_limit).astype(np.int64)
+    return np.where(limit < 0, limit, np.maximum(limit - columns.pledged, 0))
 
 
 def pool(host: Host) -> Pool:
@@ -53,24 +53,24 @@ def _shared(host: Host) -> Pool | None:
     return (host.facts.cluster, storage.name, "") if storage and storage.shared else None
 
 
-def pledge(fleet: Fleet, position: int, request: RequestSpec) -> list[int]:
+def pledge(columns: HostColumns, position: int, request: RequestSpec) -> list[int]:
     """Take a disk of a draft's host from what is really free, for all that share the storage.
 
     Returns other hosts that have no room for one more like it. Thin disks take nothing yet, and
     those of a server that is in the cluster already are on a shared storage as they are.
     """
-    host, gib = fleet.host(position), request.disk_gib
+    host, gib = columns.host(position), request.disk_gib
     if not _thick(host):
         return []
     mine = _shared(host)
     if mine is None:
-        fleet.pledged[position] += gib
+        columns.pledged[position] += gib
         return []
     if request.vm is not None and request.vm[0] == host.facts.cluster:
         return []
-    there = fleet.where(_shared, lambda one: one == mine)
-    fleet.pledged[there] += gib
-    free = free_at_once(fleet)
+    there = columns.where(_shared, lambda one: one == mine)
+    columns.pledged[there] += gib
+    free = free_at_once(columns)
     full: list[int] = np.flatnonzero(there & (free >= 0) & (free < gib)).tolist()
     return full
 
@@ -80,9 +80,9 @@ def _limit(host: Host) -> float:
     return storage.available_gib if storage is not None and _thick(host) else -1
 
 
-def _no_room(fleet: Fleet, request: RequestSpec) -> Mask:
-    needed = np.where(fleet.measure(_thick) > 0, request.disk_gib, 1)
-    return fleet.measure(_available) - fleet.pledged * fleet.measure(_thick) < needed
+def _no_room(columns: HostColumns, request: RequestSpec) -> Mask:
+    needed = np.where(columns.measure(_thick) > 0, request.disk_gib, 1)
+    return columns.measure(_available) - columns.pledged * columns.measure(_thick) < needed
 
 
 def _state(host: Host) -> tuple[str, str, bool]:
@@ -103,17 +103,17 @@ def _too_little(name: str, gib: int) -> tuple[str, ...]:
 
 
 def _why_no_room(
-    fleet: Fleet, request: RequestSpec, positions: Rows, most: int | None
+    columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
     """Told by group, with what is free as a column."""
-    for among in split(fleet.codes(_state)[positions], most):
+    for among in split(columns.codes(_state)[positions], most):
         mine = positions[among]
-        name, unusable, thick = _state(fleet.host(int(mine[0])))
+        name, unusable, thick = _state(columns.host(int(mine[0])))
         if unusable:
             yield Group(mine, constant(unusable))
             continue
         text = functools.partial(_too_little, name, request.disk_gib if thick else 1)
-        free = fleet.measure(_available)[mine] - (fleet.pledged[mine] if thick else 0)
+        free = columns.measure(_available)[mine] - (columns.pledged[mine] if thick else 0)
         yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
 
 
@@ -158,14 +158,14 @@ def _cached(host: Host) -> tuple[str, ...]:
     return host.facts.cached_images
 
 
-def _no_way(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _no_way(columns: HostColumns, request: RequestSpec) -> Mask | None:
     if request.image_id is None:
         return None
-    refused = ~fleet.where(_ways, lambda ways: ways.uploading)
-    doubtful = ~fleet.where(_ways, lambda ways: ways.importing)
+    refused = ~columns.where(_ways, lambda ways: ways.uploading)
+    doubtful = ~columns.where(_ways, lambda ways: ways.importing)
     if doubtful.any():
-        cloning = fleet.where(_ways, lambda ways: ways.cloning)
-        refused |= doubtful & ~(cloning & fleet.having(_cached, request.image_id))
+        cloning = columns.where(_ways, lambda ways: ways.cloning)
+        refused |= doubtful & ~(cloning & columns.having(_cached, request.image_id))
     return refused
 
 
@@ -173,9 +173,9 @@ def _version(host: Host) -> str:
     return host.facts.hypervisor_version
 
 
-def _by_way(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
-    cached = fleet.having(_cached, request.image_id or "")
-    return fleet.codes(_ways), fleet.codes(_version), cached.astype(np.int64)
+def _by_way(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
+    cached = columns.having(_cached, request.image_id or "")
+    return columns.codes(_ways), columns.codes(_version), cached.astype(np.int64)
 
 
 @refusing(_no_way, alike=_by_way)

@@ -12,20 +12,20 @@ from scheduler.columnar.reasons import Codes
 from scheduler.filters.resources import needs
 from scheduler.filters.specs import Predicate, compiled, compiled_version
 from scheduler.filters.storage import root_storage
-from scheduler.hosts.columns import Fleet, Mask
+from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
 
-def _unfit(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
     needed = needs(request)
     if not needed.required and not needed.forbidden:
         return None
-    return fleet.with_traits(
+    return columns.with_traits(
         lambda there: bool(needed.required - there or needed.forbidden & there)
     )
 
 
-@refusing(_unfit, alike=lambda fleet, request: [fleet.trait_codes])
+@refusing(_unfit, alike=lambda columns, request: [columns.trait_codes])
 def traits(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
     needed = needs(request)
@@ -81,18 +81,18 @@ def _asked(request: RequestSpec) -> Iterator[tuple[str, str, Callable[[Host], st
             yield name, wanted, _CAPABILITIES.get(name)
 
 
-def _incapable(fleet: Fleet, request: RequestSpec) -> Mask | None:
+def _incapable(columns: HostColumns, request: RequestSpec) -> Mask | None:
     refused = None
     for name, wanted, have in _asked(request):
         if have is None:
-            return np.ones(len(fleet), np.bool_)
-        unfit = ~fleet.where(have, _COMPARED.get(name, compiled)(wanted))
+            return np.ones(len(columns), np.bool_)
+        unfit = ~columns.where(have, _COMPARED.get(name, compiled)(wanted))
         refused = unfit if refused is None else refused | unfit
     return refused
 
 
-def _of_capabilities(fleet: Fleet, request: RequestSpec) -> Iterable[Codes]:
-    return [fleet.codes(have) for _, _, have in _asked(request) if have is not None]
+def _of_capabilities(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
+    return [columns.codes(have) for _, _, have in _asked(request) if have is not None]
 
 
 @refusing(_incapable, alike=_of_capabilities)

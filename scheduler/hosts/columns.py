@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from placement.messages import Candidates
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import REALLY_THERE, Fact, Floats, Known, Measure
-from scheduler.hosts.usage import Amounts, Rows, Stock, counted
+from scheduler.hosts.usage import Amounts, Rows, Usage, counted
 
 V = TypeVar("V", bound=Hashable)
 Mask = NDArray[np.bool_]
 
 
-class Fleet:
+class HostColumns:
     """Hosts in a fixed order; a position is one of them.
 
     Only ``take`` changes a fleet: what is promised, as decisions of one pass are made.
@@ -33,23 +33,23 @@ class Fleet:
         rows: Rows,
         silent: Floats,
         failures: Floats,
-        stocks: Mapping[str, Stock],
+        usages: Mapping[str, Usage],
         traits: Sequence[frozenset[str]],
-        others: Fleet | None = None,
+        others: HostColumns | None = None,
     ) -> None:
         """All but ``known`` and ``others`` go by position; ``rows`` are those of ``known``."""
         self._known, self._rows = known, rows
         self.silent, self.failures = silent, failures
-        self._stocks, self._traits = stocks, traits
+        self._usages, self._traits = usages, traits
         self.pledged = np.zeros(len(rows), np.int64)
         """GiB that decisions of one pass took of what storages for root disks really have free."""
         self.others = others
         """Hosts that are no candidates, for weighers to whom they matter."""
 
     @classmethod
-    def of(cls, hosts: Fleet | Iterable[Host]) -> Fleet:
+    def of(cls, hosts: HostColumns | Iterable[Host]) -> HostColumns:
         """A fleet as it is, or that of these hosts."""
-        if isinstance(hosts, Fleet):
+        if isinstance(hosts, HostColumns):
             return hosts
         listed = list(hosts)
         classes = dict.fromkeys(name for host in listed for name in (*host.capacity, *host.used))
@@ -59,7 +59,7 @@ class Fleet:
             np.array([host.silent_seconds for host in listed], np.float64),
             np.array([host.failures for host in listed], np.float64),
             {
-                name: Stock(
+                name: Usage(
                     np.array([host.capacity.get(name, 0) for host in listed], np.int64),
                     np.array([host.used.get(name, 0) for host in listed], np.int64),
                 )
@@ -82,8 +82,8 @@ class Fleet:
         return Host(
             known.facts,
             float(self.silent[position]),
-            {name: int(stock.capacity[position]) for name, stock in self._stocks.items()},
-            {name: int(stock.used[position]) for name, stock in self._stocks.items()},
+            {name: int(usage.capacity[position]) for name, usage in self._usages.items()},
+            {name: int(usage.used[position]) for name, usage in self._usages.items()},
             self._traits[position],
             float(self.failures[position]),
             known.memberships,
@@ -110,13 +110,13 @@ class Fleet:
 
     def capacity(self, resource_class: str) -> Amounts:
         """All there is of a class, with the ratio."""
-        stock = self._stocks.get(resource_class)
-        return stock.capacity if stock else np.zeros(len(self), np.int64)
+        usage = self._usages.get(resource_class)
+        return usage.capacity if usage else np.zeros(len(self), np.int64)
 
     def free(self, resource_class: str) -> Amounts:
         """What is left of a class; below 0 where more is promised than there is."""
-        stock = self._stocks.get(resource_class)
-        return stock.capacity - stock.used if stock else np.zeros(len(self), np.int64)
+        usage = self._usages.get(resource_class)
+        return usage.capacity - usage.used if usage else np.zeros(len(self), np.int64)
 
     def largest(self, resource_class: str) -> Amounts:
         """The most of a class that one server may have; see ``Host.largest``."""
@@ -210,71 +210,71 @@ class Fleet:
 
     # --- others
 
-    def counted(self, told: Sequence[Candidates], *, everything: bool) -> Fleet:
+    def counted(self, told: Sequence[Candidates], *, everything: bool) -> HostColumns:
         """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
         found = counted(told, self._known.by_uuid, len(self._known))
         kept = self._rows if everything else found.offered
-        return Fleet(
+        return HostColumns(
             self._known,
             kept,
             self.silent[kept],
             self.failures[kept],
-            {name: stock.of(kept) for name, stock in found.stocks.items()},
+            {name: usage.of(kept) for name, usage in found.usages.items()},
             [found.traits[row] for row in kept.tolist()],
         )
 
-    def without(self, names: Iterable[str]) -> Fleet:
+    def without(self, names: Iterable[str]) -> HostColumns:
         """The fleet less the hosts of these names."""
         gone = [position for _, position in self.positions(names)]
         if not gone:
             return self
         kept = np.delete(np.arange(len(self)), gone)
-        stocks = {name: stock.of(kept) for name, stock in self._stocks.items()}
+        usages = {name: usage.of(kept) for name, usage in self._usages.items()}
         traits = [self._traits[position] for position in kept.tolist()]
-        return Fleet(
+        return HostColumns(
             self._known,
             self._rows[kept],
             self.silent[kept],
             self.failures[kept],
-            stocks,
+            usages,
             traits,
             self.others,
         )
 
-    def draft(self, classes: Iterable[str] = ()) -> Fleet:
+    def draft(self, classes: Iterable[str] = ()) -> HostColumns:
         """A copy whose promises may grow, of these classes too."""
         none = np.zeros(len(self), np.int64)
-        stocks = {name: Stock(none, none) for name in classes} | dict(self._stocks)
+        usages = {name: Usage(none, none) for name in classes} | dict(self._usages)
         copied = {
-            name: Stock(stock.capacity.copy(), stock.used.copy()) for name, stock in stocks.items()
+            name: Usage(usage.capacity.copy(), usage.used.copy()) for name, usage in usages.items()
         }
         made = self._with(copied, self.others)
         made.pledged[:] = self.pledged
         return made
 
-    def beside(self, whole: Fleet) -> Fleet:
+    def beside(self, whole: HostColumns) -> HostColumns:
         """The fleet with all other hosts of another one as its ``others``."""
-        return self._with(self._stocks, whole.without(self.names(np.arange(len(self)))))
+        return self._with(self._usages, whole.without(self.names(np.arange(len(self)))))
 
-    def _with(self, stocks: Mapping[str, Stock], others: Fleet | None) -> Fleet:
-        return Fleet(
-            self._known, self._rows, self.silent, self.failures, stocks, self._traits, others
+    def _with(self, usages: Mapping[str, Usage], others: HostColumns | None) -> HostColumns:
+        return HostColumns(
+            self._known, self._rows, self.silent, self.failures, usages, self._traits, others
         )
 
     def take(self, position: int, amounts: Mapping[str, int]) -> None:
         """Promise so much of one host of a ``draft``."""
         for name, amount in amounts.items():
-            self._stocks[name].used[position] += amount
+            self._usages[name].used[position] += amount
 
     def fill_up(self, resource_class: str, amounts: Amounts) -> None:
         """Of a ``draft``: so much is all that those hosts have, and promised, that placement
         tells no numbers of."""
-        stock = self._stocks[resource_class]
-        untold = stock.capacity == 0
-        stock.capacity[untold] = stock.used[untold] = amounts[untold]
+        usage = self._usages[resource_class]
+        untold = usage.capacity == 0
+        usage.capacity[untold] = usage.used[untold] = amounts[untold]
 
     def fill(self, position: int, resource_class: str, amount: int) -> None:
         """Of a ``draft``: a host without numbers of a class has promised all it has, so much."""
-        stock = self._stocks[resource_class]
-        if not stock.capacity[position]:
-            stock.capacity[position] = stock.used[position] = amount
+        usage = self._usages[resource_class]
+        if not usage.capacity[position]:
+            usage.capacity[position] = usage.used[position] = amount

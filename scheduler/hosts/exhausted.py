@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from common.guest.hardware import device_class
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Measure
 from scheduler.hosts.usage import Amounts
@@ -28,24 +28,24 @@ _OFFERED: Mapping[str, Measure] = {
 _Devices = tuple[tuple[str, int], ...]
 
 
-def with_full(fleet: Fleet, classes: Iterable[str]) -> Fleet:
+def with_full(columns: HostColumns, classes: Iterable[str]) -> HostColumns:
     """The fleet with the hosts that are full of all these classes: what they offer in all."""
     names = list(classes)
-    draft = fleet.draft(names)
+    draft = columns.draft(names)
     for name in names:
-        draft.fill_up(name, _offered(fleet, name))
+        draft.fill_up(name, _offered(columns, name))
     return draft
 
 
-def _offered(fleet: Fleet, name: str) -> Amounts:
+def _offered(columns: HostColumns, name: str) -> Amounts:
     measure = _OFFERED.get(name)
     if measure is not None:
-        return np.maximum(fleet.measure(measure), 0).astype(np.int64)
+        return np.maximum(columns.measure(measure), 0).astype(np.int64)
 
     def count(there: _Devices) -> float:
         return sum(count for device, count in there if device_class(device) == name)
 
-    return fleet.each(_devices, count).astype(np.int64)
+    return columns.each(_devices, count).astype(np.int64)
 
 
 def _devices(host: Host) -> _Devices:

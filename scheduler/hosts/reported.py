@@ -13,7 +13,7 @@ import numpy as np
 from common.aggregates import AllAggregates
 from common.messages.facts import Heartbeat, HostFacts
 from scheduler.hosts import memberships
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Known
 from scheduler.hosts.memberships import Memberships
@@ -120,7 +120,7 @@ class HostTable:
         with self._lock:
             self._failures[host] = _Failures(self._decayed(host, now) + 1.0, now)
 
-    def all(self, now: datetime.datetime) -> Fleet:
+    def all(self, now: datetime.datetime) -> HostColumns:
         """Every known host, without what placement counts."""
         with self._lock:
             if self._news:
@@ -137,7 +137,7 @@ class HostTable:
                 if name in known.by_name:
                     failures[known.by_name[name]] = self._decayed(name, now)
         silent = self._timer() - seen
-        return Fleet(
+        return HostColumns(
             known,
             np.arange(len(known)),
             np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._heard_for())),

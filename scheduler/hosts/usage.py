@@ -17,15 +17,15 @@ NO_TRAITS: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass
-class Stock:
+class Usage:
     """What each host has of one resource class in all, and what of it is promised."""
 
     capacity: Amounts
     used: Amounts
 
-    def of(self, positions: Rows) -> Stock:
+    def of(self, positions: Rows) -> Usage:
         """That of some hosts: a copy."""
-        return Stock(self.capacity[positions], self.used[positions])
+        return Usage(self.capacity[positions], self.used[positions])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,27 +34,27 @@ class Counted:
 
     offered: Rows
     """Hosts that placement told of."""
-    stocks: Mapping[str, Stock]
+    usages: Mapping[str, Usage]
     traits: Sequence[frozenset[str]]
 
 
 def counted(told: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
     """What answers of placement's tell together; ``rows`` of so many hosts go by UUID, hosts that
     are not known are left out."""
-    stocks: dict[str, Stock] = {}
+    usages: dict[str, Usage] = {}
     traits = [NO_TRAITS] * size
     offered = [NO_ROWS]
     for one in told:
         numbers = np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)
         there = numbers >= 0
         offered.append(numbers[there])
-        for name, stock in one.stocks.items():
-            taken = stocks.setdefault(
-                name, Stock(np.zeros(size, np.int64), np.zeros(size, np.int64))
+        for name, usage in one.usages.items():
+            taken = usages.setdefault(
+                name, Usage(np.zeros(size, np.int64), np.zeros(size, np.int64))
             )
-            taken.capacity[numbers[there]] = np.array(stock.capacity, np.int64)[there]
-            taken.used[numbers[there]] = np.array(stock.used, np.int64)[there]
+            taken.capacity[numbers[there]] = np.array(usage.capacity, np.int64)[there]
+            taken.used[numbers[there]] = np.array(usage.used, np.int64)[there]
         for row, mine in zip(numbers.tolist(), one.traits, strict=True):
             if row >= 0:
                 traits[row] = mine
-    return Counted(np.unique(np.concatenate(offered)), stocks, traits)
+    return Counted(np.unique(np.concatenate(offered)), usages, traits)

@@ -12,54 +12,54 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from scheduler.filters.resources import wanted
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host_states import Floats
 
 CLASSES = ("VCPU", "MEMORY_MB")
 
 
-def score(fleet: Fleet) -> float:
+def score(columns: HostColumns) -> float:
     """The score of the hosts as they are."""
-    return float(np.mean([_variance(fleet, name) for name in CLASSES]))
+    return float(np.mean([_variance(columns, name) for name in CLASSES]))
 
 
-def _variance(fleet: Fleet, name: str) -> float:
-    there, used = _counts(fleet, name)
+def _variance(columns: HostColumns, name: str) -> float:
+    there, used = _counts(columns, name)
     total = there.sum()
     if not total:
         return 0.0
     return float(max((used * used / there).sum() / total - (used.sum() / total) ** 2, 0.0))
 
 
-def _counts(fleet: Fleet, name: str) -> tuple[Floats, Floats]:
+def _counts(columns: HostColumns, name: str) -> tuple[Floats, Floats]:
     """What there is, and what is promised, of the hosts that have any."""
-    capacity = fleet.capacity(name).astype(np.float64)
-    used = capacity - fleet.free(name)
+    capacity = columns.capacity(name).astype(np.float64)
+    used = capacity - columns.free(name)
     some = capacity > 0
     return capacity[some], used[some]
 
 
-def cost_of(fleet: Fleet, request: RequestSpec) -> Floats:
+def cost_of(columns: HostColumns, request: RequestSpec) -> Floats:
     """By how much the score would be worse if the request went to each of the hosts.
 
     But for what is the same for all of them: the mean of the shares grows wherever it goes.
     """
-    amounts, cost = wanted(request), np.zeros(len(fleet))
+    amounts, cost = wanted(request), np.zeros(len(columns))
     for name in CLASSES:
-        capacity = fleet.capacity(name).astype(np.float64)
-        used, amount = capacity - fleet.free(name), amounts.get(name, 0)
+        capacity = columns.capacity(name).astype(np.float64)
+        used, amount = capacity - columns.free(name), amounts.get(name, 0)
         added = amount * (2 * used + amount) / np.maximum(capacity, 1)
         cost += added / max(float(capacity.sum()), 1.0)
     return cost / len(CLASSES)
 
 
-def relief(fleet: Fleet, request: RequestSpec, position: int) -> float:
+def relief(columns: HostColumns, request: RequestSpec, position: int) -> float:
     """By how much the score would be better if a host had not promised the request."""
     amounts, found = wanted(request), 0.0
     for name in CLASSES:
-        capacity = fleet.capacity(name)
+        capacity = columns.capacity(name)
         there, total = int(capacity[position]), int(capacity.sum())
-        used, amount = there - int(fleet.free(name)[position]), amounts.get(name, 0)
+        used, amount = there - int(columns.free(name)[position]), amounts.get(name, 0)
         if there:
             found += amount * (2 * used - amount) / there / total
     return found / len(CLASSES)

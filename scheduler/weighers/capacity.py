@@ -7,14 +7,14 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import Weighed, weighing
 from scheduler.filters.storage import root_storage
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 
 
 def _shares(resource_class: str) -> Weighed:
-    def weighed(fleet: Fleet, request: RequestSpec) -> Floats:
-        return fleet.free(resource_class) / np.maximum(fleet.capacity(resource_class), 1)
+    def weighed(columns: HostColumns, request: RequestSpec) -> Floats:
+        return columns.free(resource_class) / np.maximum(columns.capacity(resource_class), 1)
 
     return weighed
 
@@ -46,7 +46,7 @@ def _really_free(host: Host) -> float:
     return found.available_gib / max(found.total_gib, 1) if found else 0.0
 
 
-@weighing(lambda fleet, request: fleet.measure(_really_free))
+@weighing(lambda columns, request: columns.measure(_really_free))
 def storage(host: Host, request: RequestSpec) -> float:
     """What is really free on the storage for root disks, as a share of all of it."""
     return _really_free(host)

@@ -9,16 +9,16 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import weighing_together
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 from scheduler.weighers import balance
 
 
 @weighing_together
-def cluster_score(fleet: Fleet, request: RequestSpec) -> Floats:
+def cluster_score(columns: HostColumns, request: RequestSpec) -> Floats:
     """Minus what the request would make of the score: ``scheduler.weighers.balance``."""
-    return -balance.cost_of(fleet, request)
+    return -balance.cost_of(columns, request)
 
 
 def _cluster(host: Host) -> str:
@@ -31,16 +31,16 @@ def _memory(host: Host) -> float:
 
 
 @functools.partial(weighing_together, counting=("MEMORY_MB",))
-def cluster_spread(fleet: Fleet, request: RequestSpec) -> Floats:
+def cluster_spread(columns: HostColumns, request: RequestSpec) -> Floats:
     """What is free of the memory of the host's whole cluster, as a share of all of it.
 
     Of the hosts that are no candidates too; one of which placement tells no numbers is full.
     """
     free: Counter[str] = Counter()
     there: Counter[str] = Counter()
-    for part in (fleet, fleet.others) if fleet.others is not None else (fleet,):
+    for part in (columns, columns.others) if columns.others is not None else (columns,):
         counted = part.capacity("MEMORY_MB")
         capacity = np.where(counted > 0, counted, part.measure(_memory)).astype(np.int64)
         free.update(part.sums(_cluster, part.free("MEMORY_MB")))
         there.update(part.sums(_cluster, capacity))
-    return fleet.each(_cluster, lambda name: free[name] / max(there[name], 1))
+    return columns.each(_cluster, lambda name: free[name] / max(there[name], 1))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import weighing
 from scheduler.filters.ha import SPEC, Stands, named, stands
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 
 
-def _preferred(fleet: Fleet, request: RequestSpec) -> Floats | None:
+def _preferred(columns: HostColumns, request: RequestSpec) -> Floats | None:
     if SPEC not in request.extra_specs:
         return None
-    return fleet.each(stands, lambda there: _priority(there, request))
+    return columns.each(stands, lambda there: _priority(there, request))
 
 
 @weighing(_preferred)

@@ -6,7 +6,7 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import absolute, weighing
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 
@@ -21,8 +21,8 @@ def _distrust(failures: Floats) -> Floats:
     return found
 
 
-def _failed(fleet: Fleet, request: RequestSpec) -> Floats | None:
-    return _distrust(fleet.failures) if (fleet.failures >= _FORGOTTEN).any() else None
+def _failed(columns: HostColumns, request: RequestSpec) -> Floats | None:
+    return _distrust(columns.failures) if (columns.failures >= _FORGOTTEN).any() else None
 
 
 @absolute
@@ -36,10 +36,10 @@ def _cached(host: Host) -> tuple[str, ...]:
     return host.facts.cached_images
 
 
-def _ready(fleet: Fleet, request: RequestSpec) -> Floats | None:
+def _ready(columns: HostColumns, request: RequestSpec) -> Floats | None:
     if request.image_id is None:
         return None
-    return fleet.having(_cached, request.image_id).astype(np.float64)
+    return columns.having(_cached, request.image_id).astype(np.float64)
 
 
 @weighing(_ready)

@@ -11,7 +11,7 @@ def _load(host: Host) -> float:
     return -host.facts.cpu_load
 
 
-@weighing(lambda fleet, request: fleet.measure(_load))
+@weighing(lambda columns, request: columns.measure(_load))
 def load(host: Host, request: RequestSpec) -> float:
     """Minus the share of the processors that is busy, as it was seen last."""
     return _load(host)

@@ -7,18 +7,18 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from common.server_groups import Policy
 from scheduler.columnar.forms import Weighed, weighing
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 
 
 def _weighed(policy: Policy, sign: int) -> Weighed:
-    def weighed(fleet: Fleet, request: RequestSpec) -> Floats | None:
+    def weighed(columns: HostColumns, request: RequestSpec) -> Floats | None:
         group = request.group
         if group is None or group.policy != policy:
             return None
-        found = np.zeros(len(fleet))
-        for name, position in fleet.positions(group.members):
+        found = np.zeros(len(columns))
+        for name, position in columns.positions(group.members):
             found[position] = sign * group.members[name]
         return found
 

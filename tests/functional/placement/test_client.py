@@ -17,7 +17,7 @@ from common.errors import (
     Unavailable,
 )
 from placement.client import PlacementClient
-from placement.messages import Allocations, Stock
+from placement.messages import Allocations, Usage
 from placement.resources import all_allocations
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import client_at
@@ -103,7 +103,7 @@ def test_candidates(client: PlacementClient, provider: str) -> None:
         limit=1,
     )
     assert found.uuids == [provider]
-    assert found.stocks == {"VCPU": Stock([4], [0]), "MEMORY_MB": Stock([1000], [0])}
+    assert found.usages == {"VCPU": Usage([4], [0]), "MEMORY_MB": Usage([1000], [0])}
     assert found.traits == [{"CUSTOM_A"}]
     assert client.candidates({"VCPU": 5}).uuids == []
     with pytest.raises(Invalid, match="No such resource class CUSTOM_NONE"):

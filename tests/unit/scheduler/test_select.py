@@ -12,7 +12,7 @@ from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
 from common.server_groups import GroupFacts
-from placement.messages import Allocations, Candidates, Claimed, NewClaim, Stock
+from placement.messages import Allocations, Candidates, Claimed, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weighers
 from scheduler.filters.resources import resources
@@ -43,7 +43,7 @@ class FakePlacement:
         self, resources: Any, *_: Any, in_tree: str | None = None, **__: Any
     ) -> Candidates:
         there = [f"uuid-{name}" for name in HOSTS if in_tree in (None, f"uuid-{name}")]
-        room = Stock([9999] * len(there), [0] * len(there))
+        room = Usage([9999] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
     def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:

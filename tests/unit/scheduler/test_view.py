@@ -13,7 +13,7 @@ from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts
-from placement.messages import Candidates, Claimed, NewClaim, Stock
+from placement.messages import Candidates, Claimed, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.dry_run import Trial
 from scheduler.filters.resources import resources
@@ -54,7 +54,7 @@ class Placement:
             if in_tree in (None, f"uuid-{name}")
             and all(any(name in self.aggregates.get(a, ()) for a in one) for one in member_of)
         ][:limit]
-        room = Stock([64] * len(there), [0] * len(there))
+        room = Usage([64] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
     def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:

@@ -13,11 +13,11 @@ from common import config
 from common.aggregates import AggregateFacts
 from common.errors import ConfigurationError
 from common.messages.scheduling import RequestSpec
-from placement.messages import Candidates, Stock
+from placement.messages import Candidates, Usage
 from scheduler import config as scheduler_config
 from scheduler.columnar.forms import weighing_together
 from scheduler.decide.choose import Weigher, choose
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 from scheduler.hosts.memberships import Memberships
@@ -109,10 +109,10 @@ def numberless(host: Host) -> Host:
 
 @pytest.mark.parametrize("told", [lambda host: host, numberless], ids=["full", "numberless"])
 def test_a_cluster_is_all_its_hosts_not_the_candidates_only(told: Callable[[Host], Host]) -> None:
-    candidates = Fleet.of([HOSTS[0], HOSTS[-1]])
-    whole = Fleet.of([HOSTS[0], *map(told, HOSTS[1:-1]), HOSTS[-1]])
-    for fleet in (candidates.beside(whole), candidates.beside(whole).draft(), whole):
-        ranked = choose(fleet, a_request(), FILTERS, SPREAD).ranked
+    candidates = HostColumns.of([HOSTS[0], HOSTS[-1]])
+    whole = HostColumns.of([HOSTS[0], *map(told, HOSTS[1:-1]), HOSTS[-1]])
+    for columns in (candidates.beside(whole), candidates.beside(whole).draft(), whole):
+        ranked = choose(columns, a_request(), FILTERS, SPREAD).ranked
         assert [one.host.name for one in ranked] == ["b0", "a0"]
     assert cluster_spread.weighed(candidates.beside(whole), a_request()) == pytest.approx(
         [0.2, 6192 / 8192]
@@ -120,7 +120,7 @@ def test_a_cluster_is_all_its_hosts_not_the_candidates_only(told: Callable[[Host
 
 
 def test_what_a_pass_has_promised_already_counts() -> None:
-    draft = Fleet.of([HOSTS[0], HOSTS[-1]]).beside(Fleet.of(HOSTS)).draft()
+    draft = HostColumns.of([HOSTS[0], HOSTS[-1]]).beside(HostColumns.of(HOSTS)).draft()
     draft.take(0, {"MEMORY_MB": 4096})
     found = cluster_spread.weighed(draft, a_request())
     assert found is not None
@@ -135,20 +135,20 @@ class OneIsOffered(FakePlacement):
     ) -> Candidates:
         told = Candidates(
             ["uuid-pve1", "uuid-pve2"],
-            {name: Stock([8192, 8192], [0, 8000]) for name in resources},
+            {name: Usage([8192, 8192], [0, 8000]) for name in resources},
             [frozenset(), frozenset()],
         )
         if options.get("limit") is None:
             return told
-        stocks = {name: Stock([8192], [0]) for name in resources}
-        return Candidates(told.uuids[:1], stocks, told.traits[:1])
+        usages = {name: Usage([8192], [0]) for name in resources}
+        return Candidates(told.uuids[:1], usages, told.traits[:1])
 
 
 def test_a_decision_tells_weighers_of_the_hosts_that_are_no_candidates() -> None:
     seen: list[float] = []
 
-    def looking(fleet: Fleet, request: RequestSpec) -> Floats:
-        found = cluster_spread.weighed(fleet, request)
+    def looking(columns: HostColumns, request: RequestSpec) -> Floats:
+        found = cluster_spread.weighed(columns, request)
         assert found is not None
         seen.extend(found.tolist())
         return found

@@ -15,13 +15,13 @@ from common.aggregates import AggregateFacts, AllAggregates
 from common.messages.facts import HaRule, Heartbeat, StorageFacts
 from common.messages.scheduling import Refused, RequestSpec
 from common.server_groups import GroupFacts, Policy
-from placement.messages import Candidates, Stock
+from placement.messages import Candidates, Usage
 from scheduler import config as scheduler_config
 from scheduler.columnar.forms import ColumnarFilter, ColumnarWeigher, absolute
 from scheduler.decide.choose import Weigher, choose
 from scheduler.decide.refusals import Refusals
 from scheduler.filters.placement import availability_zone
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Kinds
 from scheduler.hosts.memberships import Memberships
@@ -153,20 +153,20 @@ requests = some(asked).map(lambda values: a_request(**values))
 
 @given(worlds(), requests)
 def test_every_filter_refuses_the_same(hosts: list[Host], request: RequestSpec) -> None:
-    fleet = Fleet.of(hosts)
+    columns = HostColumns.of(hosts)
     for name, accept in FILTERS.items():
         if isinstance(accept, ColumnarFilter):
-            refused = accept.refused(fleet, request)
+            refused = accept.refused(columns, request)
             alone = [accept(host, request) is not None for host in hosts]
             assert ([False] * len(hosts) if refused is None else refused.tolist()) == alone, name
 
 
 @given(worlds(), requests)
 def test_every_weigher_weighs_the_same(hosts: list[Host], request: RequestSpec) -> None:
-    fleet = Fleet.of(hosts)
+    columns = HostColumns.of(hosts)
     for name, (weigh, _) in WEIGHERS.items():
         if isinstance(weigh, ColumnarWeigher):
-            weighed = weigh.weighed(fleet, request)
+            weighed = weigh.weighed(columns, request)
             alone = [weigh(host, request) for host in hosts]
             if weighed is None:
                 assert len(set(alone)) <= 1, name
@@ -205,9 +205,9 @@ def test_plain_functions_choose_the_same(
 def test_every_filter_says_by_group_what_it_says_of_each_host(
     hosts: list[Host], request: RequestSpec
 ) -> None:
-    fleet = Fleet.of(hosts)
+    columns = HostColumns.of(hosts)
     for name, accept in FILTERS.items():
-        (refused,) = choose(fleet, request, {name: accept}, {}, keep=0).refused.values() or [{}]
+        (refused,) = choose(columns, request, {name: accept}, {}, keep=0).refused.values() or [{}]
         said = {host.name: accept(host, request) for host in hosts}
         said = {host: reason for host, reason in said.items() if reason is not None}
         if not isinstance(refused, Refusals):
@@ -273,14 +273,14 @@ def test_the_table_is_as_if_it_were_made_anew(
         if number % 3 == 2:
             zone = AggregateFacts("u", "n", {"availability_zone": "az1"}, ("a",))
             table.update_aggregates(AllAggregates(number, (zone,) if number % 2 else ()))
-        fleet = table.all(NOW)
-        assert {host.name: host.facts for host in fleet} == {
+        columns = table.all(NOW)
+        assert {host.name: host.facts for host in columns} == {
             name: host.facts for name, host in latest.items()
         }
-        anew = Fleet.of(list(fleet))
+        anew = HostColumns.of(list(columns))
         for accept in FILTERS.values():
             if isinstance(accept, ColumnarFilter):
-                one, other = accept.refused(fleet, request), accept.refused(anew, request)
+                one, other = accept.refused(columns, request), accept.refused(anew, request)
                 assert (one is None) == (other is None)
                 assert one is None or other is None or one.tolist() == other.tolist()
 
@@ -325,13 +325,13 @@ def test_what_placement_offers_gets_its_numbers() -> None:
     told = [
         Candidates(
             ["uuid-c", "unknown", "uuid-a"],
-            {"VCPU": Stock([8, 9, 4], [1, 9, 2])},
+            {"VCPU": Usage([8, 9, 4], [1, 9, 2])},
             [frozenset({"HW_A"}), frozenset(), frozenset()],
         ),
-        Candidates(["uuid-d"], {"MEMORY_MB": Stock([512], [0])}, [frozenset({"HW_B"})]),
+        Candidates(["uuid-d"], {"MEMORY_MB": Usage([512], [0])}, [frozenset({"HW_B"})]),
     ]
-    fleet = table.all(NOW).counted(told[:1], everything=False)
-    assert {host.name: (host.free("VCPU"), host.traits) for host in fleet} == {
+    columns = table.all(NOW).counted(told[:1], everything=False)
+    assert {host.name: (host.free("VCPU"), host.traits) for host in columns} == {
         "a": (2, frozenset()),
         "c": (7, {"HW_A"}),
     }
@@ -346,8 +346,8 @@ def test_what_placement_offers_gets_its_numbers() -> None:
 
 
 def test_a_draft_leaves_the_fleet_as_it_is() -> None:
-    fleet = Fleet.of([a_host("a", free_mib=1000)])
-    draft = fleet.draft(["CUSTOM_GPU"])
+    columns = HostColumns.of([a_host("a", free_mib=1000)])
+    draft = columns.draft(["CUSTOM_GPU"])
     draft.take(0, {"MEMORY_MB": 400, "CUSTOM_GPU": 1})
-    assert (fleet.host(0).free("MEMORY_MB"), draft.host(0).free("MEMORY_MB")) == (1000, 600)
+    assert (columns.host(0).free("MEMORY_MB"), draft.host(0).free("MEMORY_MB")) == (1000, 600)
     assert draft.host(0).free("CUSTOM_GPU") == -1

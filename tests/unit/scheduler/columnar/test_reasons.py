@@ -15,12 +15,12 @@ from scheduler.columnar.reasons import Group, joined, split
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.outcome import Outcomes
 from scheduler.filters.placement import availability_zone
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 from tests.unit.scheduler.explain.test_outcome import CONF
 
-FLEET = Fleet.of([a_host(name) for name in "abcd"])
+FLEET = HostColumns.of([a_host(name) for name in "abcd"])
 ALL = np.arange(4)
 
 
@@ -83,7 +83,7 @@ def test_what_few_hosts_are_refused_for_is_not_lost_among_thousands(few: int) ->
     filters: dict[str, Filter] = {"availability_zone": availability_zone}
     request = a_request(availability_zone="mine")
     choice = choose(hosts, request, filters, {}, keep=0)
-    decision = Outcomes(CONF, filters).nowhere(request, choice, Fleet.of(hosts))
+    decision = Outcomes(CONF, filters).nowhere(request, choice, HostColumns.of(hosts))
     kept = dict(told for one in decision.refused["availability_zone"] for told in one.reasons())
     assert len(kept) == CONF.scheduler.reasons_kept
     assert {f"in zone near{n}, mine asked" for n in range(few)} < set(kept.values())

@@ -12,7 +12,7 @@ from common.messages.scheduling import Decision
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, choose
 from scheduler.explain.outcome import BRIEF_BYTES, Outcomes
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.service import load_filters, load_weighers
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 from tests.unit.scheduler.test_select import HOSTS, FakePlacement, a_decider
@@ -32,14 +32,14 @@ def hosts_kept(decision: Decision) -> int:
     return sum(len(one.hosts) for groups in decision.refused.values() for one in groups)
 
 
-def cluster(count: int, **changes: Any) -> Fleet:
-    return Fleet.of(
+def cluster(count: int, **changes: Any) -> HostColumns:
+    return HostColumns.of(
         filled(f"pve-prod-fra1/pve-node-{n:05d}", 8000 - n, 15, **changes) for n in range(count)
     )
 
 
 @pytest.mark.parametrize("hosts", [cluster(1500), cluster(1500, bridges=("x" * 9000,))])
-def test_a_decision_takes_no_more_than_50_kib(hosts: Fleet) -> None:
+def test_a_decision_takes_no_more_than_50_kib(hosts: HostColumns) -> None:
     specs = {"aggregate_instance_extra_specs:x": "y" * 3000}
     for extra_specs in ({}, specs):
         request = a_request(
@@ -64,7 +64,7 @@ def test_hosts_of_one_reason_take_little() -> None:
 
 
 def test_of_the_servers_of_one_create_the_first_tells_the_reasons() -> None:
-    hosts = Fleet.of([*cluster(1000), a_host("roomy", free_mib=8000)])
+    hosts = HostColumns.of([*cluster(1000), a_host("roomy", free_mib=8000)])
     request = a_request(memory_mib=7500)
     choice = choose(hosts, request, FILTERS, load_weighers(CONF), keep=1)
     full = OUTCOMES.won(request, choice, 0, 1001)
@@ -99,7 +99,7 @@ def test_a_reason_that_is_too_long_does_not_hide_the_others() -> None:
         return "x" * 2000 if host.name == "a" else "short"
 
     filters: dict[str, Filter] = {"one": refuse}
-    hosts = Fleet.of([a_host(name) for name in "abc"])
+    hosts = HostColumns.of([a_host(name) for name in "abc"])
     choice = choose(hosts, a_request(), filters, {}, keep=0)
     full = OUTCOMES.nowhere(a_request(), choice, hosts)
     assert hosts_kept(full) == 3

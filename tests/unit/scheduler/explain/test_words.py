@@ -12,7 +12,7 @@ from scheduler.decide.choose import choose
 from scheduler.explain.outcome import Outcomes
 from scheduler.explain.words import sentence
 from scheduler.filters.resources import Shortage
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.service import load_filters
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
@@ -21,9 +21,9 @@ FILTERS = load_filters(CONF)
 
 
 def told(*hosts: Any, **asked: Any) -> str:
-    fleet, request = Fleet.of(hosts), a_request(**asked)
-    choice = choose(fleet, request, FILTERS, {}, keep=0)
-    return str(Outcomes(CONF, FILTERS).nowhere(request, choice, fleet).reason)
+    columns, request = HostColumns.of(hosts), a_request(**asked)
+    choice = choose(columns, request, FILTERS, {}, keep=0)
+    return str(Outcomes(CONF, FILTERS).nowhere(request, choice, columns).reason)
 
 
 def test_too_much_of_one_thing() -> None:

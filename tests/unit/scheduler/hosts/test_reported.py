@@ -51,11 +51,11 @@ def test_a_step_of_the_clock_makes_no_host_silent() -> None:
 
 def refusals(site: Site) -> dict[str, str | None]:
     """Asked of one host, and of all at once."""
-    fleet, request = site.table.all(NOW), a_request()
+    columns, request = site.table.all(NOW), a_request()
     found = {}
-    for position, host in enumerate(fleet):
+    for position, host in enumerate(columns):
         reason = service_up(host, request) or service_enabled(host, request)
-        masks = [accept.refused(fleet, request) for accept in (service_up, service_enabled)]
+        masks = [accept.refused(columns, request) for accept in (service_up, service_enabled)]
         assert (reason is not None) == any(m is not None and m[position] for m in masks)
         found[host.name] = reason
     return found

@@ -20,7 +20,7 @@ from scheduler.filters.hints import same_host
 from scheduler.filters.resources import resources, wanted
 from scheduler.filters.server_groups import server_group_anti_affinity
 from scheduler.filters.service import node_healthy
-from scheduler.hosts.columns import Fleet
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.messages import Movable, Rebalancing
 from scheduler.service import load_weighers
@@ -54,12 +54,12 @@ def moves(found: Rebalancing) -> list[tuple[str, str, str]]:
 
 
 def test_the_score_is_the_variance_of_the_shares() -> None:
-    assert balance.score(Fleet.of([])) == 0
+    assert balance.score(HostColumns.of([])) == 0
     even = [filled("a", 4096, 8), filled("b", 4096, 8)]
-    assert balance.score(Fleet.of(even)) == 0
+    assert balance.score(HostColumns.of(even)) == 0
     # memory: shares 0 and 1, processors: 0.5 and 0.5
     uneven = [filled("a", 8192, 8), filled("b", 0, 8)]
-    assert balance.score(Fleet.of(uneven)) == pytest.approx(0.25 / 2)
+    assert balance.score(HostColumns.of(uneven)) == pytest.approx(0.25 / 2)
 
 
 sizes = st.tuples(st.integers(0, 8192), st.integers(0, 16), st.integers(1, 4))
@@ -86,7 +86,7 @@ def test_the_host_wins_that_leaves_the_best_score(
     ranked = choose(hosts, request, FILTERS, SCORE).ranked
 
     def after(name: str) -> float:
-        world = Fleet.of(hosts).draft()
+        world = HostColumns.of(hosts).draft()
         [(_, position)] = world.positions([name])
         world.take(position, wanted(request))
         return balance.score(world)
@@ -151,7 +151,7 @@ def test_clusters_share_what_is_asked() -> None:
 
 
 def test_the_fullest_host_is_relieved_and_each_move_gains() -> None:
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     servers = [movable(str(number), "a") for number in range(4)]
     found = plan(hosts, servers, FILTERS, 10)
     assert [move[1:] for move in moves(found)] == [("a", "b")] * 2
@@ -163,12 +163,12 @@ def test_the_fullest_host_is_relieved_and_each_move_gains() -> None:
 
 def test_what_is_bounded_even_or_impossible_is_left() -> None:
     servers = [movable(str(number), "a") for number in range(4)]
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     assert len(plan(hosts, servers, FILTERS, 1).moves) == 1
-    even = Fleet.of([filled("a", 4096, 4), filled("b", 4096, 4)])
+    even = HostColumns.of([filled("a", 4096, 4), filled("b", 4096, 4)])
     assert plan(even, servers, FILTERS, 10).moves == ()
     for changes in ({"healthy": False, "health": "offline"}, {"cluster": "other"}):
-        lost = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0, **changes)])
+        lost = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0, **changes)])
         assert plan(lost, servers, FILTERS, 10).moves == ()
     assert plan(hosts, [], FILTERS, 10).moves == ()
     assert plan(hosts, [movable("1", "gone")], FILTERS, 10).moves == ()
@@ -176,7 +176,7 @@ def test_what_is_bounded_even_or_impossible_is_left() -> None:
 
 def test_a_group_stays_apart_also_after_a_move() -> None:
     group = GroupFacts("g", "anti-affinity", 1, {})
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     servers = [movable(str(number), "a", group=group) for number in range(4)]
     assert len(plan(hosts, servers, FILTERS, 10).moves) == 1
 
@@ -195,13 +195,13 @@ def test_a_group_stays_apart_also_after_a_move() -> None:
 def test_a_wish_is_not_given_up_for_evenness(
     policy: str, others: dict[str, int], moved: bool
 ) -> None:
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     server = movable("1", "a", group=GroupFacts("g", policy, 1, others))
     assert moves(plan(hosts, [server], FILTERS, 10)) == [("1", "a", "b")] * moved
 
 
 def test_servers_that_wish_to_be_together_stay_so_and_those_apart_part() -> None:
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     for policy, found in (("soft-affinity", 0), ("soft-anti-affinity", 2)):
         group = GroupFacts("g", policy, 1, {"a": 3})
         servers = [movable(str(number), "a", group=group) for number in range(4)]
@@ -210,14 +210,16 @@ def test_servers_that_wish_to_be_together_stay_so_and_those_apart_part() -> None
 
 def test_no_server_leaves_the_nodes_that_its_rule_prefers() -> None:
     rule = HaRule("r", strict=False, nodes=1, priority=1)
-    hosts = Fleet.of([filled("a", 8192, 4, ha_rules=(rule,)), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 4, ha_rules=(rule,)), filled("b", 0, 0)])
     named = movable("1", "a", extra_specs={"ha:rule": "r"})
     assert plan(hosts, [named], FILTERS, 10).moves == ()
 
 
 def test_what_is_cheap_to_move_moves() -> None:
-    shared = Fleet.of([filled("a", 8192, 4, storages=SHARED), filled("b", 0, 0, storages=SHARED)])
-    local = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0)])
+    shared = HostColumns.of(
+        [filled("a", 8192, 4, storages=SHARED), filled("b", 0, 0, storages=SHARED)]
+    )
+    local = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0)])
     servers = [movable("large", "a", disk_gib=40), movable("small", "a", disk_gib=2)]
     [first] = plan(local, servers, FILTERS, 1).moves
     assert (first.server_uuid, first.memory_mib, first.disk_gib) == ("small", 2048, 2)
@@ -226,7 +228,7 @@ def test_what_is_cheap_to_move_moves() -> None:
 
 def test_a_host_that_is_full_has_no_numbers_and_is_relieved() -> None:
     full = dataclasses.replace(a_host("a"), capacity={}, used={})
-    hosts = Fleet.of([full, filled("b", 0, 0)])
+    hosts = HostColumns.of([full, filled("b", 0, 0)])
     servers = [movable(str(number), "a") for number in range(4)]
     found = plan(hosts, servers, FILTERS, 10)
     assert [move[1:] for move in moves(found)] == [("a", "b")] * 2
@@ -235,7 +237,7 @@ def test_a_host_that_is_full_has_no_numbers_and_is_relieved() -> None:
 def test_a_server_keeps_the_company_that_its_hints_ask_for() -> None:
     from scheduler.filters.hints import different_host
 
-    hosts = Fleet.of([filled("a", 8192, 4), filled("b", 0, 0), filled("c", 8192, 16)])
+    hosts = HostColumns.of([filled("a", 8192, 4), filled("b", 0, 0), filled("c", 8192, 16)])
     servers = [
         movable(
             one, "a", hints={"different_host": [other]}, server_hosts={other: "a"}, disk_gib=disk
@@ -247,13 +249,13 @@ def test_a_server_keeps_the_company_that_its_hints_ask_for() -> None:
 
 
 def test_among_many_hosts_one_move_is_worth_while_too() -> None:
-    hosts = Fleet.of([filled(f"h{number}", 8192 * (number % 2), 4) for number in range(400)])
+    hosts = HostColumns.of([filled(f"h{number}", 8192 * (number % 2), 4) for number in range(400)])
     servers = [movable(str(number), "h1") for number in range(4)]
     assert [move[1] for move in moves(plan(hosts, servers, FILTERS, 1))] == ["h1"]
 
 
 def test_those_that_cannot_move_hide_nobody() -> None:
-    hosts = Fleet.of([filled("a", 8192, 16), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 16), filled("b", 0, 0)])
     small = {"vcpus": 1, "disk_gib": 1, "memory_mib": 200}
     free = [movable(f"z{number}", "a", **small) for number in range(10)]
     pinned = [
@@ -272,7 +274,7 @@ def test_those_that_cannot_move_hide_nobody() -> None:
 
 
 def test_servers_with_devices_of_their_node_stay() -> None:
-    hosts = Fleet.of([filled("a", 8192, 16, devices={"gpu": 4}), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 16, devices={"gpu": 4}), filled("b", 0, 0)])
     for alias in ("gpu:1", "gpu:none"):
         bound = [
             movable(str(number), "a", extra_specs={"pci_passthrough:alias": alias})
@@ -283,7 +285,7 @@ def test_servers_with_devices_of_their_node_stay() -> None:
 
 def test_servers_that_their_node_keeps_stay_and_are_named() -> None:
     why = "its disk is a linked clone on the node's own storage local"
-    hosts = Fleet.of([filled("a", 8192, 16, pinned={"100001": why}), filled("b", 0, 0)])
+    hosts = HostColumns.of([filled("a", 8192, 16, pinned={"100001": why}), filled("b", 0, 0)])
     kept = movable("1", "a", vm=("sim1", 100_001))
     free = movable("2", "a", vm=("sim1", 100_002))
     found = plan(hosts, [kept, free], FILTERS, 10)

@@ -14,7 +14,7 @@ from scheduler.decide.refusals import Refusals
 from scheduler.hosts import memberships
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
-from scheduler.hosts.host_states import Floats, lot
+from scheduler.hosts.host_states import Floats, tie_hash
 from scheduler.hosts.usage import Rows
 
 Filter = Callable[[Host, RequestSpec], str | None]
@@ -176,8 +176,8 @@ class Standing:
 
     def _ties(self, passed: Rows, request: RequestSpec) -> Callable[[Rows], NDArray[np.uint64]]:
         """What tells apart equal hosts: numbers as good as drawn for this server."""
-        seed = np.array([lot(request.server_uuid)], np.uint64)
-        return lambda among: _mixed(self.columns.lots[passed[among]] ^ seed)
+        seed = np.array([tie_hash(request.server_uuid)], np.uint64)
+        return lambda among: _mixed(self.columns.tie_hashes[passed[among]] ^ seed)
 
     def _column(self, index: int, passed: Rows) -> Floats | None:
         """What one weigher gives to each host that passed; None: nothing to any."""

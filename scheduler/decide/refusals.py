@@ -23,11 +23,11 @@ class Refusals(Mapping[str, str]):
         positions: Rows,
         accept: Callable[[Host, RequestSpec], str | None],
         request: RequestSpec,
-        known: dict[int, str],
+        given: dict[int, str],
     ) -> None:
-        """``known`` has reasons by position that the filter gave already; it grows."""
+        """``given`` has reasons by position that the filter gave already; it grows."""
         self._columns, self._positions = columns, positions
-        self._accept, self._request, self._known = accept, request, known
+        self._accept, self._request, self._given = accept, request, given
         self._told = accept.told if isinstance(accept, ColumnarFilter) else None
 
     @functools.cached_property
@@ -50,11 +50,11 @@ class Refusals(Mapping[str, str]):
         return self._reason(self._by_name[name])
 
     def _reason(self, position: int) -> str:
-        known = self._known.get(position)
-        if known is None:
-            known = self._accept(self._columns.host(position), self._request) or ""
-            self._known[position] = known
-        return known
+        reason = self._given.get(position)
+        if reason is None:
+            reason = self._accept(self._columns.host(position), self._request) or ""
+            self._given[position] = reason
+        return reason
 
     def groups(self, most: int | None = None, *, first: bool = False) -> list[Group]:
         """Hosts by reason, of ``most`` different ones; ``first``: of the first ``most`` hosts.

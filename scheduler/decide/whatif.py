@@ -99,7 +99,7 @@ def capacity(
         Fit(host.name, host.zone, 0, refused[host.name])
         if host.name in refused
         else Fit(host.name, host.zone, *_scarcest(position, counts, host))
-        for position, host in enumerate(columns.known())
+        for position, host in enumerate(columns.states())
     ]
     total = _total(columns, request, [fit.count for fit in fits], counts.get(_STORAGE))
     fits.sort(key=lambda fit: (-fit.count, fit.host))
@@ -121,7 +121,7 @@ def _total(
         return max(counts, default=0)
     sums: Counter[Pool] = Counter()
     rooms: dict[Pool, int] = {}
-    for position, host in enumerate(columns.known()):
+    for position, host in enumerate(columns.states()):
         where = pool(host)
         sums[where] += counts[position]
         if stored is not None and counts[position]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from placement.messages import Candidates
 from scheduler.hosts.host import Host
-from scheduler.hosts.host_states import REALLY_THERE, Fact, Floats, Known, Measure
+from scheduler.hosts.host_states import REALLY_THERE, Fact, Floats, HostStates, Measure
 from scheduler.hosts.usage import Amounts, Rows, Usage, counted
 
 V = TypeVar("V", bound=Hashable)
@@ -29,7 +29,7 @@ class HostColumns:
 
     def __init__(
         self,
-        known: Known,
+        states: HostStates,
         rows: Rows,
         silent: Floats,
         failures: Floats,
@@ -37,8 +37,8 @@ class HostColumns:
         traits: Sequence[frozenset[str]],
         others: HostColumns | None = None,
     ) -> None:
-        """All but ``known`` and ``others`` go by position; ``rows`` are those of ``known``."""
-        self._known, self._rows = known, rows
+        """All but ``states`` and ``others`` go by position; ``rows`` are those of ``states``."""
+        self._states, self._rows = states, rows
         self.silent, self.failures = silent, failures
         self._usages, self._traits = usages, traits
         self.pledged = np.zeros(len(rows), np.int64)
@@ -54,7 +54,7 @@ class HostColumns:
         listed = list(hosts)
         classes = dict.fromkeys(name for host in listed for name in (*host.capacity, *host.used))
         made = cls(
-            Known(listed),
+            HostStates(listed),
             np.arange(len(listed)),
             np.array([host.silent_seconds for host in listed], np.float64),
             np.array([host.failures for host in listed], np.float64),
@@ -78,33 +78,33 @@ class HostColumns:
 
     def host(self, position: int) -> Host:
         """One host as plain filters see it, as it is now."""
-        known = self._known.hosts[self._rows[position]]
+        state = self._states.hosts[self._rows[position]]
         return Host(
-            known.facts,
+            state.facts,
             float(self.silent[position]),
             {name: int(usage.capacity[position]) for name, usage in self._usages.items()},
             {name: int(usage.used[position]) for name, usage in self._usages.items()},
             self._traits[position],
             float(self.failures[position]),
-            known.memberships,
-            known.disabled,
-            known.forced_down,
+            state.memberships,
+            state.disabled,
+            state.forced_down,
             int(self.pledged[position]),
         )
 
     def name(self, position: int) -> str:
         """The name of a host."""
-        name: str = self._known.hosts[self._rows[position]].name
+        name: str = self._states.hosts[self._rows[position]].name
         return name
 
     def names(self, positions: Rows) -> list[str]:
         """The names of hosts."""
-        found: list[str] = self._known.names[self._rows[positions]].tolist()
+        found: list[str] = self._states.names[self._rows[positions]].tolist()
         return found
 
-    def known(self) -> Iterator[Host]:
+    def states(self) -> Iterator[Host]:
         """The hosts as agents tell of them, without numbers and traits."""
-        return (self._known.hosts[row] for row in self._rows.tolist())
+        return (self._states.hosts[row] for row in self._rows.tolist())
 
     # --- columns
 
@@ -130,7 +130,7 @@ class HostColumns:
 
     def measure(self, measure: Measure) -> Floats:
         """A number of each host, from its facts."""
-        return self._known.measures(measure)[self._rows]
+        return self._states.measures(measure)[self._rows]
 
     def where(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> Mask:
         """Of which hosts something is true, that only this fact decides."""
@@ -146,7 +146,7 @@ class HostColumns:
 
     def codes(self, fact: Fact[Any]) -> Rows:
         """A number of each host: the same where the fact is."""
-        return self._known.kinds(fact).codes[self._rows].astype(np.int64)
+        return self._states.kinds(fact).codes[self._rows].astype(np.int64)
 
     def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
         """A number of each host, that only this fact decides."""
@@ -156,7 +156,7 @@ class HostColumns:
 
     def _told(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
         """Values of a fact, and which each host has: only what is there, where that is little."""
-        kinds = self._known.kinds(fact)
+        kinds = self._states.kinds(fact)
         values, codes = kinds.values, self.codes(fact)
         if len(values) <= 2 * len(codes):
             return list(values), codes
@@ -165,13 +165,13 @@ class HostColumns:
 
     def sums(self, fact: Fact[V], amounts: Amounts) -> dict[V, int]:
         """The amounts of hosts together, for each value of a fact."""
-        kinds = self._known.kinds(fact)
+        kinds = self._states.kinds(fact)
         found = np.bincount(kinds.codes[self._rows], amounts, len(kinds.numbers))
         return dict(zip(list(kinds.values), found.astype(np.int64).tolist(), strict=False))
 
     def values(self, fact: Fact[V]) -> list[V]:
         """What a fact may be of a host; of some no host may be left."""
-        return list(self._known.kinds(fact).values)
+        return list(self._states.kinds(fact).values)
 
     def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
         """Of which hosts something is true, that only their traits decide."""
@@ -190,21 +190,21 @@ class HostColumns:
         return list(numbers), np.array(codes, np.int64)
 
     @functools.cached_property
-    def lots(self) -> NDArray[np.uint64]:
-        """See ``Known``."""
-        return self._known.lots[self._rows]
+    def tie_hashes(self) -> NDArray[np.uint64]:
+        """See ``HostStates``."""
+        return self._states.tie_hashes[self._rows]
 
     def positions(self, names: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Where the hosts of these names are; those that are not in the fleet are left out."""
         for name in names:
-            row = self._known.by_name.get(name)
+            row = self._states.by_name.get(name)
             position = -1 if row is None else int(self._positions[row])
             if position >= 0:
                 yield name, position
 
     @functools.cached_property
     def _positions(self) -> Rows:
-        positions = np.full(len(self._known), -1, np.int64)
+        positions = np.full(len(self._states), -1, np.int64)
         positions[self._rows] = np.arange(len(self._rows))
         return positions
 
@@ -212,10 +212,10 @@ class HostColumns:
 
     def counted(self, told: Sequence[Candidates], *, everything: bool) -> HostColumns:
         """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
-        found = counted(told, self._known.by_uuid, len(self._known))
+        found = counted(told, self._states.by_uuid, len(self._states))
         kept = self._rows if everything else found.offered
         return HostColumns(
-            self._known,
+            self._states,
             kept,
             self.silent[kept],
             self.failures[kept],
@@ -232,7 +232,7 @@ class HostColumns:
         usages = {name: usage.of(kept) for name, usage in self._usages.items()}
         traits = [self._traits[position] for position in kept.tolist()]
         return HostColumns(
-            self._known,
+            self._states,
             self._rows[kept],
             self.silent[kept],
             self.failures[kept],
@@ -258,7 +258,7 @@ class HostColumns:
 
     def _with(self, usages: Mapping[str, Usage], others: HostColumns | None) -> HostColumns:
         return HostColumns(
-            self._known, self._rows, self.silent, self.failures, usages, self._traits, others
+            self._states, self._rows, self.silent, self.failures, usages, self._traits, others
         )
 
     def take(self, position: int, amounts: Mapping[str, int]) -> None:

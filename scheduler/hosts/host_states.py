@@ -69,7 +69,7 @@ class Kinds:
         )
 
 
-class Known:
+class HostStates:
     """All hosts, a row each; rows stay where they are."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
@@ -96,9 +96,9 @@ class Known:
         return np.array([host.name for host in self.hosts], np.object_)
 
     @functools.cached_property
-    def lots(self) -> NDArray[np.uint64]:
+    def tie_hashes(self) -> NDArray[np.uint64]:
         """A number drawn for each host by its name."""
-        return np.array([lot(host.name) for host in self.hosts], np.uint64)
+        return np.array([tie_hash(host.name) for host in self.hosts], np.uint64)
 
     def kinds(self, fact: Fact[Any]) -> Kinds:
         """The column of a fact."""
@@ -115,7 +115,7 @@ class Known:
             self._measures[measure] = found
         return found
 
-    def with_hosts(self, changed: Iterable[Host]) -> Known:
+    def with_hosts(self, changed: Iterable[Host]) -> HostStates:
         """The next picture, in which these are as they are now; new ones come at the end."""
         hosts, rows = list(self.hosts), self.by_uuid
         changes: dict[int, Host] = {}
@@ -124,14 +124,14 @@ class Known:
             if row == len(hosts):
                 hosts.append(host)
             hosts[row] = changes[row] = host
-        made = Known(hosts)
+        made = HostStates(hosts)
         same = all(
             row < len(self.hosts) and self.hosts[row].name == host.name
             for row, host in changes.items()
         )
         if same:
             made.__dict__.update(
-                by_name=self.by_name, by_uuid=rows, names=self.names, lots=self.lots
+                by_name=self.by_name, by_uuid=rows, names=self.names, tie_hashes=self.tie_hashes
             )
         for fact, kinds in dict(self._kinds).items():
             grown = kinds.with_rows(len(hosts), {r: fact(h) for r, h in changes.items()})
@@ -144,7 +144,7 @@ class Known:
         return made
 
 
-def lot(name: str) -> int:
+def tie_hash(name: str) -> int:
     """A number of 64 bits that is as good as drawn, and always the same for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 

@@ -15,7 +15,7 @@ from common.messages.facts import Heartbeat, HostFacts
 from scheduler.hosts import memberships
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
-from scheduler.hosts.host_states import Known
+from scheduler.hosts.host_states import HostStates
 from scheduler.hosts.memberships import Memberships
 from scheduler.hosts.usage import NO_TRAITS
 
@@ -46,7 +46,7 @@ class HostTable:
         self._heard_for = heard_for
         self._timer, self._made_at = timer, timer()
         self._lock = threading.Lock()
-        self._known = Known([])
+        self._states = HostStates([])
         self._news: dict[str, HostFacts] = {}
         self._seen: dict[str, float] = {}
         self._first: dict[str, float] = {}
@@ -64,7 +64,7 @@ class HostTable:
     @property
     def knows_hosts(self) -> bool:
         """Whether an agent told of its hosts yet; after a while there are none."""
-        told = bool(self._news) or len(self._known) > 0
+        told = bool(self._news) or len(self._states) > 0
         return told or self._timer() - self._made_at > FIRST_NEWS_SECONDS
 
     def update_aggregates(self, told: AllAggregates) -> None:
@@ -83,10 +83,10 @@ class HostTable:
         disabled, forced_down = frozenset(told.disabled), frozenset(told.forced_down)
         changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
         self._disabled, self._forced_down = disabled, forced_down
-        facts = {host.facts.uuid: host.facts for host in self._known.hosts}
+        facts = {host.facts.uuid: host.facts for host in self._states.hosts}
         if told.aggregates != old.aggregates:
             self._memberships = memberships.by_host(told.aggregates)
-            self._known = Known([])
+            self._states = HostStates([])
         else:
             facts = {uuid: one for uuid, one in facts.items() if one.host in changed}
         self._news = facts | self._news
@@ -97,9 +97,9 @@ class HostTable:
         gone = {name for name, at in self._first.items() if name not in names and at <= before}
         if not gone:
             return
-        kept = {host.facts.uuid: host.facts for host in self._known.hosts} | self._news
+        kept = {host.facts.uuid: host.facts for host in self._states.hosts} | self._news
         self._news = {uuid: one for uuid, one in kept.items() if one.host not in gone}
-        self._known = Known([])
+        self._states = HostStates([])
         for name in gone:
             del self._first[name]
             self._seen.pop(name, None)
@@ -124,26 +124,26 @@ class HostTable:
         """Every known host, without what placement counts."""
         with self._lock:
             if self._news:
-                self._known = self._known.with_hosts(map(self._host, self._news.values()))
+                self._states = self._states.with_hosts(map(self._host, self._news.values()))
                 self._news = {}
-            known, never = self._known, -np.inf
+            states, never = self._states, -np.inf
             seen = np.fromiter(
-                (self._seen.get(host.name, never) for host in known.hosts),
+                (self._seen.get(host.name, never) for host in states.hosts),
                 np.float64,
-                len(known),
+                len(states),
             )
-            failures = np.zeros(len(known))
+            failures = np.zeros(len(states))
             for name in self._failures:
-                if name in known.by_name:
-                    failures[known.by_name[name]] = self._decayed(name, now)
+                if name in states.by_name:
+                    failures[states.by_name[name]] = self._decayed(name, now)
         silent = self._timer() - seen
         return HostColumns(
-            known,
-            np.arange(len(known)),
+            states,
+            np.arange(len(states)),
             np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._heard_for())),
             failures,
             {},
-            [NO_TRAITS] * len(known),
+            [NO_TRAITS] * len(states),
         )
 
     def _host(self, facts: HostFacts) -> Host:

@@ -15,20 +15,20 @@ from scheduler.explain.outcome import Outcomes
 from scheduler.filters.resources import wanted
 from scheduler.hosts.columns import HostColumns
 from scheduler.messages import Capacity, Movable, Rebalancing
-from scheduler.view import World
+from scheduler.view import View
 
 
-class Trial:
+class DryRun:
     """Answers for one scheduler process."""
 
     def __init__(
         self,
         conf: cfg.ConfigOpts,
-        world: World,
+        view: View,
         filters: Mapping[str, Filter],
         weighers: Mapping[str, tuple[Weigher, float]],
     ) -> None:
-        self._world = world
+        self._view = view
         self._filters = filters
         self._weighers = weighers
         self._counted = counted_together(weigh for weigh, _ in weighers.values())
@@ -45,13 +45,13 @@ class Trial:
     ) -> list[Decision] | None:
         """As servers of one create would be placed, where placement offers not all that it has."""
         kind = whatif.kind(requests[0])
-        if not self._world.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
+        if not self._view.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
             return None
-        look = self._world.candidates(requests[0])
-        if look.whole:
+        offered = self._view.candidates(requests[0])
+        if offered.whole:
             return None
-        offered = look.hosts.beside(hosts) if self._counted else look.hosts
-        found = self._outcome(offered, requests)
+        among = offered.hosts.beside(hosts) if self._counted else offered.hosts
+        found = self._outcome(among, requests)
         return found if all(one.host is not None for one in found) else None
 
     def _outcome(self, hosts: HostColumns, requests: Sequence[RequestSpec]) -> list[Decision]:
@@ -75,4 +75,4 @@ class Trial:
     def _hosts(self, requests: Sequence[RequestSpec], without: Collection[str]) -> HostColumns:
         classes = dict.fromkeys(name for request in requests for name in wanted(request))
         classes |= dict.fromkeys(self._counted)
-        return self._world.everything(classes).without(without)
+        return self._view.everything(classes).without(without)

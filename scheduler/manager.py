@@ -10,7 +10,7 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from scheduler.dry_run import Trial
+from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable
 from scheduler.messages import Capacity, Movable, Rebalancing
 from scheduler.select import Decider
@@ -22,13 +22,13 @@ class SchedulerManager:
     def __init__(
         self,
         decider: Decider,
-        trial: Trial,
+        dry_run: DryRun,
         table: HostTable,
         ask: Callable[[RequestContext], None],
     ) -> None:
         """``ask`` asks the conductor for the aggregates."""
         self._decider = decider
-        self._trial = trial
+        self._dry_run = dry_run
         self._table = table
         self._ask = ask
 
@@ -52,21 +52,21 @@ class SchedulerManager:
     ) -> list[Decision]:
         """Where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
-        return self._trial.place(requests, without)
+        return self._dry_run.place(requests, without)
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...]
     ) -> Capacity:
         """How many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
-        return self._trial.capacity(request, without)
+        return self._dry_run.capacity(request, without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
     ) -> Rebalancing:
         """Which servers would have to move; see ``SchedulerClient.rebalance``."""
         self._check_ready(ctxt)
-        return self._trial.rebalance(servers, limit)
+        return self._dry_run.rebalance(servers, limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """A build failed on a host."""

@@ -24,12 +24,12 @@ from scheduler.explain.outcome import Outcomes
 from scheduler.filters.resources import wanted
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
-from scheduler.view import Look, World
+from scheduler.view import Offered, View
 
 LOG = logger(__name__)
 
 #: how often it is looked anew when others took the hosts of the last look
-_LOOKS = 2
+_ROUNDS = 2
 
 
 class Clock(Protocol):
@@ -45,14 +45,14 @@ class Decider:
         self,
         conf: cfg.ConfigOpts,
         placement: PlacementClient,
-        world: World,
+        view: View,
         filters: Mapping[str, Filter],
         weighers: Mapping[str, tuple[Weigher, float]],
         timer: Clock = time.monotonic,
     ) -> None:
         self._attempts: int = conf.scheduler.claim_attempts
         self._placement = placement
-        self._world = world
+        self._view = view
         self._filters = filters
         self._weighers = weighers
         self._counted = counted_together(weigh for weigh, _ in weighers.values())
@@ -69,7 +69,7 @@ class Decider:
         begun = self._timer()
         claims: list[dict[str, Any]] = []
         decision = self._claim_alternate(request, alternates, claims)
-        for _ in range(_LOOKS):
+        for _ in range(_ROUNDS):
             decision = decision or self._claim_best(request, claims)
         if decision is None:
             raise Unavailable("Other requests took the room of every host that was tried.")
@@ -109,13 +109,15 @@ class Decider:
         self, requests: Sequence[RequestSpec]
     ) -> tuple[HostColumns, list[tuple[RequestSpec, Choice]]]:
         """For each, among candidates; where that is not enough, among all that there are."""
-        look = self._beside(self._world.candidates(requests[0]))
+        offered = self._beside(self._view.candidates(requests[0]))
         while True:
-            tried = whatif.place(look.hosts, requests, self._filters, self._weighers, self._keep)
+            tried = whatif.place(
+                offered.hosts, requests, self._filters, self._weighers, self._keep
+            )
             choices = [(one.request, one.choice) for one in tried]
-            if look.whole or all(choice.passed for _, choice in choices):
-                return look.hosts, choices
-            look = self._beside(self._world.candidates(requests[0], wide=True))
+            if offered.whole or all(choice.passed for _, choice in choices):
+                return offered.hosts, choices
+            offered = self._beside(self._view.candidates(requests[0], wide=True))
 
     def _one_by_one(
         self, requests: Sequence[RequestSpec], tried: Mapping[str, Host]
@@ -147,7 +149,7 @@ class Decider:
         """
         if not requests:
             return {}
-        hosts = self._world.everything(wanted(requests[0]))
+        hosts = self._view.everything(wanted(requests[0]))
         choice = choose(hosts, requests[0], self._filters, {}, keep=0)
         decision = self._outcomes.nowhere(requests[0], choice, hosts)
         LOG.warning("%s", decision.reason)
@@ -176,7 +178,7 @@ class Decider:
         claims: list[dict[str, Any]],
     ) -> Decision | None:
         for position, alternate in enumerate(alternates):
-            hosts = self._world.candidates(request, of=alternate.uuid).hosts
+            hosts = self._view.candidates(request, of=alternate.uuid).hosts
             if not choose(hosts, request, self._filters, {}).ranked:
                 continue
             host = hosts.host(0)
@@ -187,31 +189,31 @@ class Decider:
 
     def _claim_best(self, request: RequestSpec, claims: list[dict[str, Any]]) -> Decision | None:
         """The best host, or why there is none; None when others took all that were tried."""
-        look = self._beside(self._world.candidates(request))
-        choice = self._choose(look, request)
+        offered = self._beside(self._view.candidates(request))
+        choice = self._choose(offered, request)
         if not choice.ranked:
             # Only now, to say why: full hosts are no candidates.
-            hosts = self._world.everything(wanted(request))
+            hosts = self._view.everything(wanted(request))
             why = choose(hosts, request, self._filters, {}, keep=0)
-            if why.passed and not look.whole:
-                look = self._beside(self._world.candidates(request, wide=True))
-                choice = self._choose(look, request)
+            if why.passed and not offered.whole:
+                offered = self._beside(self._view.candidates(request, wide=True))
+                choice = self._choose(offered, request)
             if not choice.ranked:
                 return self._outcomes.nowhere(request, why, hosts)
         for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
             if self._claim(request, weighed.host, claims):
-                return self._outcomes.won(request, choice, position, len(look.hosts))
+                return self._outcomes.won(request, choice, position, len(offered.hosts))
         return None
 
-    def _beside(self, look: Look) -> Look:
+    def _beside(self, offered: Offered) -> Offered:
         """The look, with the other hosts if a weigher needs them: one more request a class."""
-        if not self._counted or not len(look.hosts):
-            return look
-        whole = self._world.everything(self._counted)
-        return dataclasses.replace(look, hosts=look.hosts.beside(whole))
+        if not self._counted or not len(offered.hosts):
+            return offered
+        whole = self._view.everything(self._counted)
+        return dataclasses.replace(offered, hosts=offered.hosts.beside(whole))
 
-    def _choose(self, look: Look, request: RequestSpec) -> Choice:
-        return choose(look.hosts, request, self._filters, self._weighers, self._keep)
+    def _choose(self, offered: Offered, request: RequestSpec) -> Choice:
+        return choose(offered.hosts, request, self._filters, self._weighers, self._keep)
 
     def _claim(self, request: RequestSpec, host: Host, claims: list[dict[str, Any]]) -> bool:
         """Whether the host could be claimed.

@@ -17,13 +17,13 @@ from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
 from placement.client import PlacementClient
 from scheduler import config
 from scheduler.decide.choose import Filter, Weigher
-from scheduler.dry_run import Trial
+from scheduler.dry_run import DryRun
 from scheduler.hosts import memberships
 from scheduler.hosts.reported import HostTable
 from scheduler.manager import HostFactsManager, SchedulerManager
 from scheduler.rpc_api import SchedulerRpc
 from scheduler.select import Decider
-from scheduler.view import World
+from scheduler.view import View
 
 FILTER_GROUP = "micronova.scheduler.filters"
 WEIGHER_GROUP = "micronova.scheduler.weighers"
@@ -42,11 +42,11 @@ class SchedulerService:
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
         self.table = HostTable(heard_for=self._beat.hearing.for_seconds)
         self._conductor = events.to_conductor(transport)
-        world = World(placement, self.table, conf.scheduler.candidates)
+        view = View(placement, self.table, conf.scheduler.candidates)
         filters, weighers = load_filters(conf), load_weighers(conf)
         manager: SchedulerRpc = SchedulerManager(
-            Decider(conf, placement, world, filters, weighers),
-            Trial(conf, world, filters, weighers),
+            Decider(conf, placement, view, filters, weighers),
+            DryRun(conf, view, filters, weighers),
             self.table,
             self._ask,
         )

@@ -17,7 +17,7 @@ _Zone = tuple[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
-class Narrowed:
+class Prefilter:
     """What else placement is asked, so that a limited answer has the hosts that matter."""
 
     provider: str | None = None
@@ -26,13 +26,13 @@ class Narrowed:
     """Only those in one of them would; placement may not have been told of all yet."""
 
 
-def narrowed(columns: HostColumns, request: RequestSpec) -> Narrowed:
+def prefilter(columns: HostColumns, request: RequestSpec) -> Prefilter:
     """What the request says of the hosts that it can have, where placement understands it."""
     for names in _named(request):
         if len(names) == 1:
             for _, position in columns.positions(names):
-                return Narrowed(provider=columns.host(position).facts.uuid)
-    return Narrowed(aggregates=_of_zone(columns, request.availability_zone))
+                return Prefilter(provider=columns.host(position).facts.uuid)
+    return Prefilter(aggregates=_of_zone(columns, request.availability_zone))
 
 
 def _named(request: RequestSpec) -> Iterator[frozenset[str]]:

@@ -40,7 +40,7 @@ ASKED = 1000
 
 
 @dataclasses.dataclass
-class _Looks:
+class _Budget:
     """What of a plan's looks is left, and who was found to have nowhere to go."""
 
     left: int = ASKED
@@ -51,26 +51,26 @@ def plan(
     hosts: HostColumns, servers: Sequence[Movable], filters: Filters, limit: int
 ) -> Rebalancing:
     """At most ``limit`` moves, each made on the fleet that those before it leave behind."""
-    world = _whole(hosts, servers)
+    draft = _whole(hosts, servers)
     waiting = {one.request.server_uuid: one for one in servers}
-    before = now = balance.score(world)
+    before = now = balance.score(draft)
     moves: list[Move] = []
-    pinned = tuple(_pinned(world, servers))
+    pinned = tuple(_pinned(draft, servers))
     for one in pinned:
         del waiting[one.server_uuid]
-    looks = _Looks()
+    budget = _Budget()
     while waiting and before and len(moves) < limit:
-        best = _best(world, waiting.values(), filters, looks)
-        if best is None and looks.stuck and moves:
+        best = _best(draft, waiting.values(), filters, budget)
+        if best is None and budget.stuck and moves:
             # What moved may have made room for them.
-            looks.stuck.clear()
-            best = _best(world, waiting.values(), filters, looks)
-        if best is None or best.gain < LEAST_GAIN * before / len(world):
+            budget.stuck.clear()
+            best = _best(draft, waiting.values(), filters, budget)
+        if best is None or best.gain < LEAST_GAIN * before / len(draft):
             break
         moved = waiting.pop(best.server_uuid)
-        _shift(world, moved, best.target)
+        _shift(draft, moved, best.target)
         waiting = {uuid: _after(one, moved, best) for uuid, one in waiting.items()}
-        now = balance.score(world)
+        now = balance.score(draft)
         moves.append(best)
     return Rebalancing(before, now, tuple(moves), len(servers), pinned)
 
@@ -81,16 +81,16 @@ def _whole(hosts: HostColumns, servers: Sequence[Movable]) -> HostColumns:
     for one in servers:
         promised.setdefault(one.host, Counter()).update(wanted(one.request))
     classes = {name for amounts in promised.values() for name in amounts}
-    world = hosts.draft([*balance.CLASSES, *classes])
-    for name, position in world.positions(promised):
+    draft = hosts.draft([*balance.CLASSES, *classes])
+    for name, position in draft.positions(promised):
         for resource_class, amount in promised[name].items():
-            world.fill(position, resource_class, amount)
-    return world
+            draft.fill(position, resource_class, amount)
+    return draft
 
 
-def _pinned(world: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
+def _pinned(draft: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
     """Servers that Proxmox VE can't migrate, and why."""
-    pins = {name: world.host(position).facts.pinned for name, position in _places(world, servers)}
+    pins = {name: draft.host(position).facts.pinned for name, position in _places(draft, servers)}
     for one in servers:
         vmid = "" if one.request.vm is None else str(one.request.vm[1])
         reason = pins.get(one.host, {}).get(vmid) or _bound(one)
@@ -98,8 +98,8 @@ def _pinned(world: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
             yield Pinned(one.request.server_uuid, one.name, one.host, reason)
 
 
-def _places(world: HostColumns, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
-    return world.positions({one.host for one in servers})
+def _places(draft: HostColumns, servers: Iterable[Movable]) -> Iterable[tuple[str, int]]:
+    return draft.positions({one.host for one in servers})
 
 
 def _bound(server: Movable) -> str:
@@ -111,58 +111,58 @@ def _bound(server: Movable) -> str:
 
 
 def _best(
-    world: HostColumns, servers: Iterable[Movable], filters: Filters, looks: _Looks
+    draft: HostColumns, servers: Iterable[Movable], filters: Filters, budget: _Budget
 ) -> Move | None:
     """The move that gains most for what it costs, if any gains anything."""
     found: list[Move] = []
-    free = [one for one in servers if one.request.server_uuid not in looks.stuck]
-    for server, relief in _promising(world, free):
-        if len(found) == LOOKED_AT or not looks.left:
+    free = [one for one in servers if one.request.server_uuid not in budget.stuck]
+    for server, relief in _promising(draft, free):
+        if len(found) == LOOKED_AT or not budget.left:
             break
-        looks.left -= 1
-        move = _gaining(world, server, relief, filters)
+        budget.left -= 1
+        move = _gaining(draft, server, relief, filters)
         if move is None:
-            looks.stuck.add(server.request.server_uuid)
+            budget.stuck.add(server.request.server_uuid)
         else:
             found.append(move)
     # Of equal ones always the same.
     return min(found, key=lambda one: (-one.gain / _cost(one), one.server_uuid), default=None)
 
 
-def _gaining(world: HostColumns, server: Movable, relief: float, filters: Filters) -> Move | None:
+def _gaining(draft: HostColumns, server: Movable, relief: float, filters: Filters) -> Move | None:
     """The best move of a server, if any gains anything."""
-    [(_, source)] = world.positions([server.host])
-    targets = _targets(world, server, source, filters)
+    [(_, source)] = draft.positions([server.host])
+    targets = _targets(draft, server, source, filters)
     if not len(targets):
         return None
-    costs = balance.cost_of(world, server.request)[targets]
+    costs = balance.cost_of(draft, server.request)[targets]
     target = int(targets[int(np.argmin(costs))])
     gain = relief - float(costs.min())
-    return _move(world, server, source, target, gain) if gain > 0 else None
+    return _move(draft, server, source, target, gain) if gain > 0 else None
 
 
-def _promising(world: HostColumns, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
+def _promising(draft: HostColumns, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
     """The servers that relieve the score most by leaving their host, and by how much."""
     reliefs = [
-        (server, relief) for server in servers if (relief := _relief(world, server)) is not None
+        (server, relief) for server in servers if (relief := _relief(draft, server)) is not None
     ]
     reliefs.sort(key=lambda one: (-one[1], one[0].request.server_uuid))
     return reliefs
 
 
-def _relief(world: HostColumns, server: Movable) -> float | None:
-    position = next((found for _, found in world.positions([server.host])), None)
-    return None if position is None else balance.relief(world, server.request, position)
+def _relief(draft: HostColumns, server: Movable) -> float | None:
+    position = next((found for _, found in draft.positions([server.host])), None)
+    return None if position is None else balance.relief(draft, server.request, position)
 
 
-def _targets(world: HostColumns, server: Movable, source: int, filters: Filters) -> Rows:
+def _targets(draft: HostColumns, server: Movable, source: int, filters: Filters) -> Rows:
     """Where the server may go: every filter lets it, its wishes are held no worse than where it
     is, and it is in the same cluster."""
-    passed = Standing(world, server.request, filters, {}).passed
-    cluster = world.host(source).facts.cluster
-    suits = world.where(_cluster, lambda name: name == cluster)
+    passed = Standing(draft, server.request, filters, {}).passed
+    cluster = draft.host(source).facts.cluster
+    suits = draft.where(_cluster, lambda name: name == cluster)
     for wish in WISHES:
-        held = wish.weighed(world, server.request)
+        held = wish.weighed(draft, server.request)
         if held is not None:
             suits &= held >= held[source]
     targets: Rows = passed[suits[passed] & (passed != source)]
@@ -177,26 +177,26 @@ def _cost(move: Move) -> float:
     return 1.0 + move.memory_mib / 1024 + DISK_COST * move.disk_gib
 
 
-def _move(world: HostColumns, server: Movable, source: int, target: int, gain: float) -> Move:
-    here, there = root_storage(world.host(source)), root_storage(world.host(target))
+def _move(draft: HostColumns, server: Movable, source: int, target: int, gain: float) -> Move:
+    here, there = root_storage(draft.host(source)), root_storage(draft.host(target))
     stays = here is not None and here.shared and there is not None and here.name == there.name
     return Move(
         server.request.server_uuid,
         server.name,
         server.host,
-        world.name(target),
+        draft.name(target),
         server.request.memory_mib,
         0 if stays else server.request.disk_gib,
         gain,
     )
 
 
-def _shift(world: HostColumns, server: Movable, target: str) -> None:
+def _shift(draft: HostColumns, server: Movable, target: str) -> None:
     amounts = wanted(server.request)
-    for _, position in world.positions([server.host]):
-        world.take(position, {name: -amount for name, amount in amounts.items()})
-    for _, position in world.positions([target]):
-        world.take(position, amounts)
+    for _, position in draft.positions([server.host]):
+        draft.take(position, {name: -amount for name, amount in amounts.items()})
+    for _, position in draft.positions([target]):
+        draft.take(position, amounts)
 
 
 def _after(one: Movable, moved: Movable, move: Move) -> Movable:

@@ -49,7 +49,7 @@ def place(
     A server that found a host takes its room, and its place in its group, so the next one sees
     what is left. Requests of one kind, one after the other, look at the hosts that changed only.
     """
-    world = HostColumns.of(hosts).draft({name for request in requests for name in wanted(request)})
+    draft = HostColumns.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
     standing: Standing | None = None
     now: RequestSpec | None = None
@@ -57,14 +57,14 @@ def place(
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
         if standing is None or kind(asked) != now:
-            standing, now = Standing(world, asked, filters, weighers), kind(asked)
+            standing, now = Standing(draft, asked, filters, weighers), kind(asked)
         choice = standing.choice(asked, keep)
-        yield Tried(asked, choice, world)
+        yield Tried(asked, choice, draft)
         if choice.ranked:
             name = choice.ranked[0].host.name
-            [(_, position)] = world.positions([name])
-            world.take(position, wanted(request))
-            for changed in {position, *pledge(world, position, request)}:
+            [(_, position)] = draft.positions([name])
+            draft.take(position, wanted(request))
+            for changed in {position, *pledge(draft, position, request)}:
                 standing.changed(changed)
             if group is not None:
                 joined.setdefault(group.uuid, Counter())[name] += 1

@@ -28,7 +28,7 @@ _OFFERED: Mapping[str, Measure] = {
 _Devices = tuple[tuple[str, int], ...]
 
 
-def with_full(columns: HostColumns, classes: Iterable[str]) -> HostColumns:
+def with_exhausted(columns: HostColumns, classes: Iterable[str]) -> HostColumns:
     """The fleet with the hosts that are full of all these classes: what they offer in all."""
     names = list(classes)
     draft = columns.draft(names)

@@ -16,7 +16,7 @@ from scheduler import config as scheduler_config
 from scheduler.hosts.reported import HostTable
 from scheduler.select import Decider
 from scheduler.service import load_filters, load_weighers
-from scheduler.view import World
+from scheduler.view import View
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 SCHEDULERS = 8
@@ -34,8 +34,8 @@ def a_scheduler(client: PlacementClient, **known: Any) -> Decider:
         dataclasses.replace(a_host(n).facts, uuid=uuid, **known) for n, uuid in HOSTS.items()
     )
     table.update(Heartbeat("w", now, tuple(HOSTS), facts))
-    world = World(client, table, 1000)
-    return Decider(conf, client, world, load_filters(conf), load_weighers(conf))
+    view = View(client, table, 1000)
+    return Decider(conf, client, view, load_filters(conf), load_weighers(conf))
 
 
 def the_hosts(client: PlacementClient, vcpus: int, **known: Any) -> list[Decider]:

@@ -22,7 +22,7 @@ from scheduler.filters.server_groups import (
 )
 from scheduler.hosts.reported import HostTable
 from scheduler.select import Decider
-from scheduler.view import World
+from scheduler.view import View
 from scheduler.weighers.capacity import ram
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
@@ -74,11 +74,11 @@ def a_decider(
     facts = tuple(a_host(name).facts for name in HOSTS)
     table.update(Heartbeat("w", now, HOSTS, facts))
     conf = config.load([scheduler_config.register])
-    world = World(placement, table, 1000)  # type: ignore[arg-type]
+    view = View(placement, table, 1000)  # type: ignore[arg-type]
     return Decider(
         conf,
         placement,  # type: ignore[arg-type]
-        world,
+        view,
         filters or {},
         weighers or {"ram": (ram, 1.0)},
     )

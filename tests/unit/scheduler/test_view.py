@@ -15,13 +15,13 @@ from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts
 from placement.messages import Candidates, Claimed, NewClaim, Usage
 from scheduler import config as scheduler_config
-from scheduler.dry_run import Trial
+from scheduler.dry_run import DryRun
 from scheduler.filters.resources import resources
 from scheduler.hosts.host import Host
 from scheduler.hosts.reported import HostTable
 from scheduler.select import Decider
 from scheduler.service import load_filters, load_weighers
-from scheduler.view import World
+from scheduler.view import View
 from tests.unit.scheduler.decide.test_choose import a_host, a_request
 
 NAMES = [f"h{number:02d}" for number in range(30)]
@@ -84,10 +84,10 @@ class Site:
         table.update(Heartbeat("w", now, beating, facts))
         table.update_aggregates(AllAggregates(1, aggregates))
         conf = config.load([scheduler_config.register])
-        world = World(self.placement, table, LIMIT)  # type: ignore[arg-type]
+        view = View(self.placement, table, LIMIT)  # type: ignore[arg-type]
         how = (load_filters(conf), load_weighers(conf))
-        self.decider = Decider(conf, self.placement, world, *how)  # type: ignore[arg-type]
-        self.trial = Trial(conf, world, *how)
+        self.decider = Decider(conf, self.placement, view, *how)  # type: ignore[arg-type]
+        self.dry_run = DryRun(conf, view, *how)
 
     @staticmethod
     def host(name: str, **changes: Any) -> Host:
@@ -162,7 +162,7 @@ def test_a_dry_run_says_what_would_be(kind: str | None) -> None:
     aggregates, changes, _ = REQUESTS[kind] if kind else ((), {}, set())
     many = [asked(server_uuid=f"s{number}", **changes) for number in range(3)]
     real = Site(*aggregates).decider.decide_many(many)
-    tried = Site(*aggregates).trial.place(many, ())
+    tried = Site(*aggregates).dry_run.place(many, ())
     assert [one.host for one in tried] == [one.host for one in real]
     alone = Site(*aggregates).decider.decide(many[0], ())
     assert (alone.host, alone.host) == (tried[0].host, real[0].host)
@@ -171,7 +171,10 @@ def test_a_dry_run_says_what_would_be(kind: str | None) -> None:
 def test_servers_of_several_kinds_are_tried_among_all_hosts() -> None:
     site = Site()
     forced = dataclasses.replace(asked(server_uuid="t"), force_host="h29")
-    assert [one.host is None for one in site.trial.place([asked(), forced], ())] == [False, False]
+    assert [one.host is None for one in site.dry_run.place([asked(), forced], ())] == [
+        False,
+        False,
+    ]
     assert {one["limit"] for one in site.placement.asked} == {None}
 
 
@@ -187,8 +190,8 @@ def test_full_hosts_are_told_with_what_they_have_in_all() -> None:
         "h00", reserved_memory_mib=14, ram_allocation_ratio=1.5, devices={"gpu": 2}
     ).facts
     table.update(Heartbeat("w", now, ("h00",), (facts,)))
-    world = World(site.placement, table, LIMIT)  # type: ignore[arg-type]
-    [host] = world.everything(["VCPU", "MEMORY_MB", "CUSTOM_PCI_GPU", "CUSTOM_ELSE"])
+    view = View(site.placement, table, LIMIT)  # type: ignore[arg-type]
+    [host] = view.everything(["VCPU", "MEMORY_MB", "CUSTOM_PCI_GPU", "CUSTOM_ELSE"])
     request = asked(extra_specs={"pci_passthrough:alias": "gpu:1", "resources:CUSTOM_ELSE": "1"})
     assert resources(host, dataclasses.replace(request, disk_gib=0)) == (
         "0 of 64 VCPU free, 1 asked; 0 of 75 MiB RAM free, 1 asked; "

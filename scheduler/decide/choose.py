@@ -60,10 +60,10 @@ def choose(
     apart by a hash of server and host: the same for the same request, but equal hosts share the
     load of many requests.
     """
-    return Standing(HostColumns.of(hosts), request, filters, weighers).choice(request, keep)
+    return Evaluation(HostColumns.of(hosts), request, filters, weighers).choice(request, keep)
 
 
-class Standing:
+class Evaluation:
     """How hosts stand to a kind of request; one of them may change without a look at the others.
 
     Requests of one kind differ in their server only.

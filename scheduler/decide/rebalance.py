@@ -15,7 +15,7 @@ import numpy as np
 
 from common.guest.asked import CannotError
 from common.guest.hardware import devices
-from scheduler.decide.choose import Filters, Standing
+from scheduler.decide.choose import Evaluation, Filters
 from scheduler.filters.resources import wanted
 from scheduler.filters.storage import root_storage
 from scheduler.hosts.columns import HostColumns
@@ -158,7 +158,7 @@ def _relief(draft: HostColumns, server: Movable) -> float | None:
 def _targets(draft: HostColumns, server: Movable, source: int, filters: Filters) -> Rows:
     """Where the server may go: every filter lets it, its wishes are held no worse than where it
     is, and it is in the same cluster."""
-    passed = Standing(draft, server.request, filters, {}).passed
+    passed = Evaluation(draft, server.request, filters, {}).passed
     cluster = draft.host(source).facts.cluster
     suits = draft.where(_cluster, lambda name: name == cluster)
     for wish in WISHES:

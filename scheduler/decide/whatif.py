@@ -14,9 +14,9 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.server_groups import GroupFacts, Policy
-from scheduler.decide.choose import Choice, Filters, Standing, Weighers, choose
+from scheduler.decide.choose import Choice, Evaluation, Filters, Weighers, choose
 from scheduler.filters.resources import wanted
-from scheduler.filters.storage import Pool, free_at_once, pledge, pool
+from scheduler.filters.storage import Pool, free_at_once, pool, reserve
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts
@@ -51,21 +51,21 @@ def place(
     """
     draft = HostColumns.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
-    standing: Standing | None = None
+    evaluation: Evaluation | None = None
     now: RequestSpec | None = None
     for request in requests:
         group = request.group and request.group.with_members(joined.get(request.group.uuid, {}))
         asked = dataclasses.replace(request, group=group)
-        if standing is None or kind(asked) != now:
-            standing, now = Standing(draft, asked, filters, weighers), kind(asked)
-        choice = standing.choice(asked, keep)
+        if evaluation is None or kind(asked) != now:
+            evaluation, now = Evaluation(draft, asked, filters, weighers), kind(asked)
+        choice = evaluation.choice(asked, keep)
         yield Tried(asked, choice, draft)
         if choice.ranked:
             name = choice.ranked[0].host.name
             [(_, position)] = draft.positions([name])
             draft.take(position, wanted(request))
-            for changed in {position, *pledge(draft, position, request)}:
-                standing.changed(changed)
+            for changed in {position, *reserve(draft, position, request)}:
+                evaluation.changed(changed)
             if group is not None:
                 joined.setdefault(group.uuid, Counter())[name] += 1
 

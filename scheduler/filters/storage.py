@@ -40,7 +40,7 @@ def _thick(host: Host) -> bool:
 def free_at_once(columns: HostColumns) -> Amounts:
     """GiB that disks may take which must be there at once; -1 where nothing limits them so."""
     limit = columns.measure(_limit).astype(np.int64)
-    return np.where(limit < 0, limit, np.maximum(limit - columns.pledged, 0))
+    return np.where(limit < 0, limit, np.maximum(limit - columns.reserved_gib, 0))
 
 
 def pool(host: Host) -> Pool:
@@ -53,7 +53,7 @@ def _shared(host: Host) -> Pool | None:
     return (host.facts.cluster, storage.name, "") if storage and storage.shared else None
 
 
-def pledge(columns: HostColumns, position: int, request: RequestSpec) -> list[int]:
+def reserve(columns: HostColumns, position: int, request: RequestSpec) -> list[int]:
     """Take a disk of a draft's host from what is really free, for all that share the storage.
 
     Returns other hosts that have no room for one more like it. Thin disks take nothing yet, and
@@ -64,12 +64,12 @@ def pledge(columns: HostColumns, position: int, request: RequestSpec) -> list[in
         return []
     mine = _shared(host)
     if mine is None:
-        columns.pledged[position] += gib
+        columns.reserved_gib[position] += gib
         return []
     if request.vm is not None and request.vm[0] == host.facts.cluster:
         return []
     there = columns.where(_shared, lambda one: one == mine)
-    columns.pledged[there] += gib
+    columns.reserved_gib[there] += gib
     free = free_at_once(columns)
     full: list[int] = np.flatnonzero(there & (free >= 0) & (free < gib)).tolist()
     return full
@@ -82,7 +82,7 @@ def _limit(host: Host) -> float:
 
 def _no_room(columns: HostColumns, request: RequestSpec) -> Mask:
     needed = np.where(columns.measure(_thick) > 0, request.disk_gib, 1)
-    return columns.measure(_available) - columns.pledged * columns.measure(_thick) < needed
+    return columns.measure(_available) - columns.reserved_gib * columns.measure(_thick) < needed
 
 
 def _state(host: Host) -> tuple[str, str, bool]:
@@ -113,7 +113,7 @@ def _why_no_room(
             yield Group(mine, constant(unusable))
             continue
         text = functools.partial(_too_little, name, request.disk_gib if thick else 1)
-        free = columns.measure(_available)[mine] - (columns.pledged[mine] if thick else 0)
+        free = columns.measure(_available)[mine] - (columns.reserved_gib[mine] if thick else 0)
         yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
 
 
@@ -129,7 +129,7 @@ def storage_room(host: Host, request: RequestSpec) -> str | None:
     if storage is None or not storage.active:
         return _unusable(host)
     needed = request.disk_gib if _thick(host) else 1
-    free = storage.available_gib - (host.pledged_gib if _thick(host) else 0)
+    free = storage.available_gib - (host.reserved_gib if _thick(host) else 0)
     if free < needed:
         return f"{max(free, 0)}".join(_too_little(storage.name, needed))
     return None

@@ -41,7 +41,7 @@ class HostColumns:
         self._states, self._rows = states, rows
         self.silent, self.failures = silent, failures
         self._usages, self._traits = usages, traits
-        self.pledged = np.zeros(len(rows), np.int64)
+        self.reserved_gib = np.zeros(len(rows), np.int64)
         """GiB that decisions of one pass took of what storages for root disks really have free."""
         self.others = others
         """Hosts that are no candidates, for weighers to whom they matter."""
@@ -67,7 +67,7 @@ class HostColumns:
             },
             [host.traits for host in listed],
         )
-        made.pledged[:] = [host.pledged_gib for host in listed]
+        made.reserved_gib[:] = [host.reserved_gib for host in listed]
         return made
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class HostColumns:
             state.memberships,
             state.disabled,
             state.forced_down,
-            int(self.pledged[position]),
+            int(self.reserved_gib[position]),
         )
 
     def name(self, position: int) -> str:
@@ -249,7 +249,7 @@ class HostColumns:
             name: Usage(usage.capacity.copy(), usage.used.copy()) for name, usage in usages.items()
         }
         made = self._with(copied, self.others)
-        made.pledged[:] = self.pledged
+        made.reserved_gib[:] = self.reserved_gib
         return made
 
     def beside(self, whole: HostColumns) -> HostColumns:

@@ -28,7 +28,7 @@ class Host:
     """By an administrator."""
     forced_down: bool = False
     """By an administrator, whatever its agent tells."""
-    pledged_gib: int = 0
+    reserved_gib: int = 0
     """What decisions of the same pass took of what its storage for root disks really has free."""
 
     @property

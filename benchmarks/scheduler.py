@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     def read() -> None:
         """The sentence of every host is written, which nobody needs at once."""
         for those in choose(hosts, some, filters, weighers, keep=10).refused.values():
-            dict(those.told())
+            dict(those.pairs())
 
     picky = dataclasses.replace(
         request,

@@ -55,7 +55,7 @@ class DryRun:
         return found if all(one.host is not None for one in found) else None
 
     def _outcome(self, hosts: HostColumns, requests: Sequence[RequestSpec]) -> list[Decision]:
-        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.told)
+        tried = whatif.place(hosts, requests, self._filters, self._weighers, self._outcomes.ranked)
         return [
             self._outcomes.won(one.request, one.choice, 0, len(one.hosts))
             if one.choice.ranked

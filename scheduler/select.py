@@ -57,7 +57,7 @@ class Decider:
         self._weighers = weighers
         self._counted = counted_together(weigh for weigh, _ in weighers.values())
         self._outcomes = Outcomes(conf, filters)
-        self._keep = max(self._outcomes.told, self._attempts)
+        self._keep = max(self._outcomes.ranked, self._attempts)
         self._timer = timer
 
     def decide(self, request: RequestSpec, alternates: tuple[Alternate, ...]) -> Decision:
@@ -130,7 +130,7 @@ class Decider:
             group = request.group and request.group.with_members(joined)
             decision = self.decide(dataclasses.replace(request, group=group), ())
             if request.server_uuid in tried:
-                first = _told(tried[request.server_uuid], "not to be had for all at once")
+                first = _claim_entry(tried[request.server_uuid], "not to be had for all at once")
                 decision = dataclasses.replace(decision, claims=(first, *decision.claims))
             decisions.append(decision)
             joined.update(host for host in (decisions[-1].host,) if host is not None)
@@ -140,7 +140,7 @@ class Decider:
         self, request: RequestSpec, choice: Choice, considered: int, *, brief: bool
     ) -> Decision:
         won = self._outcomes.won(request, choice, 0, considered, brief=brief)
-        return dataclasses.replace(won, claims=(_told(choice.ranked[0].host, "claimed"),))
+        return dataclasses.replace(won, claims=(_claim_entry(choice.ranked[0].host, "claimed"),))
 
     def _lost(self, requests: Sequence[RequestSpec]) -> dict[str, Decision]:
         """Nowhere, and why not, for servers that are alike: it is looked at once.
@@ -234,14 +234,14 @@ class Decider:
             if self._placement.allocations_of(request.server_uuid).by_provider:
                 raise Unavailable("The claim of an earlier decision is in the way.") from error
             conflicts = error.details.get("conflicts", 1)
-            claims.append(_told(host, "changed by others each time", conflicts))
+            claims.append(_claim_entry(host, "changed by others each time", conflicts))
             return False
         result = "claimed" if claimed.won else "taken by another"
-        claims.append(_told(host, result, claimed.conflicts))
+        claims.append(_claim_entry(host, result, claimed.conflicts))
         return claimed.won
 
 
-def _told(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
+def _claim_entry(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
     """A try to claim, as it is kept."""
     return {"host": host.name, "result": result, "generation_retries": conflicts}
 

@@ -23,7 +23,7 @@ Weigh = Callable[[Host, RequestSpec], float]
 W = TypeVar("W", bound=Weigh)
 Refused = Callable[[HostColumns, RequestSpec], Mask | None]
 #: why these are refused, by group; of the first so many different sentences only
-Told = Callable[[HostColumns, RequestSpec, Rows, int | None], Iterable[Group]]
+ByGroup = Callable[[HostColumns, RequestSpec, Rows, int | None], Iterable[Group]]
 #: the columns that decide the sentence: to hosts that are equal in all of them the same is said
 Alike = Callable[[HostColumns, RequestSpec], Iterable[Codes]]
 Weighed = Callable[[HostColumns, RequestSpec], Floats | None]
@@ -31,12 +31,12 @@ Weighed = Callable[[HostColumns, RequestSpec], Floats | None]
 
 class ColumnarFilter:
     """A filter ``(host, request) → reason | None``; ``refused`` says which hosts of a fleet it
-    refuses, None: none of them, whatever they are. ``told`` says why, by group; None: only the
+    refuses, None: none of them, whatever they are. ``by_group`` says why, by group; None: only the
     function itself can say it."""
 
-    def __init__(self, accept: Accept, refused: Refused, told: Told | None = None) -> None:
+    def __init__(self, accept: Accept, refused: Refused, by_group: ByGroup | None = None) -> None:
         functools.update_wrapper(self, accept)
-        self._accept, self.refused, self.told = accept, refused, told
+        self._accept, self.refused, self.by_group = accept, refused, by_group
 
     def __call__(self, host: Host, request: RequestSpec) -> str | None:
         return self._accept(host, request)
@@ -94,20 +94,20 @@ def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
 
 
 def refusing(
-    refused: Refused, *, alike: Alike | None = None, told: Told | None = None
+    refused: Refused, *, alike: Alike | None = None, by_group: ByGroup | None = None
 ) -> Callable[[Accept], ColumnarFilter]:
     """A filter with this second form, and one of those that tell the reasons by group."""
 
     def made(accept: Accept) -> ColumnarFilter:
-        return ColumnarFilter(accept, refused, _asking(accept, alike) if alike else told)
+        return ColumnarFilter(accept, refused, _asking(accept, alike) if alike else by_group)
 
     return made
 
 
-def _asking(accept: Accept, alike: Alike) -> Told:
+def _asking(accept: Accept, alike: Alike) -> ByGroup:
     """The sentence of a group is what the function says of its first host."""
 
-    def told(
+    def by_group(
         columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
     ) -> Iterator[Group]:
         def said(position: int) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def _asking(accept: Accept, alike: Alike) -> Told:
             mine = positions[among]
             yield Group(mine, functools.partial(said, int(mine[0])))
 
-    return told
+    return by_group
 
 
 def all_alike(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:

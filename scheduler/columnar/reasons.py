@@ -81,10 +81,10 @@ def joined(columns: Iterable[Codes], length: int) -> Codes:
     return found
 
 
-def by_text(told: Iterable[tuple[int, str]]) -> list[Group]:
+def by_text(reasons: Iterable[tuple[int, str]]) -> list[Group]:
     """Groups of (position, reason)."""
     found: dict[str, list[int]] = {}
-    for position, reason in told:
+    for position, reason in reasons:
         found.setdefault(reason, []).append(position)
     return [
         Group(np.array(positions, np.int64), constant(reason))

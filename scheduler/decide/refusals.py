@@ -28,7 +28,7 @@ class Refusals(Mapping[str, str]):
         """``given`` has reasons by position that the filter gave already; it grows."""
         self._columns, self._positions = columns, positions
         self._accept, self._request, self._given = accept, request, given
-        self._told = accept.told if isinstance(accept, ColumnarFilter) else None
+        self._by_group = accept.by_group if isinstance(accept, ColumnarFilter) else None
 
     @functools.cached_property
     def _by_name(self) -> Mapping[str, int]:
@@ -61,9 +61,9 @@ class Refusals(Mapping[str, str]):
 
         Of a filter that can't tell by group never more hosts than ``most`` are asked.
         """
-        if self._told is not None:
+        if self._by_group is not None:
             positions = self._positions[:most] if first else self._positions
-            return list(self._told(self._columns, self._request, positions, most))
+            return list(self._by_group(self._columns, self._request, positions, most))
         positions = self._positions[:most]
         return by_text((position, self._reason(position)) for position in positions.tolist())
 
@@ -75,9 +75,9 @@ class Refusals(Mapping[str, str]):
         """Every host with its reason, as data that need nothing of the fleet any more."""
         return [group.refused(self._columns) for group in self.groups()]
 
-    def told(self) -> Iterator[tuple[str, str]]:
+    def pairs(self) -> Iterator[tuple[str, str]]:
         """Every host and its reason."""
-        if self._told is not None:
+        if self._by_group is not None:
             return itertools.chain.from_iterable(group.reasons() for group in self.all())
         return (
             (self._columns.name(position), self._reason(position))

@@ -87,7 +87,7 @@ def capacity(
     refused = {
         name: reason
         for reasons in choose(columns, request, filters, {}, keep=0).refused.values()
-        for name, reason in reasons.told()
+        for name, reason in reasons.pairs()
     }
     counts = {name: columns.free(name) // amount for name, amount in wanted(request).items()}
     stored = free_at_once(columns)

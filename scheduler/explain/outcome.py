@@ -21,7 +21,7 @@ _Kept = tuple[Refused, ...]
 #: filter → hosts with their reasons
 Reasons = dict[str, _Kept]
 #: how many hosts have a reason; and so many of them with it
-_Untold = tuple[int, Callable[[int], Refused]]
+_Pending = tuple[int, Callable[[int], Refused]]
 
 #: what the reasons of a decision take as JSON at the most: with all else it is below 50 KiB
 KEPT_BYTES = 40_000
@@ -42,7 +42,7 @@ class Outcomes:
         self._filters = filters
 
     @property
-    def told(self) -> int:
+    def ranked(self) -> int:
         """How many of the best hosts are told of at the most."""
         return int(max(self._options.scores_kept, self._options.alternates + 1))
 
@@ -107,11 +107,11 @@ class Outcomes:
     def _kept(self, refused: Mapping[str, Refusals], *, brief: bool = False) -> Reasons:
         most = _BRIEF_HOSTS if brief else self._options.reasons_kept
         counts = {name: len(those) for name, those in refused.items()}
-        told = {name: list(_untold(those, most, brief)) for name, those in refused.items()}
+        told = {name: list(_pending(those, most, brief)) for name, those in refused.items()}
         return self._grouped(told, counts, BRIEF_BYTES if brief else KEPT_BYTES)
 
     def _grouped(
-        self, told: Mapping[str, Sequence[_Untold]], counts: Mapping[str, int], size: int
+        self, told: Mapping[str, Sequence[_Pending]], counts: Mapping[str, int], size: int
     ) -> Reasons:
         """Reasons with their hosts, in so many bytes at the most; what a filter that refused few
         does not need is left to the others."""
@@ -130,12 +130,12 @@ def _shortages(hosts: HostColumns, request: RequestSpec, choice: Choice) -> list
     return [] if refused is None else shortages(hosts, request, refused.positions)
 
 
-def _untold(refused: Refusals, most: int, brief: bool) -> Iterator[_Untold]:
+def _pending(refused: Refusals, most: int, brief: bool) -> Iterator[_Pending]:
     for group in refused.groups(most, first=brief):
         yield len(group.positions), functools.partial(refused.of, group)
 
 
-def _first(groups: Sequence[_Untold], room: int, size: int) -> tuple[_Kept, int, int]:
+def _first(groups: Sequence[_Pending], room: int, size: int) -> tuple[_Kept, int, int]:
     """The first hosts of each group, how many in all, and how many bytes as JSON; what small
     groups do not need is left to the larger ones."""
     found: dict[tuple[str, ...], Refused] = {}

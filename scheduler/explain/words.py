@@ -90,13 +90,13 @@ def _why(
         verb = "has no room" if considered == 1 else "has room"
         example = nearest.get(RESOURCES, "")
         return f"{verb}: {short}" if short else f"{verb} for all of it{example}"
-    told = []
+    parts = []
     for name, hosts in sorted(refused.items(), key=lambda one: (-len(one[1]), one[0])):
         more = f" ({short})" if name == RESOURCES and short else nearest.get(name, "")
         count = "" if considered == 1 else f"{len(hosts)} with "
-        told.append(f"{count}{_WORDS.get(name, f'a refusal by {name}')}{more}")
+        parts.append(f"{count}{_WORDS.get(name, f'a refusal by {name}')}{more}")
     verb = "won't do" if considered == 1 else "will do"
-    return f"{verb}: {'; '.join(told) or 'no reason is known'}"
+    return f"{verb}: {'; '.join(parts) or 'no reason is known'}"
 
 
 def _nearest(

@@ -147,7 +147,7 @@ def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> li
     return found
 
 
-@refusing(_full, told=_why_full)
+@refusing(_full, by_group=_why_full)
 def resources(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts without room, every short resource with its numbers."""
     amounts = wanted(request)

@@ -48,7 +48,7 @@ def _why_silent(
         yield Group(heard, lambda: _SILENT, (seconds,))
 
 
-@refusing(_silent, told=_why_silent)
+@refusing(_silent, by_group=_why_silent)
 def service_up(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose agent is silent, or that an administrator forced down."""
     if host.forced_down:

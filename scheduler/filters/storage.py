@@ -117,7 +117,7 @@ def _why_no_room(
         yield Group(mine, text, (np.maximum(free, 0).astype(np.int64),))
 
 
-@refusing(_no_room, told=_why_no_room)
+@refusing(_no_room, by_group=_why_no_room)
 def storage_room(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
 

@@ -134,13 +134,13 @@ class HostColumns:
 
     def where(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> Mask:
         """Of which hosts something is true, that only this fact decides."""
-        values, codes = self._told(fact)
+        values, codes = self._values_of(fact)
         answers: Mask = np.array([predicate(value) for value in values], np.bool_)[codes]
         return answers
 
     def having(self, fact: Fact[Any], element: str) -> Mask:
         """Of which hosts a fact has an element; quick where hardly two hosts have the same."""
-        values, codes = self._told(fact)
+        values, codes = self._values_of(fact)
         answers: Mask = np.array([element in value for value in values], np.bool_)[codes]
         return answers
 
@@ -150,11 +150,11 @@ class HostColumns:
 
     def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
         """A number of each host, that only this fact decides."""
-        values, codes = self._told(fact)
+        values, codes = self._values_of(fact)
         scores: Floats = np.array([score(value) for value in values], np.float64)[codes]
         return scores
 
-    def _told(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
+    def _values_of(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
         """Values of a fact, and which each host has: only what is there, where that is little."""
         kinds = self._states.kinds(fact)
         values, codes = kinds.values, self.codes(fact)
@@ -210,9 +210,9 @@ class HostColumns:
 
     # --- others
 
-    def counted(self, told: Sequence[Candidates], *, everything: bool) -> HostColumns:
+    def counted(self, answers: Sequence[Candidates], *, everything: bool) -> HostColumns:
         """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
-        found = counted(told, self._states.by_uuid, len(self._states))
+        found = counted(answers, self._states.by_uuid, len(self._states))
         kept = self._rows if everything else found.offered
         return HostColumns(
             self._states,

@@ -52,14 +52,14 @@ class HostTable:
         self._first: dict[str, float] = {}
         self._failures: dict[str, _Failures] = {}
         self._memberships: dict[str, Memberships] = {}
-        self._told = AllAggregates(-1)
+        self._aggregates = AllAggregates(-1)
         self._disabled: frozenset[str] = frozenset()
         self._forced_down: frozenset[str] = frozenset()
 
     @property
     def knows_aggregates(self) -> bool:
         """Whether anybody told of the aggregates yet."""
-        return self._told.version >= 0
+        return self._aggregates.version >= 0
 
     @property
     def knows_hosts(self) -> bool:
@@ -70,16 +70,16 @@ class HostTable:
     def update_aggregates(self, told: AllAggregates) -> None:
         """Take over what the conductor tells; messages may overtake each other."""
         with self._lock:
-            if told.version < self._told.version:
+            if told.version < self._aggregates.version:
                 return
-            if told.version > self._told.version:
+            if told.version > self._aggregates.version:
                 self._take_over(told)
             if told.hosts is not None:
                 self._keep_only(frozenset(told.hosts))
 
     def _take_over(self, told: AllAggregates) -> None:
         """Only hosts that stand otherwise now are made anew, where the aggregates are the same."""
-        old, self._told = self._told, told
+        old, self._aggregates = self._aggregates, told
         disabled, forced_down = frozenset(told.disabled), frozenset(told.forced_down)
         changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
         self._disabled, self._forced_down = disabled, forced_down

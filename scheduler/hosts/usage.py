@@ -38,13 +38,13 @@ class Counted:
     traits: Sequence[frozenset[str]]
 
 
-def counted(told: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
+def counted(answers: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
     """What answers of placement's tell together; ``rows`` of so many hosts go by UUID, hosts that
     are not known are left out."""
     usages: dict[str, Usage] = {}
     traits = [NO_TRAITS] * size
     offered = [NO_ROWS]
-    for one in told:
+    for one in answers:
         numbers = np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)
         there = numbers >= 0
         offered.append(numbers[there])

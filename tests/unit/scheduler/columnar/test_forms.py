@@ -216,7 +216,7 @@ def test_every_filter_says_by_group_what_it_says_of_each_host(
         stored = codec.loads(codec.dumps(refused.all()))
         groups = [codec.load(Refused, one) for one in stored]
         assert dict(told for one in groups for told in one.reasons()) == said, name
-        assert dict(refused.told()) == dict(refused) == said, name
+        assert dict(refused.pairs()) == dict(refused) == said, name
         for most in (1, 2):
             first = [refused.of(one, most) for one in refused.groups(most, first=True)]
             told = dict(told for one in first for told in one.reasons())
@@ -226,7 +226,7 @@ def test_every_filter_says_by_group_what_it_says_of_each_host(
 
 def test_all_that_ships_tells_by_group() -> None:
     """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
-    plain = [name for name, accept in FILTERS.items() if getattr(accept, "told", None) is None]
+    plain = [name for name, accept in FILTERS.items() if getattr(accept, "by_group", None) is None]
     assert plain == [], "see scheduler/columnar/forms.py"
 
 
@@ -248,7 +248,7 @@ def test_reasons_are_read_when_they_are_wanted() -> None:
     hosts = [a_host(name) for name in NAMES]
     refused = choose(hosts, a_request(availability_zone="x"), {"zone": lazy}, {}).refused["zone"]
     assert (len(refused), read) == (4, [])
-    told = dict(itertools.islice(refused.told(), 2))
+    told = dict(itertools.islice(refused.pairs(), 2))
     assert told == dict.fromkeys(("a", "b"), "in zone nova, x asked")
     assert refused["c"] == "in zone nova, x asked"
     assert "gone" not in refused

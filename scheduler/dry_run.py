@@ -1,4 +1,4 @@
-"""What-if questions with I/O around them: look at the world once, then decide on the snapshot."""
+"""Dry runs: read the view once, then decide on it without a claim."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduler.view import View
 
 
 class DryRun:
-    """Answers for one scheduler process."""
+    """Answers what-if questions."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class DryRun:
         self._outcomes = Outcomes(conf, filters)
 
     def place(self, requests: Sequence[RequestSpec], without: Collection[str]) -> list[Decision]:
-        """Where the servers would go, one after the other."""
+        """Return where the servers would go, one after the other."""
         hosts = self._hosts(requests, without)
         found = self._among_candidates(hosts, requests) if not without else None
         return found or self._outcome(hosts, requests)
@@ -43,7 +43,7 @@ class DryRun:
     def _among_candidates(
         self, hosts: HostColumns, requests: Sequence[RequestSpec]
     ) -> list[Decision] | None:
-        """As servers of one create would be placed, where placement offers not all that it has."""
+        """Place servers of one kind among limited candidates, as a create would; None: can't."""
         kind = whatif.kind(requests[0])
         if not self._view.may_be_cut(hosts) or any(whatif.kind(one) != kind for one in requests):
             return None
@@ -64,11 +64,11 @@ class DryRun:
         ]
 
     def capacity(self, request: RequestSpec, without: Collection[str]) -> Capacity:
-        """How many more such servers would fit."""
+        """Return how many more such servers would fit."""
         return whatif.capacity(self._hosts([request], without), request, self._filters)
 
     def rebalance(self, servers: Sequence[Movable], limit: int) -> Rebalancing:
-        """Which of these servers would have to move for the hosts to be filled more evenly."""
+        """Return which of these servers would move to fill the hosts more evenly."""
         hosts = self._hosts([server.request for server in servers], ())
         return plan(hosts, servers, self._filters, limit)
 

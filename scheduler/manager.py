@@ -50,31 +50,33 @@ class SchedulerManager:
     def preview(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...], without: tuple[str, ...]
     ) -> list[Decision]:
-        """Where servers would go; see ``SchedulerClient.preview``."""
+        """Return where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
         return self._dry_run.place(requests, without)
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...]
     ) -> Capacity:
-        """How many more servers would fit; see ``SchedulerClient.capacity``."""
+        """Return how many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
         return self._dry_run.capacity(request, without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
     ) -> Rebalancing:
-        """Which servers would have to move; see ``SchedulerClient.rebalance``."""
+        """Return which servers would have to move; see ``SchedulerClient.rebalance``."""
         self._check_ready(ctxt)
         return self._dry_run.rebalance(servers, limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
-        """A build failed on a host."""
+        """Record that a build failed on a host."""
         self._table.note_failure(host, clock.utcnow())
 
     def _check_ready(self, ctxt: RequestContext) -> None:
-        """A scheduler that has just started must not say that there is no host; zones, and hosts
-        that are kept for somebody, must not be overlooked."""
+        """Raise Unavailable until hosts and aggregates were received after the start.
+
+        Without them a decision would find no host, or ignore zones and hosts kept for projects.
+        """
         if not self._table.knows_aggregates:
             self._ask(ctxt)
             raise Unavailable("The scheduler has just started and doesn't know the aggregates.")

@@ -1,4 +1,4 @@
-"""A decision with I/O around it: ask placement, choose, claim, and tell why."""
+"""Choose hosts and claim them in placement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scheduler.view import Offered, View
 
 LOG = logger(__name__)
 
-#: how often it is looked anew when others took the hosts of the last look
+#: how often candidates are read when other requests took those of the last round
 _ROUNDS = 2
 
 
@@ -61,10 +61,10 @@ class Decider:
         self._timer = timer
 
     def decide(self, request: RequestSpec, alternates: tuple[Alternate, ...]) -> Decision:
-        """Choose and claim: first the alternates, then anew, then anew once more.
+        """Choose and claim a host: one of the alternates, else the best of new candidates.
 
-        Raises Unavailable when others were always faster to claim what would do: later there may
-        be room, or a reason why not.
+        Raises Unavailable when other requests claimed every host that was tried: a later decision
+        may find room, or a reason why there is none.
         """
         begun = self._timer()
         claims: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ class Decider:
     def decide_many(self, requests: Sequence[RequestSpec]) -> list[Decision]:
         """Choose for all servers of one create in one pass, and claim for them together.
 
-        The requests are alike but for their servers. Where somebody else takes some of the room
+        The requests differ in their servers only. Where another request takes some of the room
         meanwhile, each is decided on its own.
         """
         begun = self._timer()
@@ -108,7 +108,7 @@ class Decider:
     def _choices(
         self, requests: Sequence[RequestSpec]
     ) -> tuple[HostColumns, list[tuple[RequestSpec, Choice]]]:
-        """For each, among candidates; where that is not enough, among all that there are."""
+        """Choose for each request among the candidates, or among all hosts if these don't do."""
         offered = self._beside(self._view.candidates(requests[0]))
         while True:
             tried = whatif.place(
@@ -122,8 +122,10 @@ class Decider:
     def _one_by_one(
         self, requests: Sequence[RequestSpec], tried: Mapping[str, Host]
     ) -> list[Decision]:
-        """Each knows of the places that those before it took in their group; ``tried`` is where
-        they would have gone together."""
+        """Decide one after the other; ``tried`` are the hosts that were chosen for all together.
+
+        Each sees the places that those before it took in their group.
+        """
         joined: Counter[str] = Counter()
         decisions = []
         for request in requests:
@@ -143,10 +145,7 @@ class Decider:
         return dataclasses.replace(won, claims=(_claim_entry(choice.ranked[0].host, "claimed"),))
 
     def _lost(self, requests: Sequence[RequestSpec]) -> dict[str, Decision]:
-        """Nowhere, and why not, for servers that are alike: it is looked at once.
-
-        Where they are of a group, it is full of those that found a host before them.
-        """
+        """Return decisions without a host for servers that are alike: explained once."""
         if not requests:
             return {}
         hosts = self._view.everything(wanted(requests[0]))
@@ -188,11 +187,11 @@ class Decider:
         return None
 
     def _claim_best(self, request: RequestSpec, claims: list[dict[str, Any]]) -> Decision | None:
-        """The best host, or why there is none; None when others took all that were tried."""
+        """Claim the best host, or explain why there is none; None when all tried were taken."""
         offered = self._beside(self._view.candidates(request))
         choice = self._choose(offered, request)
         if not choice.ranked:
-            # Only now, to say why: full hosts are no candidates.
+            # Only now, to explain it: exhausted hosts are no candidates.
             hosts = self._view.everything(wanted(request))
             why = choose(hosts, request, self._filters, {}, keep=0)
             if why.passed and not offered.whole:
@@ -206,7 +205,7 @@ class Decider:
         return None
 
     def _beside(self, offered: Offered) -> Offered:
-        """The look, with the other hosts if a weigher needs them: one more request a class."""
+        """Add the other hosts if a weigher needs them: one more request for each class."""
         if not self._counted or not len(offered.hosts):
             return offered
         whole = self._view.everything(self._counted)
@@ -216,10 +215,10 @@ class Decider:
         return choose(offered.hosts, request, self._filters, self._weighers, self._keep)
 
     def _claim(self, request: RequestSpec, host: Host, claims: list[dict[str, Any]]) -> bool:
-        """Whether the host could be claimed.
+        """Claim the host; return whether that succeeded.
 
-        Raises Unavailable where a claim would be nobody's, as who asked has given up waiting,
-        and where that of an earlier decision, which was given up so, is in the way.
+        Raises Unavailable when the caller has given up waiting, so that nobody would own the
+        claim, and when the server still has a claim of a decision that was given up so.
         """
         _check_time(request)
         try:
@@ -242,7 +241,7 @@ class Decider:
 
 
 def _claim_entry(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:
-    """A try to claim, as it is kept."""
+    """Return an attempt to claim as it is kept with the decision."""
     return {"host": host.name, "result": result, "generation_retries": conflicts}
 
 

@@ -1,4 +1,4 @@
-"""A scheduler process: its RPC servers, and how it learns of the hosts."""
+"""A scheduler process: its RPC servers, and the messages that ask for hosts and aggregates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SchedulerService:
         self._workers = events.to_workers(transport)
 
     def start(self) -> None:
-        """Listen, and ask every agent, and the conductor, to say all they know."""
+        """Start to listen, and ask agents and conductor to report everything."""
         for server in self._servers:
             server.start()
         self._workers.cast(context.internal(), WorkerEvents.announce)

@@ -1,4 +1,4 @@
-"""The hosts as a decision sees them: what the agents tell, joined with what placement counts."""
+"""The view of a decision: what agents report of hosts, joined with placement's usage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scheduler.hosts.reported import HostTable
 
 LOG = logger(__name__)
 
-#: who refuses a host whatever is asked: it takes none of the candidates' places
+#: filters whatever is asked: hosts that they refuse don't count against the limit
 _OUT_OF_SERVICE = (service_up, service_enabled, node_healthy)
 
 
@@ -32,11 +32,11 @@ class Offered:
 
     hosts: HostColumns
     whole: bool
-    """Whether there are no others that the request could have."""
+    """Whether these are all that could serve the request."""
 
 
 class View:
-    """Looks at placement and at the table of hosts; ``limit`` caps the candidates."""
+    """Reads placement and the table of hosts; ``limit`` caps the candidates."""
 
     def __init__(self, placement: PlacementClient, table: HostTable, limit: int) -> None:
         self._placement = placement
@@ -44,21 +44,21 @@ class View:
         self._limit = limit
 
     def all_hosts(self) -> HostColumns:
-        """Every host, without what placement counts."""
+        """Return all hosts, without usage."""
         return self._table.all(clock.utcnow())
 
     def may_be_cut(self, columns: HostColumns) -> bool:
-        """Whether candidates may be fewer than there are."""
+        """Return whether the limit may cut the candidates."""
         return len(columns) > self._limit
 
     def candidates(
         self, request: RequestSpec, of: str | None = None, *, wide: bool = False
     ) -> Offered:
-        """The hosts that have the resources and traits; ``of``: of this provider only; ``wide``:
-        all of them, however many.
+        """Return the hosts with the resources and traits that a request needs.
 
-        One request to placement. None, where placement knows no such class or trait: then
-        ``everything`` tells why not.
+        ``of`` asks for one provider only, ``wide`` for all hosts, without the limit. One request
+        to placement. No host where placement knows no such class or trait: ``everything`` then
+        shows why not.
         """
         hosts = self.all_hosts()
         prefiltered = Prefilter(provider=of)
@@ -84,20 +84,19 @@ class View:
         )
 
     def everything(self, classes: Collection[str]) -> HostColumns:
-        """Every host with its numbers, full ones too: one request to placement a class."""
+        """Return all hosts with their usage, exhausted ones too; one request for each class."""
         found = []
         for name in classes:
             try:
                 found.append(self._placement.candidates({name: 1}, limit=None))
             except Invalid:
-                # No such class: no host has any of it, as the numbers will say.
+                # No such class: no host has any of it, as their capacity of 0 shows.
                 continue
-        # Without room for anything a host is no candidate, and placement tells no numbers of it.
         return with_exhausted(self.all_hosts().counted(found, everything=True), classes)
 
 
 def _out_of_service(hosts: HostColumns, request: RequestSpec) -> int:
-    """How many hosts nothing is built on now, whatever is asked."""
+    """Return how many hosts take no server now, whatever is asked."""
     refused = np.zeros(len(hosts), np.bool_)
     for accept in _OUT_OF_SERVICE:
         found = accept.refused(hosts, request)

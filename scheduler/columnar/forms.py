@@ -1,8 +1,8 @@
-"""Filters and weighers that are asked about all hosts at once.
+"""Filters and weighers that evaluate all hosts at once.
 
-Each is still a plain function of one host: that says the reason, and serves where one host
-changed. Why thousands are refused a filter can tell by group too, so that the function is asked
-once for all that are alike. A test holds all forms against each other.
+Each is still a plain function of one host, which gives the reason and is called where one host
+changed. A filter may also give its reasons by group, so that the function is called once for all
+hosts that are alike. A test compares all forms with each other.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ Accept = Callable[[Host, RequestSpec], str | None]
 Weigh = Callable[[Host, RequestSpec], float]
 W = TypeVar("W", bound=Weigh)
 Refused = Callable[[HostColumns, RequestSpec], Mask | None]
-#: why these are refused, by group; of the first so many different sentences only
+#: the reasons of these refused hosts, by group; of the first so many groups only
 ByGroup = Callable[[HostColumns, RequestSpec, Rows, int | None], Iterable[Group]]
-#: the columns that decide the sentence: to hosts that are equal in all of them the same is said
+#: the columns that decide the reason: hosts that are equal in all of them have the same one
 Alike = Callable[[HostColumns, RequestSpec], Iterable[Codes]]
 Weighed = Callable[[HostColumns, RequestSpec], Floats | None]
 
 
 class ColumnarFilter:
-    """A filter ``(host, request) → reason | None``; ``refused`` says which hosts of a fleet it
-    refuses, None: none of them, whatever they are. ``by_group`` says why, by group; None: only the
-    function itself can say it."""
+    """A filter ``(host, request) → reason | None`` that evaluates all hosts at once.
+
+    ``refused`` returns which hosts it refuses, None when it applies to none. ``by_group`` returns
+    the reasons by group; None: the function is called for each host.
+    """
 
     def __init__(self, accept: Accept, refused: Refused, by_group: ByGroup | None = None) -> None:
         functools.update_wrapper(self, accept)
@@ -43,7 +45,7 @@ class ColumnarFilter:
 
 
 class ColumnarWeigher:
-    """A weigher ``(host, request) → float``; ``weighed`` weighs a fleet, None: all alike."""
+    """A weigher ``(host, request) → float``; ``weighed`` weighs all hosts, None: all alike."""
 
     def __init__(self, weigh: Weigh, weighed: Weighed) -> None:
         functools.update_wrapper(self, weigh)
@@ -55,14 +57,12 @@ class ColumnarWeigher:
 
 
 class TogetherWeigher(ColumnarWeigher):
-    """A weigher of whole fleets: what a host gets depends on the others. Where one host changed,
-    all are weighed anew."""
+    """A weigher whose score of a host depends on the others: all are weighed when one changes."""
 
     def __init__(
         self, weighed: Callable[[HostColumns, RequestSpec], Floats], counting: Sequence[str] = ()
     ) -> None:
-        """``counting``: the resource classes of which it needs the numbers of all hosts, as the
-        fleet's ``others``."""
+        """``counting``: the resource classes whose usage it needs of all hosts, as ``others``."""
 
         def alone(host: Host, request: RequestSpec) -> float:
             return float(weighed(HostColumns.of([host]), request)[0])
@@ -73,8 +73,7 @@ class TogetherWeigher(ColumnarWeigher):
 
 
 def absolute(weigher: W) -> W:
-    """A weigher whose numbers are shares already, -1…1: they count as they are, however much or
-    little hosts differ in them."""
+    """Mark a weigher whose scores are -1…1 already: they are not normalised."""
     vars(weigher)["absolute"] = True
     return weigher
 
@@ -82,12 +81,12 @@ def absolute(weigher: W) -> W:
 def weighing_together(
     weighed: Callable[[HostColumns, RequestSpec], Floats], counting: Sequence[str] = ()
 ) -> TogetherWeigher:
-    """A weigher that has no other form."""
+    """Return a weigher that only weighs all hosts together."""
     return TogetherWeigher(weighed, counting)
 
 
 def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
-    """The resource classes of which weighers need the numbers of all hosts."""
+    """Return the resource classes whose usage weighers need of all hosts."""
     return frozenset(
         name for weigh in weighers if isinstance(weigh, TogetherWeigher) for name in weigh.counting
     )
@@ -96,7 +95,7 @@ def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
 def refusing(
     refused: Refused, *, alike: Alike | None = None, by_group: ByGroup | None = None
 ) -> Callable[[Accept], ColumnarFilter]:
-    """A filter with this second form, and one of those that tell the reasons by group."""
+    """Return a decorator that gives a filter a form for all hosts, and its reasons by group."""
 
     def made(accept: Accept) -> ColumnarFilter:
         return ColumnarFilter(accept, refused, _asking(accept, alike) if alike else by_group)
@@ -105,7 +104,7 @@ def refusing(
 
 
 def _asking(accept: Accept, alike: Alike) -> ByGroup:
-    """The sentence of a group is what the function says of its first host."""
+    """Return reasons by group: that of the first host of each."""
 
     def by_group(
         columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
@@ -122,22 +121,22 @@ def _asking(accept: Accept, alike: Alike) -> ByGroup:
 
 
 def all_alike(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
-    """The same is said to every host."""
+    """Return that the reason is the same for every host."""
     return ()
 
 
 def alike_in(*facts: Fact[Any]) -> Alike:
-    """These facts decide the sentence."""
+    """Return that these facts decide the reason."""
     return lambda columns, request: [columns.codes(fact) for fact in facts]
 
 
 def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
-    """A weigher with this second form."""
+    """Return a decorator that gives a weigher a form for all hosts."""
     return lambda weigh: ColumnarWeigher(weigh, weighed)
 
 
 def by(fact: Fact[Any]) -> Callable[[Callable[[Any, RequestSpec], str | None]], ColumnarFilter]:
-    """A filter that looks at one fact only, written as ``(fact, request) → reason | None``."""
+    """Return a decorator of a filter of one fact: ``(fact, request) → reason | None``."""
 
     def made(reason: Callable[[Any, RequestSpec], str | None]) -> ColumnarFilter:
         @functools.wraps(reason)

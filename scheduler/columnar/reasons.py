@@ -1,5 +1,7 @@
-"""Why hosts are refused, by group: a sentence, the hosts of which it is true, and the numbers in
-it as columns. Nothing is said twice, and no sentence is written before somebody reads it."""
+"""Reasons by group: a sentence, the hosts it applies to, and the numbers in it as columns.
+
+No sentence is formatted before it is read.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ from common.messages.scheduling import Refused
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.usage import Amounts, Rows
 
-#: a sentence, cut where a number of each host belongs
+#: a sentence, split where a number of each host belongs
 Text = tuple[str, ...]
-#: hosts with the same number here are alike in something
+#: hosts with the same number are alike in something
 Codes = NDArray[np.int64]
 
-#: characters of a sentence, at the most
+#: characters of the longest sentence
 _LONGEST = 1_000
 
 
@@ -30,10 +32,10 @@ class Group:
     positions: Rows
     text: Callable[[], Text]
     numbers: tuple[Amounts, ...] = ()
-    """For each cut of the text, that of each host."""
+    """For each gap of the text, the number of each host."""
 
     def refused(self, columns: HostColumns, most: int | None = None) -> Refused:
-        """The first hosts with their reason, as it is kept: what needs no fleet any more."""
+        """Return the first hosts with their reason, as plain data."""
         text = self.text()
         text = tuple(piece[: _LONGEST // len(text)] for piece in text)
         return _folded(
@@ -44,7 +46,7 @@ class Group:
 
 
 def _folded(text: Text, hosts: tuple[str, ...], columns: Iterable[list[int]]) -> Refused:
-    """Numbers that are the same of all become part of the text."""
+    """Return the group with numbers that all hosts share put into the text."""
     pieces, numbers = [text[0]], []
     for column, after in zip(columns, text[1:], strict=True):
         if column.count(column[0]) == len(column):
@@ -56,12 +58,12 @@ def _folded(text: Text, hosts: tuple[str, ...], columns: Iterable[list[int]]) ->
 
 
 def constant(text: str) -> Callable[[], Text]:
-    """A sentence without numbers."""
+    """Return a sentence without numbers."""
     return lambda: (text,)
 
 
 def split(codes: Codes, most: int | None = None) -> Iterator[Rows]:
-    """Where the same numbers are; of the first ``most`` different ones only."""
+    """Yield the positions of equal numbers, for the first ``most`` different ones."""
     order = np.argsort(codes, kind="stable")
     found = codes[order]
     ends = [*(np.flatnonzero(found[1:] != found[:-1]) + 1).tolist(), len(order)]
@@ -72,17 +74,17 @@ def split(codes: Codes, most: int | None = None) -> Iterator[Rows]:
 
 
 def joined(columns: Iterable[Codes], length: int) -> Codes:
-    """One column of numbers that are the same where those of all columns are."""
+    """Return one column of numbers that are equal where those of all columns are."""
     found: Codes = np.zeros(length, np.int64)
     for column in columns:
-        # Small again each time, whatever the numbers are.
+        # Renumbered each time, so that they stay small.
         _, mine = np.unique(column, return_inverse=True)
         _, found = np.unique(found * (length + 1) + mine, return_inverse=True)
     return found
 
 
 def by_text(reasons: Iterable[tuple[int, str]]) -> list[Group]:
-    """Groups of (position, reason)."""
+    """Return groups of (position, reason)."""
     found: dict[str, list[int]] = {}
     for position, reason in reasons:
         found.setdefault(reason, []).append(position)

@@ -1,1 +1,1 @@
-"""Decisions: filter, weigh, claim; and the same without a claim."""
+"""Decisions: filter, weigh and rank hosts; for one server, for many, and what if. Pure."""

@@ -1,4 +1,4 @@
-"""The decision itself: filter, weigh, sort. Pure: same input, same answer, no I/O."""
+"""Choose hosts: filter, weigh, sort. Pure: same input, same answer, no I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Weigher = Callable[[Host, RequestSpec], float]
 Filters = Mapping[str, Filter]
 Weighers = Mapping[str, tuple[Weigher, float]]
 
-#: in the column of who refused a host: nobody
+#: in the column of filters that refused a host: none
 _PASSED = -1
 
 
@@ -40,7 +40,7 @@ class Choice:
     """Hosts best first, and for each filter, in their order, the hosts it refused and why."""
 
     ranked: tuple[Weighed, ...]
-    """The best of those that passed, as many as were asked for."""
+    """The best hosts that passed, up to the number asked for."""
     refused: Mapping[str, Refusals] = field(default_factory=dict)
     passed: int = 0
 
@@ -52,19 +52,18 @@ def choose(
     weighers: Weighers,
     keep: int | None = None,
 ) -> Choice:
-    """Rank the hosts for a request; the best ``keep`` of them are told (None: all).
+    """Rank the hosts for a request and return the best ``keep`` of them (None: all).
 
     ``filters`` run in order; the first to refuse a host gives its reason. Each weigher's raw
     scores are normalised to 0…1 over the hosts that passed, unless they are ``absolute``, and
-    multiplied. A score that is no number counts as the least of the others. Equal totals are told
-    apart by a hash of server and host: the same for the same request, but equal hosts share the
-    load of many requests.
+    multiplied. A score that is no number counts as the least of the others. Ties are broken by a
+    hash of server and host: stable for a request, but many requests spread over equal hosts.
     """
     return Evaluation(HostColumns.of(hosts), request, filters, weighers).choice(request, keep)
 
 
 class Evaluation:
-    """How hosts stand to a kind of request; one of them may change without a look at the others.
+    """Filters and weighers evaluated for a kind of request; updated when one host changes.
 
     Requests of one kind differ in their server only.
     """
@@ -85,7 +84,7 @@ class Evaluation:
         self._raw = [self._weigh(weigh) for _, weigh, _ in self._weighers]
 
     def _filter(self) -> NDArray[np.int16]:
-        """Which filter refuses each host, by its number."""
+        """Return the number of the filter that refuses each host."""
         refused_by = np.full(len(self.columns), _PASSED, np.int16)
         for number, accept in enumerate(self._filters.values()):
             refused = self._refuses(accept, refused_by == _PASSED)
@@ -105,7 +104,7 @@ class Evaluation:
         return refused
 
     def _weigh(self, weigh: Weigher) -> Floats | None:
-        """The raw scores; None: all hosts are alike."""
+        """Return the raw scores; None when all hosts are alike."""
         if isinstance(weigh, ColumnarWeigher):
             return weigh.weighed(self.columns, self._request)
         raw = np.zeros(len(self.columns))
@@ -114,7 +113,7 @@ class Evaluation:
         return raw
 
     def changed(self, position: int) -> None:
-        """Take over what a host of the fleet is now."""
+        """Evaluate a host again that has changed."""
         host = self.columns.host(position)
         self._weigh_together()
         self._refused_by[position] = _PASSED
@@ -139,7 +138,7 @@ class Evaluation:
         return np.flatnonzero(self._refused_by == _PASSED)
 
     def choice(self, request: RequestSpec, keep: int | None = None) -> Choice:
-        """The choice for a request of this kind; see ``choose``."""
+        """Return the choice for a request of this kind; see ``choose``."""
         passed = self.passed
         refused = self._refused() if len(passed) < len(self.columns) else {}
         return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
@@ -175,12 +174,12 @@ class Evaluation:
         ]
 
     def _ties(self, passed: Rows, request: RequestSpec) -> Callable[[Rows], NDArray[np.uint64]]:
-        """What tells apart equal hosts: numbers as good as drawn for this server."""
+        """Return a function that breaks ties: hashes of this server with hosts."""
         seed = np.array([tie_hash(request.server_uuid)], np.uint64)
         return lambda among: _mixed(self.columns.tie_hashes[passed[among]] ^ seed)
 
     def _column(self, index: int, passed: Rows) -> Floats | None:
-        """What one weigher gives to each host that passed; None: nothing to any."""
+        """Return what one weigher adds for each host that passed; None when it adds nothing."""
         all_raw = self._raw[index]
         if all_raw is None or not len(passed):
             return None
@@ -192,12 +191,12 @@ class Evaluation:
         return shares * (multipliers if isinstance(multipliers, float) else multipliers[passed])
 
 
-#: what is beyond is no number to reckon with
+#: scores beyond this count as no number
 _LARGEST = 1e300
 
 
 def _sound(raw: Floats) -> Floats:
-    """The scores, with the least of them in place of what is no number."""
+    """Return the scores with the least of them in place of those that are no number."""
     strange = ~(np.abs(raw) <= _LARGEST)
     if not strange.any():
         return raw
@@ -206,7 +205,7 @@ def _sound(raw: Floats) -> Floats:
 
 
 def _normalised(raw: Floats) -> Floats | None:
-    """The scores as shares, 0…1; None: all are alike."""
+    """Return the scores scaled to 0…1; None when all are equal."""
     low, high = raw.min(), raw.max()
     if low == high:
         return None
@@ -215,8 +214,7 @@ def _normalised(raw: Floats) -> Floats | None:
 
 
 def _multipliers(columns: HostColumns, name: str, multiplier: float) -> float | Floats | None:
-    """A weigher's multiplier, or that of each host where aggregates have their own; None: the
-    weigher counts nowhere."""
+    """Return a weigher's multiplier, by host where aggregates set their own; None when it is 0."""
     of = memberships.multipliers
     if not any(name == mine for one in columns.values(of) for mine, _ in one):
         return multiplier or None
@@ -226,7 +224,7 @@ def _multipliers(columns: HostColumns, name: str, multiplier: float) -> float | 
 def _best(
     totals: Floats, ties: Callable[[Rows], NDArray[np.uint64]], keep: int | None
 ) -> list[int]:
-    """The positions of the best, best first."""
+    """Return the positions of the best hosts, best first."""
     if keep == 0:
         return []
     among = np.arange(len(totals))
@@ -239,7 +237,7 @@ def _best(
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Well stirred (the finaliser of SplitMix64): near numbers end far apart."""
+    """Return hashes of numbers (the finaliser of SplitMix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(31))

@@ -1,4 +1,5 @@
-"""How little placement may be asked: a request that few hosts can have needs no others. Pure."""
+"""Pre-filter: conditions on hosts that placement can check, so that a limit cuts no host that
+matters. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +13,22 @@ from common.server_groups import Policy
 from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 
-#: a zone, and the aggregates that make it; none: the host says so of itself
+#: a zone, and the aggregates that make it; none: the host reports it
 _Zone = tuple[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
 class Prefilter:
-    """What else placement is asked, so that a limited answer has the hosts that matter."""
+    """Conditions that a request to placement has besides resources and traits."""
 
     provider: str | None = None
-    """Only this one would do."""
+    """The only provider that would do."""
     aggregates: frozenset[str] = frozenset()
-    """Only those in one of them would; placement may not have been told of all yet."""
+    """Only hosts in one of them would do; placement may not know all of them yet."""
 
 
 def prefilter(columns: HostColumns, request: RequestSpec) -> Prefilter:
-    """What the request says of the hosts that it can have, where placement understands it."""
+    """Return the conditions of a request that placement understands."""
     for names in _named(request):
         if len(names) == 1:
             for _, position in columns.positions(names):
@@ -36,7 +37,7 @@ def prefilter(columns: HostColumns, request: RequestSpec) -> Prefilter:
 
 
 def _named(request: RequestSpec) -> Iterator[frozenset[str]]:
-    """Hosts outside of which the filters refuse everything, for each reason that there is."""
+    """Yield sets of hosts outside of which the filters refuse everything."""
     if request.force_host is not None:
         yield frozenset({request.force_host})
     near = hints.servers(request.hints, hints.SAME_HOST)
@@ -52,7 +53,7 @@ def _zone(host: Host) -> _Zone:
 
 
 def _of_zone(columns: HostColumns, zone: str | None) -> frozenset[str]:
-    """The aggregates of a zone; none where hosts are in it by their own word too."""
+    """Return the aggregates of a zone; none where hosts are in it by their own report too."""
     if zone is None:
         return frozenset()
     found = [made_by for name, made_by in columns.values(_zone) if name == zone]

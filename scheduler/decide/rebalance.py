@@ -1,8 +1,8 @@
-"""Which servers would have to move for the hosts to be filled more evenly. Pure: a plan.
+"""Plan which servers would move to fill the hosts more evenly. Pure.
 
-A server goes only where its own request passes every filter, within its cluster, and where what
-weighers know as its wishes is held no worse. Each move is the one that improves the score of
-``scheduler.weighers.balance`` most for what it costs.
+A server moves only within its cluster, to a host that passes every filter for its request and
+suits its soft policies no worse than its own. Each move is the one that improves the score of
+``scheduler.weighers.balance`` most for its cost.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from scheduler.weighers import balance
 from scheduler.weighers.ha import ha_priority
 from scheduler.weighers.server_groups import soft_affinity, soft_anti_affinity
 
-#: what a move must gain to be worth while, of what a host has of the score on average
+#: the least gain of a move, as a share of the average host's part of the score
 LEAST_GAIN = 0.1
-#: a GiB on a disk that moves along costs as much as so many of memory: it is read and written
+#: cost of a GiB of disk that has to be copied, in GiB of memory: it is read and written
 DISK_COST = 2.0
-#: among so many servers that could move a move is looked for: those that promise most
+#: servers that are considered for a move: those that relieve the score most
 LOOKED_AT = 20
 _DEVICES = "it has devices of its node"
-#: what a server wishes for itself: evenness isn't worth giving it up
-WISHES = (soft_affinity, soft_anti_affinity, ha_priority)
-#: for so many servers the filters are asked in one plan; those that can't move cost one each
+#: soft policies of a server, which outweigh an even fill
+SOFT_POLICIES = (soft_affinity, soft_anti_affinity, ha_priority)
+#: servers for which the filters are evaluated in one plan
 ASKED = 1000
 
 
 @dataclasses.dataclass
 class _Budget:
-    """What of a plan's looks is left, and who was found to have nowhere to go."""
+    """How many evaluations a plan has left, and which servers can't move."""
 
     left: int = ASKED
     stuck: set[str] = dataclasses.field(default_factory=set)
@@ -50,7 +50,7 @@ class _Budget:
 def plan(
     hosts: HostColumns, servers: Sequence[Movable], filters: Filters, limit: int
 ) -> Rebalancing:
-    """At most ``limit`` moves, each made on the fleet that those before it leave behind."""
+    """Return at most ``limit`` moves, each planned on the hosts as those before it leave them."""
     draft = _whole(hosts, servers)
     waiting = {one.request.server_uuid: one for one in servers}
     before = now = balance.score(draft)
@@ -62,7 +62,7 @@ def plan(
     while waiting and before and len(moves) < limit:
         best = _best(draft, waiting.values(), filters, budget)
         if best is None and budget.stuck and moves:
-            # What moved may have made room for them.
+            # Earlier moves may have made room for them.
             budget.stuck.clear()
             best = _best(draft, waiting.values(), filters, budget)
         if best is None or best.gain < LEAST_GAIN * before / len(draft):
@@ -76,7 +76,7 @@ def plan(
 
 
 def _whole(hosts: HostColumns, servers: Sequence[Movable]) -> HostColumns:
-    """A draft that counts hosts without any room too: placement tells no numbers of those."""
+    """Return a draft with the usage of exhausted hosts too, which placement omits."""
     promised: dict[str, Counter[str]] = {}
     for one in servers:
         promised.setdefault(one.host, Counter()).update(wanted(one.request))
@@ -89,7 +89,7 @@ def _whole(hosts: HostColumns, servers: Sequence[Movable]) -> HostColumns:
 
 
 def _pinned(draft: HostColumns, servers: Iterable[Movable]) -> Iterator[Pinned]:
-    """Servers that Proxmox VE can't migrate, and why."""
+    """Yield the servers that Proxmox VE can't migrate, and why."""
     pins = {name: draft.host(position).facts.pinned for name, position in _places(draft, servers)}
     for one in servers:
         vmid = "" if one.request.vm is None else str(one.request.vm[1])
@@ -103,7 +103,7 @@ def _places(draft: HostColumns, servers: Iterable[Movable]) -> Iterable[tuple[st
 
 
 def _bound(server: Movable) -> str:
-    """What of its node a server has that can't be moved while it runs, or nothing."""
+    """Return why a running server is bound to its node, or nothing."""
     try:
         return _DEVICES if devices(server.request.extra_specs) else ""
     except CannotError:
@@ -113,7 +113,7 @@ def _bound(server: Movable) -> str:
 def _best(
     draft: HostColumns, servers: Iterable[Movable], filters: Filters, budget: _Budget
 ) -> Move | None:
-    """The move that gains most for what it costs, if any gains anything."""
+    """Return the move with the best gain for its cost, if any gains anything."""
     found: list[Move] = []
     free = [one for one in servers if one.request.server_uuid not in budget.stuck]
     for server, relief in _promising(draft, free):
@@ -125,12 +125,12 @@ def _best(
             budget.stuck.add(server.request.server_uuid)
         else:
             found.append(move)
-    # Of equal ones always the same.
+    # Ties are broken by UUID.
     return min(found, key=lambda one: (-one.gain / _cost(one), one.server_uuid), default=None)
 
 
 def _gaining(draft: HostColumns, server: Movable, relief: float, filters: Filters) -> Move | None:
-    """The best move of a server, if any gains anything."""
+    """Return the best move of a server, if any gains anything."""
     [(_, source)] = draft.positions([server.host])
     targets = _targets(draft, server, source, filters)
     if not len(targets):
@@ -142,7 +142,7 @@ def _gaining(draft: HostColumns, server: Movable, relief: float, filters: Filter
 
 
 def _promising(draft: HostColumns, servers: Sequence[Movable]) -> list[tuple[Movable, float]]:
-    """The servers that relieve the score most by leaving their host, and by how much."""
+    """Return the servers that relieve the score most by leaving their host, and by how much."""
     reliefs = [
         (server, relief) for server in servers if (relief := _relief(draft, server)) is not None
     ]
@@ -156,13 +156,13 @@ def _relief(draft: HostColumns, server: Movable) -> float | None:
 
 
 def _targets(draft: HostColumns, server: Movable, source: int, filters: Filters) -> Rows:
-    """Where the server may go: every filter lets it, its wishes are held no worse than where it
-    is, and it is in the same cluster."""
+    """Return where a server may go: hosts of its cluster that pass every filter and suit its soft
+    policies no worse than its own."""
     passed = Evaluation(draft, server.request, filters, {}).passed
     cluster = draft.host(source).facts.cluster
     suits = draft.where(_cluster, lambda name: name == cluster)
-    for wish in WISHES:
-        held = wish.weighed(draft, server.request)
+    for policy in SOFT_POLICIES:
+        held = policy.weighed(draft, server.request)
         if held is not None:
             suits &= held >= held[source]
     targets: Rows = passed[suits[passed] & (passed != source)]
@@ -200,7 +200,7 @@ def _shift(draft: HostColumns, server: Movable, target: str) -> None:
 
 
 def _after(one: Movable, moved: Movable, move: Move) -> Movable:
-    """A server as the move leaves it: its group, and those its hints name, may be elsewhere."""
+    """Return a server after a move: members of its group, or of its hints, may have moved."""
     request = one.request
     group, uuid = request.group, move.server_uuid
     of_moved = moved.request.group

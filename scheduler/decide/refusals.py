@@ -1,4 +1,4 @@
-"""What one filter refused, and why: read host by host, or all of it by group."""
+"""The hosts that one filter refused, and why: by host, or by group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduler.hosts.usage import Rows
 
 
 class Refusals(Mapping[str, str]):
-    """Host → reason, of all that one filter refused. Reasons are worked out when they are read."""
+    """Host → reason, of all hosts that one filter refused. Reasons are computed when read."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Refusals(Mapping[str, str]):
         request: RequestSpec,
         given: dict[int, str],
     ) -> None:
-        """``given`` has reasons by position that the filter gave already; it grows."""
+        """``given`` has the reasons, by position, that the filter gave already; it grows."""
         self._columns, self._positions = columns, positions
         self._accept, self._request, self._given = accept, request, given
         self._by_group = accept.by_group if isinstance(accept, ColumnarFilter) else None
@@ -37,7 +37,7 @@ class Refusals(Mapping[str, str]):
 
     @property
     def positions(self) -> Rows:
-        """Where the hosts are in their fleet."""
+        """The positions of the hosts."""
         return self._positions
 
     def __len__(self) -> int:
@@ -57,9 +57,9 @@ class Refusals(Mapping[str, str]):
         return reason
 
     def groups(self, most: int | None = None, *, first: bool = False) -> list[Group]:
-        """Hosts by reason, of ``most`` different ones; ``first``: of the first ``most`` hosts.
+        """Return hosts by reason, for ``most`` reasons; ``first``: for the first ``most`` hosts.
 
-        Of a filter that can't tell by group never more hosts than ``most`` are asked.
+        A filter without reasons by group is asked for no more than ``most`` hosts.
         """
         if self._by_group is not None:
             positions = self._positions[:most] if first else self._positions
@@ -68,15 +68,15 @@ class Refusals(Mapping[str, str]):
         return by_text((position, self._reason(position)) for position in positions.tolist())
 
     def of(self, group: Group, most: int) -> Refused:
-        """A group of these as it is kept: so many hosts at the most."""
+        """Return the first ``most`` hosts of a group with their reason, as plain data."""
         return group.refused(self._columns, most)
 
     def all(self) -> list[Refused]:
-        """Every host with its reason, as data that need nothing of the fleet any more."""
+        """Return every host with its reason, as plain data."""
         return [group.refused(self._columns) for group in self.groups()]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every host and its reason."""
+        """Iterate over every host and its reason."""
         if self._by_group is not None:
             return itertools.chain.from_iterable(group.reasons() for group in self.all())
         return (

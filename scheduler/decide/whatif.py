@@ -1,7 +1,4 @@
-"""Decisions on a snapshot that changes as they are made: for many servers at once, and what if.
-
-Pure, as ``choose``: where do these servers go, and how many more would fit?
-"""
+"""Decisions for many servers on one draft: where they go, and how many more would fit. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts
 from scheduler.messages import Capacity, Fit
 
-#: a host takes no more of servers that ask for nothing
+#: servers that ask for nothing: so many on a host
 _NO_LIMIT = 1_000_000
 
 
@@ -31,10 +28,10 @@ class Tried:
     """A choice for one of many servers."""
 
     request: RequestSpec
-    """With the places that those before it took in its group."""
+    """With the places that earlier requests took in its group."""
     choice: Choice
     hosts: HostColumns
-    """What it was made from; good until the next one is asked for."""
+    """The hosts it was made from; valid until the next choice."""
 
 
 def place(
@@ -44,10 +41,10 @@ def place(
     weighers: Weighers,
     keep: int | None = None,
 ) -> Iterator[Tried]:
-    """For each request, in order, how it went.
+    """Choose for each request, in order.
 
-    A server that found a host takes its room, and its place in its group, so the next one sees
-    what is left. Requests of one kind, one after the other, look at the hosts that changed only.
+    A server takes the room of its host and a place in its group, so that the next one sees what is
+    left. For consecutive requests of one kind only the hosts that changed are evaluated again.
     """
     draft = HostColumns.of(hosts).draft({name for request in requests for name in wanted(request)})
     joined: dict[str, Counter[str]] = {}
@@ -71,17 +68,17 @@ def place(
 
 
 def kind(request: RequestSpec) -> RequestSpec:
-    """What requests of one kind have in common."""
+    """Return what requests of one kind have in common."""
     return dataclasses.replace(request, server_uuid="", until=None)
 
 
 def capacity(
     hosts: HostColumns | Iterable[Host], request: RequestSpec, filters: Filters
 ) -> Capacity:
-    """How many servers like the request each host would take, and what limits it.
+    """Return how many servers like the request each host would take, and what limits it.
 
-    In all no more than a storage that hosts share has room for, or the one host of a group that
-    stays together.
+    The total is limited by the room of shared storages, and by the one host of an affinity
+    group.
     """
     columns = HostColumns.of(hosts)
     refused = {
@@ -107,7 +104,7 @@ def capacity(
 
 
 def _places(columns: HostColumns, group: GroupFacts) -> Amounts:
-    """How many more servers of a group that keeps apart each host may have."""
+    """Return how many more servers of an anti-affinity group each host may have."""
     left = np.full(len(columns), group.max_per_host, np.int64)
     for name, position in columns.positions(group.members):
         left[position] -= group.members[name]
@@ -130,7 +127,7 @@ def _total(
 
 
 def _scarcest(position: int, counts: dict[str, Amounts], host: Host) -> tuple[int, str]:
-    """How often it fits a host, and what there is too little of for more."""
+    """Return how many fit a host, and the resource that limits it."""
     count, _, name = min(
         ((int(column[position]), name in _WORDS, name) for name, column in counts.items()),
         default=(_NO_LIMIT, False, ""),

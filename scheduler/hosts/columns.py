@@ -1,6 +1,6 @@
-"""The hosts of one decision, as columns: what is known of them joined with what placement counts.
+"""The hosts of one decision as columns: their states joined with placement's usage.
 
-A plain filter sees one ``Host`` at a time; ``columnar`` ones ask a fleet about all at once.
+A plain filter sees one ``Host`` at a time; ``columnar`` ones ask about all hosts at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 class HostColumns:
     """Hosts in a fixed order; a position is one of them.
 
-    Only ``take`` changes a fleet: what is promised, as decisions of one pass are made.
+    Immutable, but for a ``draft``: its usage grows as the decisions of one pass are made.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class HostColumns:
         self.silent, self.failures = silent, failures
         self._usages, self._traits = usages, traits
         self.reserved_gib = np.zeros(len(rows), np.int64)
-        """GiB that decisions of one pass took of what storages for root disks really have free."""
+        """GiB that decisions of this pass reserved on the storage for root disks."""
         self.others = others
-        """Hosts that are no candidates, for weighers to whom they matter."""
+        """The hosts that are no candidates, for weighers that need them."""
 
     @classmethod
     def of(cls, hosts: HostColumns | Iterable[Host]) -> HostColumns:
-        """A fleet as it is, or that of these hosts."""
+        """Return the columns of these hosts; columns are returned as they are."""
         if isinstance(hosts, HostColumns):
             return hosts
         listed = list(hosts)
@@ -77,7 +77,7 @@ class HostColumns:
         return map(self.host, range(len(self)))
 
     def host(self, position: int) -> Host:
-        """One host as plain filters see it, as it is now."""
+        """Return one host as plain filters see it."""
         state = self._states.hosts[self._rows[position]]
         return Host(
             state.facts,
@@ -93,69 +93,72 @@ class HostColumns:
         )
 
     def name(self, position: int) -> str:
-        """The name of a host."""
+        """Return the name of a host."""
         name: str = self._states.hosts[self._rows[position]].name
         return name
 
     def names(self, positions: Rows) -> list[str]:
-        """The names of hosts."""
+        """Return the names of hosts."""
         found: list[str] = self._states.names[self._rows[positions]].tolist()
         return found
 
     def states(self) -> Iterator[Host]:
-        """The hosts as agents tell of them, without numbers and traits."""
+        """Iterate over the hosts as agents report them, without usage and traits."""
         return (self._states.hosts[row] for row in self._rows.tolist())
 
     # --- columns
 
     def capacity(self, resource_class: str) -> Amounts:
-        """All there is of a class, with the ratio."""
+        """Return the capacity of a class, allocation ratio included."""
         usage = self._usages.get(resource_class)
         return usage.capacity if usage else np.zeros(len(self), np.int64)
 
     def free(self, resource_class: str) -> Amounts:
-        """What is left of a class; below 0 where more is promised than there is."""
+        """Return what is free of a class; below 0 where a host is overcommitted."""
         usage = self._usages.get(resource_class)
         return usage.capacity - usage.used if usage else np.zeros(len(self), np.int64)
 
     def largest(self, resource_class: str) -> Amounts:
-        """The most of a class that one server may have; see ``Host.largest``."""
+        """Return the most of a class that one server may have; see ``Host.largest``."""
         there = REALLY_THERE.get(resource_class)
         return self.measure(there).astype(np.int64) if there else self.capacity(resource_class)
 
     def room(self, resource_class: str) -> Amounts:
-        """The most of a class that one more server could have now; see ``Host.room``."""
+        """Return the most of a class that one more server could have; see ``Host.room``."""
         free, largest = self.free(resource_class), self.largest(resource_class)
         return np.maximum(np.minimum(free, largest), 0)
 
     def measure(self, measure: Measure) -> Floats:
-        """A number of each host, from its facts."""
+        """Return a number of each host, computed from its facts."""
         return self._states.measures(measure)[self._rows]
 
     def where(self, fact: Fact[Any], predicate: Callable[[Any], bool]) -> Mask:
-        """Of which hosts something is true, that only this fact decides."""
+        """Return for which hosts a predicate of this fact holds."""
         values, codes = self._values_of(fact)
         answers: Mask = np.array([predicate(value) for value in values], np.bool_)[codes]
         return answers
 
     def having(self, fact: Fact[Any], element: str) -> Mask:
-        """Of which hosts a fact has an element; quick where hardly two hosts have the same."""
+        """Return which hosts have an element in a fact; fast where hardly two facts are equal."""
         values, codes = self._values_of(fact)
         answers: Mask = np.array([element in value for value in values], np.bool_)[codes]
         return answers
 
     def codes(self, fact: Fact[Any]) -> Rows:
-        """A number of each host: the same where the fact is."""
+        """Return a number for each host that is equal where the fact is."""
         return self._states.kinds(fact).codes[self._rows].astype(np.int64)
 
     def each(self, fact: Fact[Any], score: Callable[[Any], float]) -> Floats:
-        """A number of each host, that only this fact decides."""
+        """Return a score of each host that depends on this fact only."""
         values, codes = self._values_of(fact)
         scores: Floats = np.array([score(value) for value in values], np.float64)[codes]
         return scores
 
     def _values_of(self, fact: Fact[Any]) -> tuple[list[Any], Rows]:
-        """Values of a fact, and which each host has: only what is there, where that is little."""
+        """Return the values of a fact and which of them each host has.
+
+        Values that no host here has are left out where there are many of them.
+        """
         kinds = self._states.kinds(fact)
         values, codes = kinds.values, self.codes(fact)
         if len(values) <= 2 * len(codes):
@@ -164,23 +167,23 @@ class HostColumns:
         return [values[number] for number in there.tolist()], codes
 
     def sums(self, fact: Fact[V], amounts: Amounts) -> dict[V, int]:
-        """The amounts of hosts together, for each value of a fact."""
+        """Return the sum of amounts over the hosts with each value of a fact."""
         kinds = self._states.kinds(fact)
         found = np.bincount(kinds.codes[self._rows], amounts, len(kinds.numbers))
         return dict(zip(list(kinds.values), found.astype(np.int64).tolist(), strict=False))
 
     def values(self, fact: Fact[V]) -> list[V]:
-        """What a fact may be of a host; of some no host may be left."""
+        """Return the values of a fact; some may be of hosts that are gone."""
         return list(self._states.kinds(fact).values)
 
     def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
-        """Of which hosts something is true, that only their traits decide."""
+        """Return for which hosts a predicate of their traits holds."""
         values, codes = self._trait_kinds
         return np.array([predicate(value) for value in values], np.bool_)[codes]
 
     @property
     def trait_codes(self) -> Rows:
-        """A number of each host: the same where the traits are."""
+        """A number for each host that is equal where the traits are."""
         return self._trait_kinds[1]
 
     @functools.cached_property
@@ -195,7 +198,7 @@ class HostColumns:
         return self._states.tie_hashes[self._rows]
 
     def positions(self, names: Iterable[str]) -> Iterator[tuple[str, int]]:
-        """Where the hosts of these names are; those that are not in the fleet are left out."""
+        """Iterate over names and positions of hosts; names that are not here are left out."""
         for name in names:
             row = self._states.by_name.get(name)
             position = -1 if row is None else int(self._positions[row])
@@ -211,7 +214,7 @@ class HostColumns:
     # --- others
 
     def counted(self, answers: Sequence[Candidates], *, everything: bool) -> HostColumns:
-        """The fleet with placement's numbers: the hosts that it offers, or ``everything``."""
+        """Return the hosts that placement's answers offer, or ``everything``, with their usage."""
         found = counted(answers, self._states.by_uuid, len(self._states))
         kept = self._rows if everything else found.offered
         return HostColumns(
@@ -224,7 +227,7 @@ class HostColumns:
         )
 
     def without(self, names: Iterable[str]) -> HostColumns:
-        """The fleet less the hosts of these names."""
+        """Return all but the hosts of these names."""
         gone = [position for _, position in self.positions(names)]
         if not gone:
             return self
@@ -242,7 +245,7 @@ class HostColumns:
         )
 
     def draft(self, classes: Iterable[str] = ()) -> HostColumns:
-        """A copy whose promises may grow, of these classes too."""
+        """Return a copy whose usage may change, these classes included."""
         none = np.zeros(len(self), np.int64)
         usages = {name: Usage(none, none) for name in classes} | dict(self._usages)
         copied = {
@@ -253,7 +256,7 @@ class HostColumns:
         return made
 
     def beside(self, whole: HostColumns) -> HostColumns:
-        """The fleet with all other hosts of another one as its ``others``."""
+        """Return these hosts with all other hosts of ``whole`` as ``others``."""
         return self._with(self._usages, whole.without(self.names(np.arange(len(self)))))
 
     def _with(self, usages: Mapping[str, Usage], others: HostColumns | None) -> HostColumns:
@@ -262,19 +265,18 @@ class HostColumns:
         )
 
     def take(self, position: int, amounts: Mapping[str, int]) -> None:
-        """Promise so much of one host of a ``draft``."""
+        """Add to the usage of one host of a ``draft``."""
         for name, amount in amounts.items():
             self._usages[name].used[position] += amount
 
     def fill_up(self, resource_class: str, amounts: Amounts) -> None:
-        """Of a ``draft``: so much is all that those hosts have, and promised, that placement
-        tells no numbers of."""
+        """Set capacity and usage of the hosts of a ``draft`` that placement omits: exhausted."""
         usage = self._usages[resource_class]
         untold = usage.capacity == 0
         usage.capacity[untold] = usage.used[untold] = amounts[untold]
 
     def fill(self, position: int, resource_class: str, amount: int) -> None:
-        """Of a ``draft``: a host without numbers of a class has promised all it has, so much."""
+        """Set capacity and usage of one host of a ``draft`` if placement omits it: exhausted."""
         usage = self._usages[resource_class]
         if not usage.capacity[position]:
             usage.capacity[position] = usage.used[position] = amount

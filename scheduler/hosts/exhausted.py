@@ -1,4 +1,4 @@
-"""What a host has that placement tells no numbers of, as it has no room for anything."""
+"""Capacity of exhausted hosts, which placement's candidates omit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _OFFERED: Mapping[str, Measure] = {
         (host.facts.disk_gib - host.facts.reserved_disk_gib) * host.facts.disk_allocation_ratio
     ),
 }
-"""As agents tell placement: what is there, less what is set aside, times the ratio."""
+"""As agents publish it: total, less what is reserved, times the ratio."""
 
 _Devices = tuple[tuple[str, int], ...]
 
 
 def with_exhausted(columns: HostColumns, classes: Iterable[str]) -> HostColumns:
-    """The fleet with the hosts that are full of all these classes: what they offer in all."""
+    """Return all hosts with the capacity of those that placement omitted, as fully used."""
     names = list(classes)
     draft = columns.draft(names)
     for name in names:

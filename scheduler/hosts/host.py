@@ -16,20 +16,20 @@ class Host:
 
     facts: HostFacts
     silent_seconds: float = 0.0
-    """Since its agent was last heard."""
+    """Since its agent last reported."""
     capacity: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     failures: float = 0.0
-    """Builds that failed here of late, decaying."""
+    """Recent builds that failed here, decaying."""
     memberships: Memberships = memberships.NONE
     """The aggregates that it is in."""
     disabled: bool = False
     """By an administrator."""
     forced_down: bool = False
-    """By an administrator, whatever its agent tells."""
+    """By an administrator, whatever its agent reports."""
     reserved_gib: int = 0
-    """What decisions of the same pass took of what its storage for root disks really has free."""
+    """GiB that decisions of the same pass reserved on its storage for root disks."""
 
     @property
     def name(self) -> str:
@@ -42,15 +42,15 @@ class Host:
         return self.memberships.zone or self.facts.availability_zone
 
     def free(self, resource_class: str) -> int:
-        """What is left of a resource class, in its unit."""
+        """Return what is free of a resource class, in its unit."""
         return self.capacity.get(resource_class, 0) - self.used.get(resource_class, 0)
 
     def largest(self, resource_class: str) -> int:
-        """The most that one server may have of a resource class: what is really there."""
+        """Return the most of a resource class that one server may have: what the node has."""
         return self._really_there.get(resource_class, self.capacity.get(resource_class, 0))
 
     def room(self, resource_class: str) -> int:
-        """The most of a resource class that one more server could have now, 0 or more."""
+        """Return the most of a resource class that one more server could have, 0 or more."""
         return max(min(self.free(resource_class), self.largest(resource_class)), 0)
 
     @property

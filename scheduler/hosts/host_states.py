@@ -1,9 +1,9 @@
-"""Every host that agents told of, as rows and columns; never changed in place.
+"""All hosts that agents reported, as rows and columns; immutable.
 
-A decision looks at thousands of hosts, but at few different zones, bridges or images. So a fact
-of the hosts is kept as a column of small numbers, one for each different value, and a question
-is asked once for each value, not once for each host. A new picture takes over the columns of the
-one before it: only rows that changed are worked out anew.
+Thousands of hosts have few different zones, bridges or images. So a fact of the hosts is a column
+of small numbers, one for each different value, and a predicate is evaluated once for each value
+instead of once for each host. New states take over the columns of those before: only rows that
+changed are computed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scheduler.hosts.host import Host
 
 V = TypeVar("V", bound=Hashable)
-#: what a host is: of its facts and its memberships only
+#: something about a host that depends on its facts and its memberships only
 Fact = Callable[[Host], V]
 Measure = Callable[[Host], float]
 Codes = NDArray[np.int32]
@@ -31,15 +31,15 @@ REALLY_THERE: Mapping[str, Measure] = {
     "MEMORY_MB": lambda host: host.facts.memory_mib,
     "DISK_GB": lambda host: host.facts.disk_gib,
 }
-"""The most that one server may have of a class, ratios or not: what is really there."""
+"""The most that one server may have of a class: what the node has, without ratios."""
 
-#: values that no row has any more are kept up to so many times the rows
+#: unused values are kept up to this many times the number of rows
 _STALE = 2
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """One fact of all rows: the different values, and which of them each row has."""
+    """One fact of all rows: its different values, and which of them each row has."""
 
     values: list[Any]
     numbers: dict[Any, int]
@@ -47,13 +47,13 @@ class Kinds:
 
     @classmethod
     def of(cls, found: Iterable[Hashable]) -> Kinds:
-        """The column of these values, a row each."""
+        """Return the column of these values, one for each row."""
         numbers: dict[Any, int] = {}
         codes = [numbers.setdefault(value, len(numbers)) for value in found]
         return cls(list(numbers), numbers, np.array(codes, np.int32))
 
     def with_rows(self, size: int, changes: Mapping[int, Hashable]) -> Kinds | None:
-        """The column with some rows changed or added; None: begin anew, most values are stale."""
+        """Return the column with rows changed or added; None when most values are unused."""
         codes = _grown(self.codes, size)
         for row, value in changes.items():
             number = self.numbers.get(value)
@@ -70,7 +70,7 @@ class Kinds:
 
 
 class HostStates:
-    """All hosts, a row each; rows stay where they are."""
+    """All hosts, one row each; a host keeps its row."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self.hosts = list(hosts)
@@ -97,18 +97,18 @@ class HostStates:
 
     @functools.cached_property
     def tie_hashes(self) -> NDArray[np.uint64]:
-        """A number drawn for each host by its name."""
+        """The tie-break hash of each host."""
         return np.array([tie_hash(host.name) for host in self.hosts], np.uint64)
 
     def kinds(self, fact: Fact[Any]) -> Kinds:
-        """The column of a fact."""
+        """Return the column of a fact."""
         found = self._kinds.get(fact)
         if found is None:
             found = self._kinds[fact] = Kinds.of(map(fact, self.hosts))
         return found
 
     def measures(self, measure: Measure) -> Floats:
-        """The column of a number."""
+        """Return the column of a number."""
         found = self._measures.get(measure)
         if found is None:
             found = np.array([measure(host) for host in self.hosts], np.float64)
@@ -116,7 +116,7 @@ class HostStates:
         return found
 
     def with_hosts(self, changed: Iterable[Host]) -> HostStates:
-        """The next picture, in which these are as they are now; new ones come at the end."""
+        """Return states in which these hosts are changed; new hosts come at the end."""
         hosts, rows = list(self.hosts), self.by_uuid
         changes: dict[int, Host] = {}
         for host in changed:
@@ -145,12 +145,12 @@ class HostStates:
 
 
 def tie_hash(name: str) -> int:
-    """A number of 64 bits that is as good as drawn, and always the same for a name."""
+    """Return a hash of 64 bits that is always the same for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
 def _grown(column: NDArray[Any], size: int) -> NDArray[Any]:
-    """A copy of a column with room for so many rows."""
+    """Return a copy of a column with this many rows."""
     made = np.zeros(size, column.dtype)
     made[: len(column)] = column
     return made

@@ -1,4 +1,4 @@
-"""What the aggregates of a host say together; worked out once for all hosts of the same ones."""
+"""Metadata of a host's aggregates, combined; computed once for each set of aggregates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Memberships:
         return found
 
     def said(self, name: str) -> frozenset[str]:
-        """What they say of one thing."""
+        """Return the values of one key."""
         return self.metadata.get(name, frozenset())
 
     @functools.cached_property
@@ -53,7 +53,7 @@ class Memberships:
 
     @functools.cached_property
     def image_properties(self) -> Mapping[str, frozenset[str]]:
-        """What their images' properties must be among, where an image has them."""
+        """Values that these properties of an image must be among, where the image has them."""
         return {
             name: values
             for name, values in self.metadata.items()
@@ -73,8 +73,7 @@ class Memberships:
 
 
 def number(text: str) -> float | None:
-    """A multiplier; None: the text is none. What is not finite, or so large that sums of it
-    would not be, is none either."""
+    """Return a multiplier; None for a text that is none, is not finite, or is too large to sum."""
     try:
         found = float(text)
     except ValueError:
@@ -91,17 +90,17 @@ class _Member(Protocol):
 
 
 def of(host: _Member) -> Memberships:
-    """Those of a host, as the fact that a filter looks at."""
+    """Return a host's memberships: a fact for filters."""
     return host.memberships
 
 
 def multipliers(host: _Member) -> frozenset[tuple[str, float]]:
-    """The multipliers of a host: hosts of many combinations of aggregates have few of them."""
+    """Return a host's multipliers: a fact with few values, however aggregates combine."""
     return frozenset(host.memberships.multipliers.items())
 
 
 def by_host(aggregates: Iterable[AggregateFacts]) -> dict[str, Memberships]:
-    """The memberships of every host that is in an aggregate; hosts of the same ones share them."""
+    """Return the memberships of each host in an aggregate; equal ones are the same object."""
     of_host: dict[str, list[AggregateFacts]] = {}
     for aggregate in aggregates:
         for host in aggregate.hosts:

@@ -1,4 +1,4 @@
-"""The hosts as agents tell of them, kept up to date by their fanout; safe across threads."""
+"""The hosts as agents report them, kept up to date by fanout messages; thread-safe."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from scheduler.hosts.host_states import HostStates
 from scheduler.hosts.memberships import Memberships
 from scheduler.hosts.usage import NO_TRAITS
 
-#: how long after a scheduler's start its not knowing of any host says nothing
+#: for so long after its start a scheduler without hosts is taken to be uninformed
 FIRST_NEWS_SECONDS = 15.0
-#: a host that is known for longer and isn't among the cloud's hosts is none of them any more
+#: a host that was first reported longer ago and isn't registered is dropped
 REGISTERED_SECONDS = 60.0
-#: builds that failed on a host count half after this time
+#: half-life of the failures of a host
 FAILURE_HALF_LIFE_SECONDS = 600.0
 
 
@@ -34,15 +34,15 @@ class _Failures:
 
 
 class HostTable:
-    """Facts of every host; decisions look at pictures of it, which never change."""
+    """Facts of all hosts; decisions work on immutable snapshots of it."""
 
     def __init__(
         self,
         timer: Callable[[], float] = time.monotonic,
         heard_for: Callable[[], float] = lambda: np.inf,
     ) -> None:
-        """``heard_for`` says for how many seconds agents could be heard without a gap: none was
-        silent for longer."""
+        """``heard_for`` returns for how many seconds messages could be received without a gap: no
+        agent counts as silent for longer."""
         self._heard_for = heard_for
         self._timer, self._made_at = timer, timer()
         self._lock = threading.Lock()
@@ -58,17 +58,17 @@ class HostTable:
 
     @property
     def knows_aggregates(self) -> bool:
-        """Whether anybody told of the aggregates yet."""
+        """Whether the aggregates were received."""
         return self._aggregates.version >= 0
 
     @property
     def knows_hosts(self) -> bool:
-        """Whether an agent told of its hosts yet; after a while there are none."""
+        """Whether hosts were reported, or it is long enough ago that there are none."""
         told = bool(self._news) or len(self._states) > 0
         return told or self._timer() - self._made_at > FIRST_NEWS_SECONDS
 
     def update_aggregates(self, told: AllAggregates) -> None:
-        """Take over what the conductor tells; messages may overtake each other."""
+        """Store the conductor's aggregates; messages that were overtaken are ignored."""
         with self._lock:
             if told.version < self._aggregates.version:
                 return
@@ -78,7 +78,7 @@ class HostTable:
                 self._keep_only(frozenset(told.hosts))
 
     def _take_over(self, told: AllAggregates) -> None:
-        """Only hosts that stand otherwise now are made anew, where the aggregates are the same."""
+        """Store aggregates and disabled hosts; renew only hosts that these change."""
         old, self._aggregates = self._aggregates, told
         disabled, forced_down = frozenset(told.disabled), frozenset(told.forced_down)
         changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
@@ -92,7 +92,7 @@ class HostTable:
         self._news = facts | self._news
 
     def _keep_only(self, names: frozenset[str]) -> None:
-        """Forget hosts that the cloud has no more; it may not know those yet that are new."""
+        """Drop hosts that are not registered, unless they are new."""
         before = self._timer() - REGISTERED_SECONDS
         gone = {name for name, at in self._first.items() if name not in names and at <= before}
         if not gone:
@@ -106,7 +106,7 @@ class HostTable:
             self._failures.pop(name, None)
 
     def update(self, heartbeat: Heartbeat) -> None:
-        """Take over what a worker tells of its hosts."""
+        """Store what a worker reports of its hosts."""
         with self._lock:
             now = self._timer()
             for facts in heartbeat.facts:
@@ -116,12 +116,12 @@ class HostTable:
                 self._seen[host] = now
 
     def note_failure(self, host: str, now: datetime.datetime) -> None:
-        """A build failed there."""
+        """Record that a build failed on a host."""
         with self._lock:
             self._failures[host] = _Failures(self._decayed(host, now) + 1.0, now)
 
     def all(self, now: datetime.datetime) -> HostColumns:
-        """Every known host, without what placement counts."""
+        """Return all hosts, without usage."""
         with self._lock:
             if self._news:
                 self._states = self._states.with_hosts(map(self._host, self._news.values()))

@@ -1,4 +1,4 @@
-"""What placement counts of each host, as columns."""
+"""Capacity and usage of each host by placement, as columns."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ NO_TRAITS: frozenset[str] = frozenset()
 
 @dataclasses.dataclass
 class Usage:
-    """What each host has of one resource class in all, and what of it is promised."""
+    """Capacity and usage of one resource class, by host."""
 
     capacity: Amounts
     used: Amounts
 
     def of(self, positions: Rows) -> Usage:
-        """That of some hosts: a copy."""
+        """Return a copy for some hosts."""
         return Usage(self.capacity[positions], self.used[positions])
 
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-    """The numbers of all known hosts, by row."""
+    """Usage and traits of all hosts, by row."""
 
     offered: Rows
-    """Hosts that placement told of."""
+    """The hosts in placement's answers."""
     usages: Mapping[str, Usage]
     traits: Sequence[frozenset[str]]
 
 
 def counted(answers: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
-    """What answers of placement's tell together; ``rows`` of so many hosts go by UUID, hosts that
-    are not known are left out."""
+    """Return the usage in placement's answers; ``rows`` are those of ``size`` hosts by UUID.
+
+    Providers that are no known hosts are left out.
+    """
     usages: dict[str, Usage] = {}
     traits = [NO_TRAITS] * size
     offered = [NO_ROWS]

@@ -2,9 +2,9 @@
 
 A call tells when it was sent and for how long its caller waits. The message bus drops what waits
 in a queue for longer; here counts what a message waited after that, and before it was carried
-out. Clocks of hosts differ: a message that seems to come from the future, or from longer ago than
-the bus keeps one, says so, and then the least that was seen of its sender lately is taken for the
-difference.
+out. Clocks of hosts differ: what a sender's messages were under way at the least is taken for the
+difference, once it was so for longer than anything keeps messages. A few messages that come late
+together prove nothing: their receiver may have been stopped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,18 @@ from common.errors import Unavailable
 SENDER = f"{os.getpid()}-{secrets.token_hex(4)}"
 #: what is left for the answer's way back: a share of the wait, and seconds at the most
 _WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
-#: messages of one sender that are compared, and senders
-_COMPARED, _SENDERS = 32, 1000
-#: so many messages must agree before a delay is taken for a difference of clocks
-_ENOUGH = 3
+#: samples of one sender that are compared, the least of so many seconds each; and senders
+_COMPARED, _SAMPLE_SECONDS, _SENDERS = 32, 10.0, 1000
+#: for so long samples must agree before a delay is taken for a difference of clocks
+_ENOUGH_SECONDS = 120.0
+
+
+@dataclass
+class _Sample:
+    """The least that messages of some seconds were under way, by two clocks."""
+
+    arrived_at: float
+    shown: float
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class Delays:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: collections.OrderedDict[str, collections.deque[float]] = (
+        self._seen: collections.OrderedDict[str, collections.deque[_Sample]] = (
             collections.OrderedDict()
         )
 
@@ -68,15 +76,22 @@ class Delays:
         """Seconds since a message was sent; ``arrived_at`` by the receiver's clock."""
         shown = arrived_at - wait.sent_at
         with self._lock:
-            seen = self._seen.setdefault(wait.sender, collections.deque(maxlen=_COMPARED))
-            self._seen.move_to_end(wait.sender)
-            while len(self._seen) > _SENDERS:
-                self._seen.popitem(last=False)
-            seen.append(shown)
-            least, count = min(seen), len(seen)
-        impossible = not 0 <= shown <= wait.seconds
-        ahead = least < 0 or impossible or count >= _ENOUGH
-        return max(shown - least, 0.0) if ahead else shown
+            samples = self._samples(wait.sender)
+            if samples and arrived_at - samples[-1].arrived_at < _SAMPLE_SECONDS:
+                samples[-1].shown = min(samples[-1].shown, shown)
+            else:
+                samples.append(_Sample(arrived_at, shown))
+            least = min(sample.shown for sample in samples)
+            known_for = samples[-1].arrived_at - samples[0].arrived_at
+        difference = least if least < 0 or known_for >= _ENOUGH_SECONDS else 0.0
+        return max(shown - difference, 0.0)
+
+    def _samples(self, sender: str) -> collections.deque[_Sample]:
+        samples = self._seen.setdefault(sender, collections.deque(maxlen=_COMPARED))
+        self._seen.move_to_end(sender)
+        while len(self._seen) > _SENDERS:
+            self._seen.popitem(last=False)
+        return samples
 
 
 class _Current(threading.local):

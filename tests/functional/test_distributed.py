@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import concurrent.futures
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 import sqlalchemy as sa
 
+from identity.private_file import write_private
+from launcher.child import ROOT, Child
+from launcher.embedded.settings import render
+from tests.functional import backends
 from tests.functional.cloud import eventually
 from tests.functional.distributed import DistributedCloud, distributed_cloud
 
@@ -18,6 +24,9 @@ pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
 CLIENTS = 8
 SERVERS = 100
 WAIT_SECONDS = 300
+PUBLIC_KEY = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsKLqeplhpW+uObz5dvMgjz1OxfM/XXUB+VHtZ6isGN me@laptop"
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +97,78 @@ def test_the_apis_role_cannot_write(cloud: DistributedCloud) -> None:
             assert connection.exec_driver_sql("SELECT count(*) FROM servers").scalar_one() >= 0
     finally:
         engine.dispose()
+
+
+@pytest.fixture
+def hasty(cloud: DistributedCloud) -> Iterator[str]:
+    """The URL of one more compute API, which waits for conductors for two seconds only."""
+    port = backends.free_port()
+    own = cloud.folder / "hasty.conf"
+    write_private(own, render({"rpc": {"rpc_timeout_seconds": "2"}}))
+    files = (cloud.folder / "micronova.conf", cloud.folder / "api.conf", own)
+    child = Child(
+        "hasty",
+        [
+            *(sys.executable, "-m", "gunicorn", "micronova.wsgi:compute"),
+            *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
+            *("--bind", f"127.0.0.1:{port}", "--workers", "1"),
+        ],
+        cloud.folder / "log" / "hasty.log",
+        extra_environment={"MICRONOVA_CONFIG": ":".join(map(str, files))},
+    )
+    child.start()
+    try:
+        url = f"http://127.0.0.1:{port}"
+        eventually(lambda: answers(url), 90)
+        yield f"{url}/v2.1"
+    finally:
+        child.stop()
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def test_what_a_client_gave_up_is_not_carried_out(cloud: DistributedCloud, hasty: str) -> None:
+    """No conductor works while a client waits; the answer says so, and nothing follows later."""
+    client = Client(cloud)
+    headers = {"X-Auth-Token": cloud.connection().auth_token}
+    what = {
+        "flavorRef": client._what["flavor_id"],
+        "imageRef": client._what["image_id"],
+        "networks": client._what["networks"],
+    }
+    asked = (
+        ("os-keypairs", {"keypair": {"name": "late", "public_key": PUBLIC_KEY}}),
+        ("servers", {"server": {"name": "late", **what}}),
+    )
+    conductors = ("conductor-1", "conductor-2")
+    for name in conductors:
+        cloud.kill(name, signal.SIGSTOP)
+    try:
+        refused = [
+            requests.post(f"{hasty}/{path}", json=body, headers=headers, timeout=60)
+            for path, body in asked
+        ]
+    finally:
+        for name in conductors:
+            cloud.kill(name, signal.SIGCONT)
+    for answer in refused:
+        assert answer.status_code == 503, answer.text
+        message = answer.json()["serviceUnavailable"]["message"]
+        assert "did not answer" in message
+        assert "is not carried out later" in message
+        assert f"/explanations/{answer.headers['X-Openstack-Request-Id']}" in message
+    # Both conductors answer what comes after it, so they have seen it.
+    for number in range(8):
+        name = f"after-{number}"
+        client.compute.create_keypair(name=name, public_key=PUBLIC_KEY)
+        client.compute.delete_keypair(name)
+    assert "late" not in {one.name for one in client.compute.keypairs()}
+    assert statuses(client.compute) == {}
 
 
 def test_a_hundred_servers_at_once(cloud: DistributedCloud) -> None:

@@ -14,30 +14,40 @@ from common.errors import Unavailable
 WAITS = 30.0
 
 
-def shown(*observed: float, sender: str = "api") -> list[float]:
-    """What messages are taken to have been under way that show these differences."""
+def shown(*observed: float, every: float = 60.0) -> list[float]:
+    """What messages, sent so many seconds apart, are taken to have been under way that show these
+    differences."""
     delays = Delays()
+    sent = [1000.0 + every * number for number in range(len(observed))]
     return [
-        round(delays.seconds(Wait(sender, 1000.0, WAITS), 1000.0 + one), 3) for one in observed
+        round(delays.seconds(Wait("api", at, WAITS), at + one), 3)
+        for at, one in zip(sent, observed, strict=True)
     ]
 
 
 def test_of_clocks_that_agree_the_difference_counts() -> None:
-    assert shown(0.01, 12.0) == [0.01, 12.0]
+    assert shown(0.01, 12.0, 0.01, 12.0) == [0.01, 12.0, 0.0, 11.99]
 
 
 def test_a_clock_that_is_behind_is_found_out_at_once() -> None:
     assert shown(-60.0, -59.5, -48.0) == [0.0, 0.5, 12.0]
 
 
-def test_a_clock_that_is_ahead_by_more_than_the_wait_is_found_out_at_once() -> None:
-    """The bus keeps no message for longer than its caller waits."""
-    assert shown(60.0, 60.5, 72.0) == [0.0, 0.5, 12.0]
-
-
-def test_a_clock_that_is_a_little_ahead_is_found_out_soon() -> None:
+@pytest.mark.parametrize("ahead", [20.0, 60.0])
+def test_a_clock_that_is_ahead_is_found_out_in_time(ahead: float) -> None:
     """Until then it errs on the side of doing nothing."""
-    assert shown(20.0, 20.1, 20.2, 25.0) == [20.0, 20.1, 0.2, 5.0]
+    observed = [ahead, ahead + 0.1, ahead + 0.2, ahead + 5.0]
+    assert shown(*observed) == [*observed[:2], 0.2, 5.0]
+
+
+def test_messages_that_come_late_together_are_late() -> None:
+    """Their receiver was stopped: nothing says that the clocks differ."""
+    assert shown(*[45.0] * 100, every=0.1) == [45.0] * 100
+
+
+def test_many_late_messages_do_not_hide_what_was_seen_before() -> None:
+    before = [0.01] * 5
+    assert shown(*before, *[45.0] * 100, every=40.0)[5:36] == [44.99] * 31
 
 
 def test_senders_are_told_apart_and_forgotten() -> None:

@@ -39,7 +39,7 @@ import openstack.connection
 from benchmarks import cloud
 from benchmarks.cloud import Client, Site
 from benchmarks.counted import Counters
-from launcher.child import ROOT, die_with_parent
+from common.child import ROOT, die_with_parent
 
 PER_REQUEST = 500
 """Servers of one create."""

@@ -242,7 +242,7 @@ def _settings(given: argparse.Namespace) -> Settings:
 
 def _demo(supervisor: Supervisor, settings: Settings) -> int:
     """Run the demo as a client of its own, on our terminal; return its exit code."""
-    from launcher.child import die_with_parent, environment, python
+    from common.child import die_with_parent, environment, python
 
     arguments = [str(settings.state_dir / "clouds.yaml")]
     if settings.simulated:

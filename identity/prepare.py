@@ -15,10 +15,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from common.child import environment, python
 from identity.bootstrap import STEP
 from identity.errors import KeystoneFailed
 from identity.layout import Job
@@ -86,13 +86,9 @@ def prepare(state_dir: Path, job: Job, progress: Progress) -> bool:
     return True
 
 
-def child_environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a process that runs this package and Keystone."""
-    root = str(Path(__file__).resolve().parent.parent)
-    # The caller's OS_*, gunicorn and Python settings are meant for other programs.
-    dropped = ("OS_", "GUNICORN_", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return kept | {"PYTHONPATH": root, "OS_KEYSTONE_CONFIG_DIR": str(folder)}
+def configuration_environment(folder: Path) -> dict[str, str]:
+    """Return the variable by which Keystone finds its configuration."""
+    return {"OS_KEYSTONE_CONFIG_DIR": str(folder)}
 
 
 def configuration(folder: Path, job: Job) -> str:
@@ -123,12 +119,12 @@ def _read_marker(marker: Path) -> str | None:
 def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
     with (
         open_log(log) as log_fd,
-        subprocess.Popen(
-            [sys.executable, "-m", "identity.bootstrap"],
+        subprocess.Popen(  # noqa: S603
+            python("identity.bootstrap"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log_fd,
-            env=child_environment(folder),
+            env=environment(configuration_environment(folder)),
             cwd=folder,
             text=True,
             umask=0o077,
@@ -139,6 +135,7 @@ def _run_child(folder: Path, log: Path, job: Job, progress: Progress) -> None:
             code = child.wait(_TIMEOUT_SECONDS)
         finally:
             child.kill()  # does nothing to one that has ended
+            child.wait()  # after Ctrl-C, Popen itself waits for a moment only
     if code != 0:
         raise KeystoneFailed(f"Keystone failed while {step}; see {log}.", log=str(log))
 

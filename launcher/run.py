@@ -8,8 +8,8 @@ import socket
 from collections.abc import Sequence
 
 from common import garbage, log
+from common.child import report
 from launcher import configuration, wiring
-from launcher.embedded.tell import tell
 
 LOG = log.logger(__name__)
 
@@ -31,7 +31,7 @@ def run(name: str, files: Sequence[str]) -> None:
     garbage.settle()
     LOG.info("%s runs.", name)
     notify_systemd("READY=1")
-    tell(ready=True)
+    report(ready=True)
     try:
         signal.sigwait(_SIGNALS)
     finally:

@@ -3,14 +3,12 @@
     python -m launcher.embedded.cloud <configuration file> <number of the listening socket>
 
 gunicorn's master imports next to nothing of ours; its one worker carries everything, so that the
-services share one message bus, one session with Keystone and one interpreter. The worker tells
-its parent's pipe how its start goes. A worker that dies is replaced by the master, which tells how
-it ended.
+services share one message bus, one session with Keystone and one interpreter. The worker reports
+its start to the parent. A worker that dies is replaced by the master, which reports how it ended.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import signal
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
 
-from launcher.embedded.tell import tell
+from common.child import die_with_parent, report
 from web.workers import watch
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ THREADS = 32
 
 GRACEFUL_SECONDS = 120
 """What an ending worker gets; whoever can't wait that long kills it."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 class CloudServer(BaseApplication):  # type: ignore[misc]
@@ -77,11 +73,11 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         """Make the application; called in the worker."""
-        _die_with_parent()
+        die_with_parent(signal.SIGTERM)  # the parent is gunicorn's master
         return self.cloud.application()
 
     def _listening(self, server: Any) -> None:
-        watch(server, lambda how: tell(ended=how))
+        watch(server, lambda how: report(ended=how))
 
     def _started(self, worker: Any) -> None:
         self.cloud.start(functools.partial(os.kill, os.getppid(), signal.SIGTERM))
@@ -89,13 +85,6 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
     def _ended(self, server: Any, worker: Any) -> None:
         if "cloud" in self.__dict__:
             self.cloud.stop()
-
-
-def _die_with_parent() -> None:
-    """The worker ends with its master, however that ends."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def main(arguments: list[str]) -> None:

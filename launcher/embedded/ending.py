@@ -1,7 +1,7 @@
-"""The end of a process tree: stage by stage, a stage's processes together, and told.
+"""Stops a process tree, stage by stage; the processes of a stage together.
 
-Nothing that is under way is cut off: each process ends what it has begun. Whoever doesn't want to
-wait asks a second time (Ctrl-C), and all that is left is killed; the next start makes up for it.
+Each process finishes what it has begun. A second Ctrl-C kills what is left; the next start repairs
+what that interrupted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import selectors
 import signal
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from launcher.embedded.signals import numbers, told_signals
 
@@ -20,8 +20,8 @@ class Part(Protocol):
     """A process that leads a group of its own."""
 
     @property
-    def name(self) -> str:
-        """What people call it."""
+    def title(self) -> str:
+        """The name as it stands in a sentence."""
 
     @property
     def pid(self) -> int | None:
@@ -31,27 +31,22 @@ class Part(Protocol):
         """Ask it to end."""
 
     def kill(self) -> None:
-        """End it and what it started, at once."""
+        """Kill it and what it started."""
 
-
-@runtime_checkable
-class Talker(Protocol):
-    """A part that tells what it does."""
-
-    def heard(self) -> Sequence[str]:
-        """What it has told since it was asked last, for people."""
+    def steps(self) -> Sequence[str]:
+        """Return the steps reported since the last call, for people."""
 
     def fileno(self) -> int | None:
-        """What becomes readable when it tells something; None when it can't any more."""
+        """Return what becomes readable with a report; None when none can come any more."""
 
 
 class Ending:
-    """Ends parts; `say` is called with what is waited for."""
+    """Stops parts; `say` is called with what is waited for."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self.was_cut_short = False
-        """Whether somebody asked a second time."""
+        """Whether a second signal killed what was left."""
 
     def run(self, stages: Sequence[Sequence[Part]]) -> None:
         """Return when all have ended."""
@@ -59,7 +54,7 @@ class Ending:
             for stage in stages:
                 running = _running(stage)
                 if running:
-                    self._say(f"waiting for {' and '.join(called(part) for part in running)}")
+                    self._say(f"waiting for {' and '.join(part.title for part in running)}")
                 for part in running:
                     part.terminate()
                 while running:
@@ -67,11 +62,10 @@ class Ending:
                     running = _running(running)
 
     def _wait(self, wakeup: int, running: Sequence[Part]) -> None:
-        """Return when something happened: an end, a word, a signal."""
-        talkers = [part for part in running if isinstance(part, Talker)]
+        """Return after a part ended or reported something, or after a signal."""
         with selectors.DefaultSelector() as selector:
             selector.register(wakeup, selectors.EVENT_READ)
-            for descriptor in (talker.fileno() for talker in talkers):
+            for descriptor in (part.fileno() for part in running):
                 if descriptor is not None:
                     selector.register(descriptor, selectors.EVENT_READ)
             selector.select()
@@ -80,14 +74,9 @@ class Ending:
         if self.was_cut_short:
             for part in running:
                 part.kill()
-        for talker in talkers:
-            for text in talker.heard():
+        for part in running:
+            for text in part.steps():
                 self._say(text)
-
-
-def called(part: Part) -> str:
-    """Return a part's name, with an article unless it is a proper one."""
-    return part.name if part.name[:1].isupper() else f"the {part.name}"
 
 
 def _running(parts: Sequence[Part]) -> list[Part]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.child import READY_FD
 from identity.private_file import write_private
-from launcher.child import READY_FD
 from launcher.embedded.settings import Sections, Settings
 
 CLEAN_UP_SECONDS = 30.0

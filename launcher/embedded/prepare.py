@@ -14,9 +14,9 @@ import sys
 from oslo_config import cfg
 
 from common import log
+from common.child import report
 from common.errors import MicronovaError
 from launcher import configuration, databases
-from launcher.embedded.tell import tell
 
 LOG = log.logger(__name__)
 
@@ -29,16 +29,16 @@ def main(config_file: str) -> int:
         # One line for each migration is no news.
         logging.getLogger("alembic").setLevel(logging.WARNING)
         hosts = count_hosts(conf)
-        tell(step="upgrading the databases")
+        report(step="upgrading the databases")
         databases.upgrade(conf)
     except MicronovaError as error:
-        tell(error=error.message)
+        report(error=error.message)
         return 1
     except Exception as error:
         LOG.exception("The preparation failed.")
-        tell(error=f"The preparation failed: {type(error).__name__}: {error}".splitlines()[0])
+        report(error=f"The preparation failed: {type(error).__name__}: {error}".splitlines()[0])
         return 1
-    tell(ready=True, hosts=hosts)
+    report(ready=True, hosts=hosts)
     return 0
 
 
@@ -48,7 +48,7 @@ def count_hosts(conf: cfg.ConfigOpts) -> int:
         return int(conf.null.hosts)
     from compute.preflight import check
 
-    tell(step="looking at the Proxmox VE clusters")
+    report(step="looking at the Proxmox VE clusters")
     return sum(len(cluster.nodes) for cluster in check(conf))
 
 

@@ -32,16 +32,16 @@ class Readiness:
         self._base_url = options.base_url
         self._hosts = options.hosts
 
-    def wait(self, tell: Callable[..., None]) -> None:
+    def wait(self, report: Callable[..., None]) -> None:
         """Return when all works. Raises Unavailable with the part that doesn't."""
-        patience = Patience(self._stopping, lambda text: tell(detail=text))
+        patience = Patience(self._stopping, lambda text: report(detail=text))
         for text, look in (
             ("waiting for the APIs", self._versions),
             ("waiting for the conductor", self._conductor),
             ("waiting for the hosts", self._known_hosts),
             ("waiting for the hosts in placement", self._providers),
         ):
-            tell(step=text)
+            report(step=text)
             patience.until(functools.partial(_looked, look))
 
     def _versions(self) -> Missing | None:

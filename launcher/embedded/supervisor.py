@@ -23,14 +23,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from common.child import Child, ChildFailed, python
 from common.errors import ConfigurationError
 from identity.clouds import service_credentials, write_client_files
 from identity.errors import PortBusy
 from identity.keystone import Keystone
 from identity.layout import catalog
 from identity.passwords import load_passwords
-from launcher.child import Child, ChildFailed, python
-from launcher.embedded.ending import Ending, called
+from launcher.embedded.ending import Ending
 from launcher.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
 from launcher.embedded.progress import Progress
 from launcher.embedded.settings import Sections, Settings, write_configuration
@@ -77,9 +77,9 @@ class Supervisor:
     def __exit__(self, *_error: object) -> None:
         """End everything. What works on servers goes before what it works with."""
         users = [child for child in self._children if child.name != _SIMULATOR]
-        used: list[Child | Keystone] = [c for c in self._children if c.name == _SIMULATOR]
+        used = [child for child in self._children if child.name == _SIMULATOR]
         if self._keystone is not None:
-            used.insert(0, self._keystone)
+            used.insert(0, self._keystone.process)
         self._progress.abort()
         if any(part.pid is not None for part in (*users, *used)):
             self._say("stopping; what is under way is finished first (Ctrl-C again: at once)")
@@ -148,23 +148,23 @@ class Supervisor:
                     selector.register(descriptor, selectors.EVENT_READ)
             selector.select()
 
-    def _parts(self) -> list[Child | Keystone]:
-        return [*self._watched, *([self._keystone] if self._keystone is not None else ())]
+    def _parts(self) -> list[Child]:
+        return [*self._watched, *([self._keystone.process] if self._keystone is not None else ())]
 
     def _hear(self) -> None:
         """Tell people of workers that ended, and of those that took their place."""
         for part in self._parts():
-            for message in part.told():
+            for message in part.reports():
                 if "ended" in message:
                     self._replaced.setdefault(part.name, time.monotonic())
                     self._progress.note(
-                        f"A worker of {called(part)} ended ({message['ended']}); it is replaced. "
+                        f"A worker of {part.title} ended ({message['ended']}); it is replaced. "
                         f"See {part.log_path}."
                     )
                 elif message.get("ready") and part.name in self._replaced:
                     seconds = time.monotonic() - self._replaced.pop(part.name)
                     self._progress.note(
-                        f"{_called_first(part)} works again after {seconds:.1f} s."
+                        f"{_capital(part.title)} works again after {seconds:.1f} s."
                     )
 
     def _reap(self) -> None:
@@ -177,7 +177,7 @@ class Supervisor:
         for part in self._parts():
             if part.pid is None:
                 raise ChildFailed(
-                    f"{_called_first(part)} ended ({part.exit_text()}); see {part.log_path}.",
+                    f"{_capital(part.title)} ended ({part.exit_text()}); see {part.log_path}.",
                     child=part.name,
                 )
 
@@ -216,11 +216,11 @@ class Supervisor:
         return keystone
 
     def _start_identity(self, keystone: Keystone, passwords: Mapping[str, str]) -> None:
-        def tell(text: str) -> None:
+        def say(text: str) -> None:
             self._progress.step(f"Keystone: {text}")
 
-        keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, tell)
-        tell("starting")
+        keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, say)
+        say("starting")
         self._keystone = keystone
         keystone.start()
         keystone.wait_ready(KEYSTONE_SECONDS)
@@ -278,10 +278,8 @@ class Supervisor:
         return message
 
 
-def _called_first(part: Child | Keystone) -> str:
-    """Return a part's name as a sentence begins with it."""
-    name = called(part)
-    return name[:1].upper() + name[1:]
+def _capital(title: str) -> str:
+    return title[:1].upper() + title[1:]
 
 
 def interrupt(number: int, _frame: FrameType | None) -> None:

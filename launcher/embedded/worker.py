@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from common import credentials, garbage, log
+from common.child import report
 from common.errors import MicronovaError
 from launcher import configuration, wiring
 from launcher.embedded import settings
 from launcher.embedded.inprocess import WsgiAdapter
 from launcher.embedded.ready import Readiness
-from launcher.embedded.tell import tell
 from launcher.mount import Mount
 from web.proxies import Proxies
 
@@ -39,7 +39,7 @@ class Cloud:
     def application(self) -> WSGIApplication:
         """Return every API below its name."""
         try:
-            tell(step="loading the services")
+            report(step="loading the services")
             self._conf = configuration.load([self._config_file], settings.register)
             log.setup(self._conf, "cloud")
             placement = wiring.placement_api(wiring.Wiring(self._conf))
@@ -48,7 +48,7 @@ class Cloud:
             apps = {name: wiring.APIS[name](self._wiring) for name in others}
             return Proxies(Mount({"placement": placement, **apps}), self._conf)
         except Exception as error:
-            tell(error=_line(error))
+            report(error=_line(error))
             raise
 
     def _session(self, placement: WSGIApplication) -> Session:
@@ -76,7 +76,7 @@ class Cloud:
             self._starter.join()
         while self._services:
             name, service = self._services.pop()
-            tell(step=f"waiting for the {name}")
+            report(step=f"waiting for the {name}")
             service.stop()
 
     def _start(self, give_up: Callable[[], None]) -> None:
@@ -84,19 +84,19 @@ class Cloud:
             for name in ORDER:
                 if self._stopping.is_set():
                     return
-                tell(step=f"starting the {name}")
+                report(step=f"starting the {name}")
                 service = wiring.SERVICES[name](self._wiring)
                 service.start()
                 self._services.append((name, service))
-            Readiness(self._wiring, self._stopping).wait(tell)
+            Readiness(self._wiring, self._stopping).wait(report)
             garbage.settle()
         except Exception as error:
             if not self._stopping.is_set():
                 LOG.exception("The cloud can't start.")
-                tell(error=_line(error))
+                report(error=_line(error))
                 give_up()
         else:
-            tell(ready=True)
+            report(ready=True)
 
 
 def _line(error: Exception) -> str:

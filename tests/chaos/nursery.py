@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import common.rpc  # noqa: F401 - the first to import oslo.messaging
+from common.child import ROOT, die_with_parent, environment
 from launcher import configuration
-from launcher.child import ROOT, die_with_parent, environment
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.child import die_with_parent
+from common.child import die_with_parent
 
 START_SECONDS = 90
 

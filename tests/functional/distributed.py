@@ -22,12 +22,12 @@ import openstack.connection
 import requests
 
 from cli import leftovers
+from common.child import READY_FD, ROOT, Child, python
 from identity.clouds import service_credentials, write_client_files
 from identity.keystone import Keystone
 from identity.layout import REGION, Endpoint
 from identity.passwords import load_passwords
 from identity.private_file import write_private
-from launcher.child import READY_FD, ROOT, Child, python
 from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.functional import backends
 from tests.functional.audits import Audits

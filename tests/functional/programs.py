@@ -27,7 +27,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from launcher.child import ROOT, die_with_parent
+from common.child import ROOT, die_with_parent
 
 SECONDS = 180.0
 _SIZE = 1 << 17

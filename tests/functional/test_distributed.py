@@ -12,8 +12,8 @@ import pytest
 import requests
 import sqlalchemy as sa
 
+from common.child import ROOT, Child
 from identity.private_file import write_private
-from launcher.child import ROOT, Child
 from launcher.embedded.settings import render
 from tests.functional import backends
 from tests.functional.cloud import eventually

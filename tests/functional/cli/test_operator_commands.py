@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.child import ROOT
+from common.child import ROOT
 
 _MICRONOVA = (sys.executable, "-m", "micronova")
 

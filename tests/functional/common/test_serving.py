@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pytest
 
-from launcher.child import ROOT, die_with_parent
+from common.child import ROOT, die_with_parent
 from tests.functional.common.served import THREADS, Worker
 from tests.functional.waiting import eventually
 

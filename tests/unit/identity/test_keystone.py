@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from common import child
 from identity import keystone
 from identity.errors import KeystoneFailed
-from identity.prepare import child_environment
+from identity.prepare import configuration_environment
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_waiting_before_the_start_is_an_error() -> None:
 def test_the_callers_settings_stay_out_of_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_PASSWORD", "callers")
     monkeypatch.setenv("GUNICORN_CMD_ARGS", "--workers 9")
-    environment = child_environment(Path("/state/keystone"))
+    environment = child.environment(configuration_environment(Path("/state/keystone")))
     assert "OS_PASSWORD" not in environment
     assert "GUNICORN_CMD_ARGS" not in environment
     assert environment["OS_KEYSTONE_CONFIG_DIR"] == "/state/keystone"

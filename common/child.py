@@ -1,4 +1,7 @@
-"""A child process: started with its log, watched, stopped; it dies when this process dies."""
+"""Child processes: started with a log, watched and stopped; they end when this process ends.
+
+A child reports its progress on a pipe, one JSON object a line, see ``Child`` and ``report``.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,34 @@ ROOT = Path(__file__).resolve().parents[1]
 READY_FD = "{ready_fd}"
 """In an argument: the number of the pipe, for programs that take it as an option."""
 
+_READY_VARIABLE = "MICRONOVA_READY_FD"
+"""In a child's environment: the number of the pipe on which it reports."""
+
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing may be imported.
 _prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
 
 
 class ChildFailed(Unavailable):
-    """A child ended or said that it can't go on; details: child, log."""
+    """A child ended, or reported an error; details: child, log."""
 
     code = "micronova.child_failed"
     sentence = "A part of the cloud failed."
 
 
-def die_with_parent() -> None:
-    """Let the kernel kill this process with its parent; for `preexec_fn`."""
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have the kernel send this process a signal when its parent ends; fit for `preexec_fn`."""
     if _prctl is not None:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(_PR_SET_PDEATHSIG, number)
+
+
+def report(**message: Any) -> None:
+    """Send a message to the parent; does nothing where no parent reads."""
+    descriptor = os.environ.get(_READY_VARIABLE)
+    if not descriptor:
+        return
+    with contextlib.suppress(OSError):  # the parent has closed its end
+        os.write(int(descriptor), json.dumps(message).encode() + b"\n")
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -54,12 +69,12 @@ def python(module: str, *arguments: str) -> list[str]:
 
 
 class Child:
-    """One child process that tells its progress on a pipe, one JSON object a line.
+    """One child process, and the messages that it reports on a pipe.
 
-    ``{"step": …}``, and ``{"detail": …}`` of it, are told to people, ``{"ready": true, …}`` ends
-    the start, ``{"error": …}`` is the one line for people when it fails. Later ``{"ended": how}``
-    tells of a worker that ended and is replaced, ``{"ready": true}`` that another one works. The
-    child finds the pipe's number in ``MICRONOVA_READY_FD``.
+    ``{"step": …}`` and ``{"detail": …}`` describe its start for people, ``{"ready": true, …}``
+    ends the start, and ``{"error": …}`` is the one line for people when the start fails. Later
+    ``{"ended": how}`` means that a worker ended and is replaced, ``{"ready": true}`` that the new
+    one works. The child finds the pipe's number in ``MICRONOVA_READY_FD``.
     """
 
     def __init__(
@@ -70,15 +85,23 @@ class Child:
         *,
         pass_fds: Sequence[int] = (),
         extra_environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
+        """Name what to run; `folder` is the child's working directory (default: ours)."""
         self.name = name
         self.log_path = log_path
         self._command = list(command)
         self._pass_fds = tuple(pass_fds)
         self._environment = environment(extra_environment)
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._ready_fd: int | None = None
         self._buffer = b""
+
+    @property
+    def title(self) -> str:
+        """The name as it stands in a sentence: with an article, unless it is a proper name."""
+        return self.name if self.name[:1].isupper() else f"the {self.name}"
 
     @property
     def pid(self) -> int | None:
@@ -88,7 +111,9 @@ class Child:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it; `messages` says how it goes on."""
+        """Start it, unless it runs; `messages` follows the start."""
+        if self.pid is not None:
+            return
         self._close_pipe()
         self._ready_fd, write = os.pipe()
         self._buffer = b""
@@ -100,7 +125,8 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environment | {"MICRONOVA_READY_FD": str(write)},
+                env=self._environment | {_READY_VARIABLE: str(write)},
+                cwd=self._folder,
                 pass_fds=(write, *self._pass_fds),
                 # Ctrl-C is for the parent, which stops its children in order.
                 start_new_session=True,
@@ -112,16 +138,16 @@ class Child:
             os.close(log)
 
     def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield what the child tells until it is ready, that message included.
+        """Yield messages until the child is ready, that message included.
 
-        Raises ChildFailed when it ends, tells an error, or tells nothing for so long.
+        Raises ChildFailed when it ends, reports an error, or reports nothing for so long.
         """
         last = "start"
         while True:
             line = self._line(time.monotonic() + timeout_seconds)
             if line is None:
                 raise self._failed(
-                    f"told nothing for {timeout_seconds:g} s; its last word: {last}"
+                    f"reported nothing for {timeout_seconds:g} s; its last step: {last}"
                 )
             if not line:
                 raise self._failed("ended while it started")
@@ -134,12 +160,12 @@ class Child:
             if message.get("ready"):
                 return
 
-    def heard(self) -> list[str]:
-        """Return the steps that it has told since they were read last; never waits."""
-        return [str(message["step"]) for message in self.told() if "step" in message]
+    def steps(self) -> list[str]:
+        """Return the steps reported since the last call; never waits."""
+        return [str(message["step"]) for message in self.reports() if "step" in message]
 
-    def told(self) -> list[dict[str, Any]]:
-        """Return what it has told since it was asked last; never waits."""
+    def reports(self) -> list[dict[str, Any]]:
+        """Return the messages reported since the last call; never waits."""
         messages = []
         while self._ready_fd is not None and (
             b"\n" in self._buffer or _readable(self._ready_fd, 0)
@@ -148,13 +174,13 @@ class Child:
             if line is None:
                 break
             if not line:
-                self._close_pipe()  # nobody is there to tell any more
+                self._close_pipe()  # no process holds the other end any more
             else:
                 messages.append(json.loads(line))
         return messages
 
     def fileno(self) -> int | None:
-        """What becomes readable when it tells something; None when it can't any more."""
+        """Return the pipe, readable when there is a message; None once the child has closed it."""
         return self._ready_fd
 
     def terminate(self) -> None:
@@ -162,14 +188,14 @@ class Child:
         self.signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it and what it started at once, if it runs."""
+        """Kill it and what it started, if it runs."""
         pid = self.pid
         if pid is not None:
-            # Its own session: the group is the child and what it started, nobody else.
+            # It leads a session: the group is the child and what it started.
             os.killpg(pid, signal.SIGKILL)
 
     def stop(self, timeout_seconds: float = 20) -> None:
-        """End it, gently first. May be called twice."""
+        """End it: SIGTERM, and SIGKILL after so long. May be called twice."""
         self.terminate()
         if self._process is not None:
             try:
@@ -186,7 +212,7 @@ class Child:
                 self._process.send_signal(number)
 
     def exit_text(self) -> str:
-        """Say how it ended: an exit code or a signal."""
+        """Return how it ended: an exit code or a signal."""
         code = self._process.poll() if self._process is not None else None
         if code is None:
             return "runs"
@@ -207,7 +233,7 @@ class Child:
 
     def _failed(self, reason: str) -> ChildFailed:
         return ChildFailed(
-            f"The {self.name} {reason}; see {self.log_path}.",
+            f"{self.title[:1].upper()}{self.title[1:]} {reason}; see {self.log_path}.",
             child=self.name,
             log=str(self.log_path),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from cli.command import Command, argument
-from cli.errors import CommandFailed
 from cli.service_command import CONFIGURATION, any_config_files
 
 _NAMES = ("cloud", "placement")
@@ -34,7 +33,6 @@ class UpgradeDatabases(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Upgrade."""
-        from db.roles import grant_reader
         from launcher import configuration, databases
 
         conf = configuration.load(any_config_files(parsed_args))
@@ -42,10 +40,7 @@ class UpgradeDatabases(Command):
         for name in databases.upgrade(conf, wanted):
             self.say(f"The {name} database is up to date.")
         if parsed_args.reader_role:
-            url = databases.urls(conf).get("cloud")
-            if url is None:
-                raise CommandFailed("--reader-role needs [database] connection.")
-            grant_reader(url, parsed_args.reader_role)
+            databases.grant_reader(conf, parsed_args.reader_role)
             self.say(f"{parsed_args.reader_role} may read the cloud database.")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.command import Command, argument, flag
 from cli.errors import CommandFailed
+from cli.progress import for_terminal
 
 if TYPE_CHECKING:
     from launcher.embedded.settings import Settings
@@ -162,7 +163,6 @@ class Up(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Run the cloud; return when it has stopped."""
         settings = _settings(parsed_args)
-        from launcher.embedded.progress import for_terminal
         from launcher.embedded.state import taken
         from launcher.embedded.supervisor import SIGNALS, Interrupted, Supervisor, interrupt
 

@@ -45,6 +45,19 @@ def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement"
     return list(found)
 
 
+def grant_reader(conf: cfg.ConfigOpts, role: str) -> None:
+    """Let a PostgreSQL role read the cloud database.
+
+    Raises ConfigurationError when no cloud database is configured.
+    """
+    import db.roles
+
+    url = urls(conf).get("cloud")
+    if url is None:
+        raise ConfigurationError("--reader-role needs [database] connection.")
+    db.roles.grant_reader(url, role)
+
+
 def check(
     conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")
 ) -> dict[str, str | None]:

@@ -1,103 +1,24 @@
-"""Steps as they happen, for people: a spinner on a terminal, a line each elsewhere."""
+"""What a start and a stop report to whoever shows them."""
 
 from __future__ import annotations
 
-import sys
-import time
-from typing import Protocol, TextIO
+from typing import Protocol
 
 
 class Progress(Protocol):
-    """What happens, in order."""
+    """Steps, in order; implemented by the command line."""
 
     def step(self, text: str) -> None:
-        """A step begins; the one before it is done."""
+        """Begin a step; the one before is done."""
 
     def detail(self, text: str) -> None:
-        """How far the step is."""
+        """Show how far the current step is."""
 
     def note(self, text: str) -> None:
-        """Something happened that is no step."""
+        """Show an event that is not a step."""
 
     def end(self) -> None:
-        """The last step is done."""
+        """Mark the last step done."""
 
     def abort(self) -> None:
-        """The last step will not be done."""
-
-
-class PlainProgress:
-    """One line a step, with the seconds since the start."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
-        self._began = time.monotonic()
-
-    def step(self, text: str) -> None:
-        """Print it."""
-        self._stream.write(f"{time.monotonic() - self._began:6.1f} s  {text}\n")
-        self._stream.flush()
-
-    def detail(self, text: str) -> None:
-        """Print it."""
-        self.step(text)
-
-    def note(self, text: str) -> None:
-        """Print it."""
-        self.step(text)
-
-    def end(self) -> None:
-        """Nothing is open."""
-
-    def abort(self) -> None:
-        """Nothing is open."""
-
-
-class RichProgress:
-    """A spinner for the step that runs, a line for each that is done."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console = Console()
-        self._status = self._console.status("")
-        self._text: str | None = None
-        self._began = 0.0
-
-    def step(self, text: str) -> None:
-        """Close the last step and turn the spinner to this one."""
-        self._close()
-        self._text, self._began = text, time.monotonic()
-        self._status.update(text)
-        self._status.start()
-
-    def detail(self, text: str) -> None:
-        """Show it beside the step."""
-        self._status.update(f"{self._text}: {text}")
-
-    def note(self, text: str) -> None:
-        """Print it with the time."""
-        self._console.print(f"{time.strftime('%H:%M:%S')}  {text}", highlight=False, markup=False)
-
-    def end(self) -> None:
-        """Close the last step."""
-        self._close()
-        self._status.stop()
-
-    def abort(self) -> None:
-        """Take the spinner away."""
-        self._text = None
-        self._status.stop()
-
-    def _close(self) -> None:
-        if self._text is not None:
-            seconds = time.monotonic() - self._began
-            self._console.print(
-                f"[green]✓[/] {self._text} [dim]{seconds:.1f} s[/]", highlight=False
-            )
-            self._text = None
-
-
-def for_terminal(stream: TextIO | None = None) -> Progress:
-    """Return the form that suits where the output goes."""
-    return RichProgress() if (stream or sys.stdout).isatty() else PlainProgress(stream)
+        """Mark the last step as not done."""

@@ -44,7 +44,7 @@ RULES: Mapping[Category, Rule] = {
     Category.API_NOT_SUPPORTED: Rule(
         Verdict.OTHER_HOST,
         "This host can't provision the server in any way it was configured for.",
-        "The node's Proxmox version or storage offers no way to the disk: see docs/proxmox.md for what each way needs, and the detail of the step for what is missing.",
+        "The node's Proxmox version or storage offers no way to the disk; see docs/proxmox.md.",
         blames_host=True,
     ),
     Category.CONFIGURATION: Rule(

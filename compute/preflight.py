@@ -24,9 +24,9 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
     storages_of,
 )
 from compute.hypervisor.proxmox.observe.refresh import Surveyor
-from compute.hypervisor.proxmox.observe.view import Node, Snapshot, Storage, chosen
+from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.storage.disks import FILE_TYPES
+from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES
 
 UNAUTHENTICATED = 401
 

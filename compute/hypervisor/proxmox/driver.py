@@ -11,17 +11,18 @@ from common.messages.commands import Build, RetireTemplate, StrictGroup
 from common.messages.facts import Inspection
 from compute.hypervisor.port import Detail, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.ha import affinity
-from compute.hypervisor.proxmox.observe import facts, inspection
-from compute.hypervisor.proxmox.observe.clusterwide import has_rules
-from compute.hypervisor.proxmox.observe.inventory import Census
+from compute.hypervisor.proxmox.ha.rules import has_rules
+from compute.hypervisor.proxmox.inspect import inspection
+from compute.hypervisor.proxmox.inspect.inventory import Census
+from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Surveyor
-from compute.hypervisor.proxmox.observe.view import Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.storage.templates import Templates
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.manage import ProxmoxCustody
+from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.messages import ClusterInventory
 
 

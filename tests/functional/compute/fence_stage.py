@@ -16,7 +16,7 @@ from common.messages.commands import Command, Mark, PowerAction, RetireTemplate
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
-from compute.hypervisor.proxmox.vm.ownership import smbios_uuid
+from compute.hypervisor.proxmox.vmconfig.marks import smbios_uuid
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,

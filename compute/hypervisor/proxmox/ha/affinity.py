@@ -29,7 +29,7 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.ha import ownership
 from compute.hypervisor.proxmox.ha.ownership import Resource, Rule, Whose
-from compute.hypervisor.proxmox.observe.clusterwide import has_rules
+from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.messages import SeenAffinity
 
 LOG = logger(__name__)

@@ -14,6 +14,8 @@ from typing import Any
 from common.messages.facts import HaRule
 
 _FROM_GROUP = "ha-group-"
+#: rules took the place of groups
+_RULES_SINCE = 9
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Rule:
         allowed = node in self.nodes or not self.strict
         bound = () if allowed else self.vmids
         return HaRule(self.name, self.strict, len(self.nodes), self.nodes.get(node), bound)
+
+
+def has_rules(version: str) -> bool:
+    """Whether a version has rules, not groups."""
+    return int(version.partition(".")[0] or 0) >= _RULES_SINCE
 
 
 def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:

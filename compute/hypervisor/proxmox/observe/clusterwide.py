@@ -18,12 +18,9 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.ha import rules
 from compute.hypervisor.proxmox.ha.rules import Rule
 from compute.hypervisor.proxmox.observe import devices
-from compute.hypervisor.proxmox.observe.view import Node
+from compute.hypervisor.proxmox.observe.snapshot import Node
 
 LOG = logger(__name__)
-
-#: rules took the place of groups
-_RULES_SINCE = 9
 
 T = TypeVar("T")
 
@@ -82,7 +79,7 @@ class Clusterwide:
         self._devices = devices.by_node(mappings, granted)
 
     def _read_rules(self) -> tuple[Rule, ...]:
-        if has_rules(self._version):
+        if rules.has_rules(self._version):
             return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
         groups = self._client.get("cluster/ha/groups")
         return rules.of_groups(groups, self._client.get("cluster/ha/resources") if groups else ())
@@ -102,11 +99,6 @@ class Clusterwide:
             return nothing
         self._told.pop(what, None)
         return found
-
-
-def has_rules(version: str) -> bool:
-    """Whether there are rules of high availability, not groups."""
-    return int(version.partition(".")[0] or 0) >= _RULES_SINCE
 
 
 def missing_privileges(

@@ -14,10 +14,10 @@ from common import clock, ids
 from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFacts, VmFacts
 from common.states import PowerState
 from compute.hypervisor.port import Observation
-from compute.hypervisor.proxmox.observe.view import Node, NodeDetail, Snapshot, Storage, chosen
+from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.storage.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
-from compute.hypervisor.proxmox.vm import hardware
+from compute.hypervisor.proxmox.vmconfig import hardware
+from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
 
 #: uploads of disk images into storages with content ``import``, and disks from them
 IMPORTS_SINCE = (8, 4)

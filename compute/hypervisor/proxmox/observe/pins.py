@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from compute.hypervisor.proxmox.vm.hardware import CONFIG_DRIVE_NAME
+from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 
 #: content types whose volumes may keep a VM where it is
 CONTENTS = frozenset({"images", "iso"})

@@ -19,10 +19,17 @@ from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.observe import bridges, images, pins, quorum
+from compute.hypervisor.proxmox.observe import bridges, images, pins
 from compute.hypervisor.proxmox.observe import zones as zones_of
 from compute.hypervisor.proxmox.observe.clusterwide import Clusterwide
-from compute.hypervisor.proxmox.observe.view import Node, NodeDetail, Snapshot, Storage, Vm
+from compute.hypervisor.proxmox.observe.snapshot import (
+    Node,
+    NodeDetail,
+    Snapshot,
+    Storage,
+    Vm,
+    quorate,
+)
 
 LOG = logger(__name__)
 
@@ -66,7 +73,7 @@ class Surveyor:
             self._vnets = settled.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
-            quorate=quorum.quorate(status),
+            quorate=quorate(status),
             nodes={
                 name: self._with_zones(node, settled.vnets, zones.get(name, {}))
                 for name, node in full.items()

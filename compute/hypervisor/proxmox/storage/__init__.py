@@ -1,1 +1,1 @@
-"""Disks, volumes and templates on the storages of a cluster."""
+"""The volumes of a VMID on the storages of a cluster."""

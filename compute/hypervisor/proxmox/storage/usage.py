@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.vm.operation import Vm
+from compute.hypervisor.proxmox.cluster.vmid import Vm
 
 
 def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | None:

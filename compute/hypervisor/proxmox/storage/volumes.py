@@ -9,12 +9,11 @@ from typing import Any
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.observe import host_checks
-from compute.hypervisor.proxmox.storage import disks
-from compute.hypervisor.proxmox.storage.queue import Key
-from compute.hypervisor.proxmox.storage.stray_volumes import Place
-from compute.hypervisor.proxmox.vm.operation import Vm
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.storage_queue import Key
+from compute.hypervisor.proxmox.cluster.stray_volumes import Place
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.vmconfig import disks
 
 #: clocks of storage and node may differ by this much, and a copy's file may be touched at its end
 SLACK_SECONDS = 2
@@ -86,7 +85,7 @@ def _miss(vm: Vm, found: Seen, node: str, storage: str) -> None:
 def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
     holding = storages_of(known)
     found = Seen()
-    for storage in host_checks.seen(vm.shared, vm.node).storages.values():
+    for storage in vm.shared.node(vm.node).storages.values():
         if "images" in storage.content:
             try:
                 found.volumes += _listed(vm, storage.name)

@@ -1,1 +1,1 @@
-"""One VM: made, changed, powered and removed; and whose it is."""
+"""One VM: made, changed, powered and removed; templates are VMs too."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compute.hypervisor.port import Removal
-from compute.hypervisor.proxmox.observe import host_checks
+from compute.hypervisor.proxmox.cluster.vmid import ForeignError, Vm
 from compute.hypervisor.proxmox.storage import usage, volumes
-from compute.hypervisor.proxmox.vm import hardware, removal
-from compute.hypervisor.proxmox.vm.operation import ForeignError, Vm
+from compute.hypervisor.proxmox.vm import host_checks, removal
+from compute.hypervisor.proxmox.vmconfig import hardware
 
 
 def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:

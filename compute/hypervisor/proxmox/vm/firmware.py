@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compute.hypervisor.proxmox.observe.view import Storage
-from compute.hypervisor.proxmox.vm.operation import Vm
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.observe.snapshot import Storage
 
 
 def ensure(vm: Vm, wanted: Mapping[str, str], storage: Storage) -> bool:

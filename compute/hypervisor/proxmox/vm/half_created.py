@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.api.holders import MAKERS
-from compute.hypervisor.proxmox.storage import disks, volumes
-from compute.hypervisor.proxmox.vm.operation import Vm
+from compute.hypervisor.proxmox.cluster.holders import MAKERS
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.vmconfig import disks
 
 
 def name_disks(vm: Vm, error: HypervisorError) -> None:

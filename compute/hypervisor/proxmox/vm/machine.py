@@ -9,23 +9,22 @@ from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.observe import host_checks, quorum
-from compute.hypervisor.proxmox.observe.view import Storage
-from compute.hypervisor.proxmox.storage import disks, volumes
-from compute.hypervisor.proxmox.storage.disks import Way
-from compute.hypervisor.proxmox.storage.templates import TakenError, Templates
+from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, StuckError, Vm
+from compute.hypervisor.proxmox.observe.snapshot import Storage
+from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
     config_drive,
     firmware,
-    guest,
     half_created,
-    hardware,
-    ownership,
+    host_checks,
     power,
     removal,
 )
-from compute.hypervisor.proxmox.vm.operation import Config, ForeignError, StuckError, Vm
+from compute.hypervisor.proxmox.vm.templates import TakenError, Templates
+from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, marks
+from compute.hypervisor.proxmox.vmconfig.disks import Way
 
 
 class ProxmoxMachine:
@@ -34,7 +33,7 @@ class ProxmoxMachine:
     def __init__(self, shared: Shared, templates: Templates, work: Work) -> None:
         self._shared, self._templates, self._work = shared, templates, work
         command = work.command
-        mark = ownership.server_mark(command.server_uuid)
+        mark = marks.server_mark(command.server_uuid)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
         self._absent = False
         self._foreign = False
@@ -129,7 +128,7 @@ class ProxmoxMachine:
                 Category.UNKNOWN_OUTCOME, f"{self._vm} is not there after its task ended well."
             )
         self._root = str(config.get(disks.ROOT_DISK, ""))
-        if ownership.is_building(config):
+        if marks.is_building(config):
             self._configure(build, config, storage)
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._way.value}
 
@@ -285,7 +284,7 @@ class ProxmoxMachine:
 
     def _clone(self, build: Build, storage: Storage) -> Any:
         template: Template = build.template  # type: ignore[assignment]  # the way says so
-        description = self._vm.mark.description(ownership.BUILDING)
+        description = self._vm.mark.description(marks.BUILDING)
         values: dict[str, Any] = {
             "newid": self._vm.vmid,
             "name": hardware.vm_name(build),
@@ -307,14 +306,14 @@ class ProxmoxMachine:
 
     def _import(self, build: Build, storage: Storage) -> Any:
         image = host_checks.image(self._shared, build)
-        values = self._parameters(build) | guest.disks(guest.of(build), storage)
+        values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.type)
         values["vmid"] = self._vm.vmid
         values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def _configure(self, build: Build, seen: Config, storage: Storage) -> None:
         """Bound to the configuration that was seen to be ours: another one is refused there."""
-        wanted = guest.disks(guest.of(build), storage)
+        wanted = guest.disks(guest.of(build), storage.name, storage.type)
         fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 
         def configure() -> Any:
@@ -323,7 +322,7 @@ class ProxmoxMachine:
             return self._shared.client.post(f"{self._vm.path}/config", digest=digest, **values)
 
         self._vm.converge(
-            lambda: not ownership.is_building(self._vm.look() or {}), configure, look_first=False
+            lambda: not marks.is_building(self._vm.look() or {}), configure, look_first=False
         )
 
     def _parameters(self, build: Build) -> dict[str, Any]:

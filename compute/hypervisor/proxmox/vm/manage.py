@@ -11,10 +11,10 @@ from typing import Any
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Work
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.vm import hardware, ownership
-from compute.hypervisor.proxmox.vm.operation import Config, ForeignError, Vm
-from compute.hypervisor.proxmox.vm.ownership import Owner
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.vmconfig import hardware, marks
+from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 
 class ProxmoxCustody:
@@ -22,7 +22,7 @@ class ProxmoxCustody:
 
     def __init__(self, shared: Shared, work: Work) -> None:
         command = work.command
-        self._mark = ownership.server_mark(command.server_uuid)
+        self._mark = marks.server_mark(command.server_uuid)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, self._mark)
 
     def mark(self, smbios_uuid: str | None) -> Detail:
@@ -43,7 +43,7 @@ class ProxmoxCustody:
         config = self._vm.locate()
         if config is not None and self._is_ours(config):
             return {"node": self._vm.node, "found": "the server's mark"}
-        before = ownership.marks_of(self._require_proven(config))
+        before = marks.marks_of(self._require_proven(config))
         self._vm.converge(
             self.marked,
             lambda: self._write_again(self._require_proven(self._vm.look())),
@@ -73,17 +73,17 @@ class ProxmoxCustody:
         return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
 
     def _is_ours(self, config: Config) -> bool:
-        return ownership.owner(config, self._mark) is Owner.OURS
+        return marks.owner(config, self._mark) is Owner.OURS
 
     def _require_free(self, config: Config | None, smbios_uuid: str | None) -> Config:
         """The configuration, if it is that of the VM that was looked at and nobody's."""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
-        if ownership.smbios_uuid(config) != smbios_uuid:
+        if marks.smbios_uuid(config) != smbios_uuid:
             raise ForeignError(
                 Category.STORAGE_CONFLICT, f"{self._vm} is not the VM that was looked at before."
             )
-        if ownership.is_claimed(config):
+        if marks.is_claimed(config):
             raise ForeignError(
                 Category.STORAGE_CONFLICT, f"{self._vm} carries a mark of micronova already."
             )
@@ -95,7 +95,7 @@ class ProxmoxCustody:
         uuid = self._mark.smbios_uuid or ""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
-        has = ownership.smbios_uuid(config)
+        has = marks.smbios_uuid(config)
         if has != uuid.lower():
             raise ForeignError(
                 Category.STORAGE_CONFLICT,
@@ -122,20 +122,20 @@ class ProxmoxCustody:
         return self._change(
             config,
             {
-                "description": ownership.with_mark(
-                    {**config, "description": ownership.without_owner(config)}, self._mark
+                "description": marks.with_mark(
+                    {**config, "description": marks.without_owner(config)}, self._mark
                 ),
                 "tags": ";".join(dict.fromkeys([*tags, hardware.TAG])),
             },
         )
 
     def _write(self, config: Config) -> Any:
-        return self._change(config, {"description": ownership.with_mark(config, self._mark)})
+        return self._change(config, {"description": marks.with_mark(config, self._mark)})
 
     def _erase(self, config: Config) -> Any:
         if not self._is_ours(config):
             return None
-        values: dict[str, Any] = {"description": ownership.without_mark(config)}
+        values: dict[str, Any] = {"description": marks.without_mark(config)}
         tags = [tag for tag in str(config.get("tags", "")).split(";") if tag]
         if hardware.TAG in tags:
             values["tags"] = ";".join(tag for tag in tags if tag != hardware.TAG)

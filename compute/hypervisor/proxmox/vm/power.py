@@ -19,8 +19,8 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import upid
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Ended
+from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vm import resets
-from compute.hypervisor.proxmox.vm.operation import Vm
 
 #: the managers of cluster and nodes look every ten seconds each
 MANAGER_LOOK_SECONDS = 1.0

@@ -13,11 +13,12 @@ from common.failures import Verdict
 from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
-from compute.hypervisor.proxmox.observe import quorum
-from compute.hypervisor.proxmox.storage import disks, usage, volumes
+from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.storage import usage, volumes
 from compute.hypervisor.proxmox.storage.volumes import Seen, Volume
 from compute.hypervisor.proxmox.vm import power
-from compute.hypervisor.proxmox.vm.operation import Config, Vm
+from compute.hypervisor.proxmox.vmconfig import disks
 
 
 def remove(vm: Vm, clear: Seen | None = None) -> Removal:

@@ -8,7 +8,7 @@ from typing import Any
 from common.guest.hardware import version
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.vm.operation import LOCK_SECONDS, Vm
+from compute.hypervisor.proxmox.cluster.vmid import LOCK_SECONDS, Vm
 
 #: what a new QEMU would meet as well
 _SAME_FOR_ALL = frozenset({Category.LOCK, Category.AUTHORIZATION, Category.NODE_UNHEALTHY})

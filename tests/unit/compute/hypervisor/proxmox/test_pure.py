@@ -17,14 +17,13 @@ from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.tasks import is_running
 from compute.hypervisor.proxmox.api.upid import parse
+from compute.hypervisor.proxmox.cluster.storage_queue import Admission
 from compute.hypervisor.proxmox.observe import images, pins
-from compute.hypervisor.proxmox.observe.view import Node, Storage, chosen
+from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
 from compute.hypervisor.proxmox.settings import Token
-from compute.hypervisor.proxmox.storage import disks
-from compute.hypervisor.proxmox.storage.disks import Way
-from compute.hypervisor.proxmox.storage.queue import Admission
-from compute.hypervisor.proxmox.vm import hardware
-from compute.hypervisor.proxmox.vm.ownership import (
+from compute.hypervisor.proxmox.vmconfig import disks, hardware
+from compute.hypervisor.proxmox.vmconfig.disks import Way
+from compute.hypervisor.proxmox.vmconfig.marks import (
     BUILDING,
     Owner,
     owner,

@@ -7,11 +7,11 @@ from typing import Any
 
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.observe.view import Node, Snapshot, Storage
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.stray_volumes import Elsewhere
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage
 from compute.hypervisor.proxmox.storage import volumes
-from compute.hypervisor.proxmox.storage.stray_volumes import Elsewhere
-from compute.hypervisor.proxmox.vm.operation import Vm
 from tests.unit.compute.fakes import FakeWork
 
 VMID = 100
@@ -54,6 +54,7 @@ def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
         settings=SimpleNamespace(vm_storage="local"),
     )
     shared.storage_key = lambda *place: Shared.storage_key(shared, *place)
+    shared.node = lambda name: Shared.node(shared, name)
     vm = Vm(shared, FakeWork(), VMID, nodes[0].name, None)  # type: ignore[arg-type]
     return volumes.everywhere(vm), sorted(client.asked)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from common.messages.facts import NicFacts
 from common.states import PowerState
-from compute.hypervisor.proxmox.observe.inspection import described
-from compute.hypervisor.proxmox.vm import ownership
-from compute.hypervisor.proxmox.vm.ownership import Owner
+from compute.hypervisor.proxmox.inspect.inspection import described
+from compute.hypervisor.proxmox.vmconfig import marks
+from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 SERVER = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
 OTHER = "11111111-2222-4333-8444-555555555555"
-MARK = ownership.server_mark(SERVER)
+MARK = marks.server_mark(SERVER)
 
 
 def smbios(uuid: str) -> str:
@@ -19,33 +19,33 @@ def smbios(uuid: str) -> str:
 
 def test_an_adopted_vm_whose_uuid_is_the_servers_needs_one_line() -> None:
     config = {"description": "my notes\n", "smbios1": smbios(SERVER.upper())}
-    marked = config | {"description": ownership.with_mark(config, MARK)}
-    assert marked["description"] == f"my notes\n{ownership.SERVER}{SERVER}"
-    assert ownership.owner(marked, MARK) is Owner.OURS
-    assert ownership.without_mark(marked) == "my notes"
+    marked = config | {"description": marks.with_mark(config, MARK)}
+    assert marked["description"] == f"my notes\n{marks.SERVER}{SERVER}"
+    assert marks.owner(marked, MARK) is Owner.OURS
+    assert marks.without_mark(marked) == "my notes"
 
 
 def test_another_uuid_is_written_down_and_a_copy_told_apart() -> None:
     config = {"smbios1": smbios(OTHER)}
-    marked = config | {"description": ownership.with_mark(config, MARK)}
-    assert ownership.owner(marked, MARK) is Owner.OURS
-    assert ownership.named(marked) == SERVER
+    marked = config | {"description": marks.with_mark(config, MARK)}
+    assert marks.owner(marked, MARK) is Owner.OURS
+    assert marks.named(marked) == SERVER
     copy = marked | {"smbios1": smbios("99999999-2222-4333-8444-555555555555")}
-    assert ownership.owner(copy, MARK) is Owner.FOREIGN
-    assert ownership.without_mark(marked) == ""
+    assert marks.owner(copy, MARK) is Owner.FOREIGN
+    assert marks.without_mark(marked) == ""
 
 
 def test_a_vm_without_uuid_is_ours_by_its_description_as_long_as_it_has_none() -> None:
-    marked = {"description": ownership.with_mark({}, MARK)}
-    assert ownership.owner(marked, MARK) is Owner.OURS
-    assert ownership.owner(marked | {"smbios1": smbios(OTHER)}, MARK) is Owner.FOREIGN
+    marked = {"description": marks.with_mark({}, MARK)}
+    assert marks.owner(marked, MARK) is Owner.OURS
+    assert marks.owner(marked | {"smbios1": smbios(OTHER)}, MARK) is Owner.FOREIGN
 
 
 def test_a_built_vm_keeps_its_rule() -> None:
     built = {"description": MARK.description(), "smbios1": smbios(OTHER)}
-    assert ownership.owner(built, MARK) is Owner.FOREIGN
-    assert ownership.is_claimed(built)
-    assert not ownership.is_claimed({"description": "micronova: is nice"})
+    assert marks.owner(built, MARK) is Owner.FOREIGN
+    assert marks.is_claimed(built)
+    assert not marks.is_claimed({"description": "micronova: is nice"})
 
 
 def test_what_a_configuration_says() -> None:

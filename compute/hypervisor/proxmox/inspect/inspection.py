@@ -14,10 +14,9 @@ from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.storage import disks
-from compute.hypervisor.proxmox.vm import ownership
-from compute.hypervisor.proxmox.vm.ownership import Owner
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.vmconfig import disks, marks
+from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 Config = Mapping[str, Any]
 
@@ -77,21 +76,21 @@ def described(
     vmid: int, node: str, config: Config, power_state: PowerState, server_uuid: str | None
 ) -> Inspection:
     """What a configuration says. Pure."""
-    mark = ownership.server_mark(server_uuid) if server_uuid is not None else None
+    mark = marks.server_mark(server_uuid) if server_uuid is not None else None
     return Inspection(
         vmid,
         exists=True,
         node=node,
         kind="template" if str(config.get("template", "0")) == "1" else "vm",
-        ours=mark is not None and ownership.owner(config, mark) is Owner.OURS,
-        marked_by=ownership.named(config),
+        ours=mark is not None and marks.owner(config, mark) is Owner.OURS,
+        marked_by=marks.named(config),
         name=str(config.get("name", "")),
         lock=str(config["lock"]) if "lock" in config else None,
         power_state=power_state,
         vcpus=int(config.get("sockets", 1)) * int(config.get("cores", 1)),
         memory_mib=_memory_mib(config),
         disk_gib=_disk_gib(config),
-        smbios_uuid=ownership.smbios_uuid(config),
+        smbios_uuid=marks.smbios_uuid(config),
         nics=tuple(_nics(config)),
     )
 

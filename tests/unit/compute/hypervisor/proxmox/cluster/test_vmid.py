@@ -11,8 +11,8 @@ from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Ended
 from compute.hypervisor.proxmox.api.upid import Upid, parse
-from compute.hypervisor.proxmox.vm.operation import Vm
-from compute.hypervisor.proxmox.vm.restarts import Restarts
+from compute.hypervisor.proxmox.cluster.restarts import Restarts
+from compute.hypervisor.proxmox.cluster.vmid import Vm
 from tests.unit.compute.fakes import FakeWork
 
 UPID = "UPID:pve1:00000428:00031A48:6B0035AA:{}:micronova@pve!agent:"

@@ -17,12 +17,12 @@ from common.messages.commands import Build, Image, Template
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.observe import host_checks
-from compute.hypervisor.proxmox.storage import disks, volumes
-from compute.hypervisor.proxmox.vm import half_created, hardware, removal
-from compute.hypervisor.proxmox.vm.operation import Config, ForeignError, Vm
-from compute.hypervisor.proxmox.vm.ownership import lines, template_mark
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.storage import volumes
+from compute.hypervisor.proxmox.vm import half_created, host_checks, removal
+from compute.hypervisor.proxmox.vmconfig import disks, hardware
+from compute.hypervisor.proxmox.vmconfig.marks import lines, template_mark
 
 _CHECK_SECONDS = 0.5
 #: the line of a template's description that tells which file it was made of

@@ -1,4 +1,4 @@
-from compute.hypervisor.proxmox.vm.restarts import Restarts
+from compute.hypervisor.proxmox.cluster.restarts import Restarts
 
 
 class Timer:

@@ -15,8 +15,7 @@ from common.guest.topology import cpu_list
 from common.messages.commands import Build
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.observe.view import Storage
-from compute.hypervisor.proxmox.storage.disks import FILE_TYPES, LINKED_TYPES
+from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES, LINKED_TYPES
 
 #: more queues no network interface takes
 _MAX_QUEUES = 64
@@ -74,15 +73,15 @@ def network(found: Hardware, vcpus: int) -> tuple[str, int]:
     return found.vif_model, queues if found.vif_model == "virtio" else 0
 
 
-def disks(found: Hardware, storage: Storage) -> dict[str, str]:
+def disks(found: Hardware, storage: str, storage_type: str) -> dict[str, str]:
     """The small disks that keep the firmware's and the TPM's state; Proxmox VE sizes them."""
     values = {}
     if found.uefi:
         # The keys make secure boot; without them, what isn't signed boots too.
         keys = int(found.secure_boot)
         # Else it would be a raw file, of which there are no snapshots.
-        fmt = ",format=qcow2" if storage.type in FILE_TYPES & LINKED_TYPES else ""
-        values["efidisk0"] = f"{storage.name}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
+        fmt = ",format=qcow2" if storage_type in FILE_TYPES & LINKED_TYPES else ""
+        values["efidisk0"] = f"{storage}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
     if found.tpm:
-        values["tpmstate0"] = f"{storage.name}:1,version=v{found.tpm}"
+        values["tpmstate0"] = f"{storage}:1,version=v{found.tpm}"
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compute.hypervisor.proxmox.vm import ownership
+from compute.hypervisor.proxmox.vmconfig import marks
 
 UUID = "5b0d2b6f-4a0b-4a57-9f0e-000000000001"
 OTHER = "5b0d2b6f-4a0b-4a57-9f0e-000000000002"
@@ -31,6 +31,6 @@ OTHER = "5b0d2b6f-4a0b-4a57-9f0e-000000000002"
     ],
 )
 def test_why_not(config: dict[str, str], why: str) -> None:
-    mark = ownership.server_mark(UUID)
-    assert ownership.owner(config, mark) is ownership.Owner.FOREIGN
-    assert ownership.why_not(config, mark) == why
+    mark = marks.server_mark(UUID)
+    assert marks.owner(config, mark) is marks.Owner.FOREIGN
+    assert marks.why_not(config, mark) == why

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from common.messages.facts import ImageFacts
 from compute.hypervisor.proxmox.ha.rules import Rule
@@ -110,6 +111,12 @@ class Snapshot:
         for storage in found.storages.values() if found else ():
             if storage.active and content in storage.content:
                 yield storage
+
+
+def quorate(status: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether ``/cluster/status`` says so. A single node says nothing of quorum: it has it."""
+    clusters = [one for one in status if one.get("type") == "cluster"]
+    return all(bool(one.get("quorate")) for one in clusters)
 
 
 def chosen(node: Node, configured: str | None, content: str) -> Storage | None:

@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from compute.hypervisor.proxmox.storage.queue import LOCK_WAIT_SECONDS, Admission, Width
+from compute.hypervisor.proxmox.cluster.storage_queue import LOCK_WAIT_SECONDS, Admission, Width
 from tests.unit.compute.fakes import FakeWork
 
 

@@ -9,12 +9,12 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.tasks import Tasks
+from compute.hypervisor.proxmox.cluster.restarts import Restarts
+from compute.hypervisor.proxmox.cluster.storage_queue import Admission, Key
+from compute.hypervisor.proxmox.cluster.stray_volumes import Elsewhere
 from compute.hypervisor.proxmox.ha.affinity import Affinity
-from compute.hypervisor.proxmox.observe.view import Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
-from compute.hypervisor.proxmox.storage.queue import Admission, Key
-from compute.hypervisor.proxmox.storage.stray_volumes import Elsewhere
-from compute.hypervisor.proxmox.vm.restarts import Restarts
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,15 @@ class Shared:
     @snapshot.setter
     def snapshot(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+
+    def node(self, name: str) -> Node:
+        """A node of the snapshot. Raises HypervisorError (node_unhealthy) when it isn't there."""
+        node = self.snapshot.nodes.get(name)
+        if node is None:
+            raise HypervisorError(
+                Category.NODE_UNHEALTHY, f"Cluster {self.settings.name} has no node {name}."
+            )
+        return node
 
     def listed(self, vmid: int) -> Listed | None:
         """Where the cluster lists a VMID now, or None. One call, as long as there are VMs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compute.hypervisor.proxmox.api.upid import Upid
-from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.cluster.shared import Shared
 
 #: locks of what is not made to its end → the kind of task that makes it
 MAKERS = {"create": "qmcreate", "clone": "qmclone"}

@@ -16,14 +16,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from compute.hypervisor.proxmox.api import holders, privileges
+from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.upid import Upid
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.observe.clusterwide import has_rules
+from compute.hypervisor.proxmox.cluster import holders
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
-from compute.hypervisor.proxmox.vm import ownership
-from compute.hypervisor.proxmox.vm.hardware import TAG
+from compute.hypervisor.proxmox.vmconfig import marks
+from compute.hypervisor.proxmox.vmconfig.hardware import TAG
 from compute.messages import ClusterInventory, SeenAffinity, SeenVm, SeenVolume
 
 #: reads that run at the same time
@@ -173,7 +174,7 @@ class Census:
                 return None
             self._unseen[f"VM {vmid} on {node} can't be read: {error.message}"] = node
             return SeenVm(**facts)
-        facts |= {"read": True, "lock": config.get("lock"), **marks(config)}
+        facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
         ours = self._in_band(vmid) or vmid in self._known
         if not ours and not (facts["server_uuid"] or facts["image_id"]):
             # Our tag alone: anybody may set it.
@@ -297,23 +298,23 @@ class Census:
         return volume
 
 
-def marks(config: Mapping[str, Any]) -> dict[str, Any]:
+def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     """Whose a configuration says it is, and whether all its marks agree."""
     server = image = cloud = None
-    for line in ownership.lines(config):
-        server = server or _after(line, ownership.SERVER)
-        image = image or _after(line, ownership.TEMPLATE)
-        cloud = cloud or _after(line, ownership.CLOUD)
-    mark = ownership.template_mark(image or "", cloud or "")
+    for line in marks.lines(config):
+        server = server or _after(line, marks.SERVER)
+        image = image or _after(line, marks.TEMPLATE)
+        cloud = cloud or _after(line, marks.CLOUD)
+    mark = marks.template_mark(image or "", cloud or "")
     if server is not None:
-        mark = ownership.server_mark(server)
-    ours = ownership.owner(config, mark) is ownership.Owner.OURS
+        mark = marks.server_mark(server)
+    ours = marks.owner(config, mark) is marks.Owner.OURS
     return {
         "server_uuid": server,
         "image_id": image,
         "cloud": cloud,
         "proven": bool(server or image) and ours,
-        "smbios_uuid": ownership.smbios_uuid(config),
+        "smbios_uuid": marks.smbios_uuid(config),
     }
 
 

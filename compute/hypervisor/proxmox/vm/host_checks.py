@@ -8,25 +8,15 @@ from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Shared
+from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.observe import images
-from compute.hypervisor.proxmox.observe.view import Node, Storage, chosen
-from compute.hypervisor.proxmox.storage.disks import THIN_TYPES
-from compute.hypervisor.proxmox.vm import guest
+from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
+from compute.hypervisor.proxmox.vmconfig import guest
+from compute.hypervisor.proxmox.vmconfig.disks import THIN_TYPES
 
 
 class ReplacedError(HypervisorError):
     """An image's file isn't the one that the last survey listed."""
-
-
-def seen(shared: Shared, name: str) -> Node:
-    """The node in the last survey. Raises node_unhealthy when it isn't there."""
-    node = shared.snapshot.nodes.get(name)
-    if node is None:
-        raise HypervisorError(
-            Category.NODE_UNHEALTHY, f"Cluster {shared.settings.name} has no node {name}."
-        )
-    return node
 
 
 def host(shared: Shared, build: Build, node_name: str) -> Storage:
@@ -43,7 +33,7 @@ def host(shared: Shared, build: Build, node_name: str) -> Storage:
 
 def node(shared: Shared, build: Build) -> Node:
     """The placed node, if it is up, has quorum, the rights and the bridges."""
-    found = seen(shared, build.placed.node)
+    found = shared.node(build.placed.node)
     snapshot = shared.snapshot
     if not found.online:
         raise HypervisorError(Category.NODE_UNHEALTHY, f"Node {found.name} is offline.")
@@ -77,7 +67,7 @@ def node(shared: Shared, build: Build) -> Node:
 
 def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
     """The storage for the root disk. Raises configuration when there is none."""
-    found = chosen(seen(shared, node_name), asked or shared.settings.vm_storage, "images")
+    found = chosen(shared.node(node_name), asked or shared.settings.vm_storage, "images")
     name = asked or shared.settings.vm_storage or "any"
     if found is None or not found.active or "images" not in found.content:
         raise HypervisorError(
@@ -145,7 +135,7 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
     if now is None or not now.size_bytes:
         _look(shared, node_name, found)
         raise _corrupt(found, "is no disk image")
-    for seen_before in seen(shared, node_name).images:
+    for seen_before in shared.node(node_name).images:
         if seen_before.volid == found.volid and _file(seen_before) != _file(now):
             raise ReplacedError(
                 Category.IMAGE_CORRUPT,
@@ -158,7 +148,7 @@ def list_anew(shared: Shared, build: Build, node_name: str) -> None:
     """See a replaced image as it is now. Raises image_corrupt where it needs a larger disk."""
     found = image(shared, build)
     shared.list_anew(node_name, found.volid.split(":", 1)[0])
-    for now in seen(shared, node_name).images:
+    for now in shared.node(node_name).images:
         size = now.virtual_size_bytes or 0
         if now.volid == found.volid and size > build.disk_gib << 30:
             raise _corrupt(
@@ -196,7 +186,7 @@ def _look(shared: Shared, node_name: str, found: Image) -> None:
 
 def config_drives(shared: Shared, node_name: str) -> Storage:
     """The storage for config drives. Raises api_not_supported when there is none."""
-    found = chosen(seen(shared, node_name), shared.settings.iso_storage, "iso")
+    found = chosen(shared.node(node_name), shared.settings.iso_storage, "iso")
     if found is None or not found.active or "iso" not in found.content:
         name = shared.settings.iso_storage or "any"
         raise HypervisorError(

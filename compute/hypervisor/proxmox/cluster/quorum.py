@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.vm.operation import Vm
-
-
-def quorate(status: Iterable[Mapping[str, Any]]) -> bool:
-    """What ``/cluster/status`` says. A single node says nothing of quorum: it has it."""
-    clusters = [one for one in status if one.get("type") == "cluster"]
-    return all(bool(one.get("quorate")) for one in clusters)
+from compute.hypervisor.proxmox.cluster.vmid import Vm
+from compute.hypervisor.proxmox.observe.snapshot import quorate
 
 
 def require(vm: Vm) -> None:

@@ -12,7 +12,7 @@ import pytest
 from common.messages.reports import Category
 from compute.hypervisor.port import Cancelled
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.storage.stray_volumes import READERS, Elsewhere, Place
+from compute.hypervisor.proxmox.cluster.stray_volumes import READERS, Elsewhere, Place
 from tests.unit.compute.fakes import FakeWork
 
 PLACES = [("pve2", "local"), ("pve3", "local")]

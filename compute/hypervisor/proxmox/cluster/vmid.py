@@ -9,14 +9,14 @@ from typing import Any
 from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Work
-from compute.hypervisor.proxmox.api import holders
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.api.holders import MAKERS
 from compute.hypervisor.proxmox.api.tasks import Ended
 from compute.hypervisor.proxmox.api.upid import Upid
-from compute.hypervisor.proxmox.cluster import Shared
-from compute.hypervisor.proxmox.vm import ownership
-from compute.hypervisor.proxmox.vm.ownership import Mark, Owner
+from compute.hypervisor.proxmox.cluster import holders
+from compute.hypervisor.proxmox.cluster.holders import MAKERS
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.vmconfig import marks
+from compute.hypervisor.proxmox.vmconfig.marks import Mark, Owner
 
 Config = Mapping[str, Any]
 
@@ -117,7 +117,7 @@ class Vm:
         shell without marks is waited for: its task writes them, or leaves it to root.
         """
         settled: Config | None = config
-        if ownership.owner(config, self.mark) is Owner.UNMARKED:
+        if marks.owner(config, self.mark) is Owner.UNMARKED:
             settled = self.unlocked(config)
         if settled is None:
             return None
@@ -134,13 +134,13 @@ class Vm:
         return config
 
     def _require_ours(self, config: Config) -> None:
-        if ownership.owner(config, self.mark) is Owner.OURS:
+        if marks.owner(config, self.mark) is Owner.OURS:
             return
         raise ForeignError(
             Category.STORAGE_CONFLICT,
-            f"{self} is not ours: {ownership.why_not(config, self.mark)}. It was not touched.",
+            f"{self} is not ours: {marks.why_not(config, self.mark)}. It was not touched.",
             left=(f"{self}: not ours, not touched",),
-            remedy=OVERLAP if ownership.stranger(config) else None,
+            remedy=OVERLAP if marks.stranger(config) else None,
         )
 
     def unlocked(self, config: Config | None) -> Config | None:

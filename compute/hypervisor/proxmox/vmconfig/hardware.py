@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from common.messages.commands import Build, Nic
-from compute.hypervisor.proxmox.storage.disks import CONFIG_DRIVE, ROOT_DISK
-from compute.hypervisor.proxmox.vm import guest
-from compute.hypervisor.proxmox.vm.ownership import Mark, cloud_line
+from compute.hypervisor.proxmox.vmconfig import guest
+from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE, ROOT_DISK
+from compute.hypervisor.proxmox.vmconfig.marks import Mark, cloud_line
 
 TAG = "micronova"
 

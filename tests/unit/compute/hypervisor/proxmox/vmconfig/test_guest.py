@@ -11,9 +11,9 @@ from common.failures import Verdict
 from common.messages.commands import Nic
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.observe import devices, refresh
-from compute.hypervisor.proxmox.observe.view import Storage
-from compute.hypervisor.proxmox.vm import guest, hardware
-from compute.hypervisor.proxmox.vm.ownership import server_mark
+from compute.hypervisor.proxmox.observe.snapshot import Storage
+from compute.hypervisor.proxmox.vmconfig import guest, hardware
+from compute.hypervisor.proxmox.vmconfig.marks import server_mark
 from tests.fixtures.pve_records import schema_tree
 from tests.unit.compute.fakes import SERVER, a_build
 
@@ -30,7 +30,7 @@ def options(
     sizes = {"vcpus": 4, "memory_mib": 4096, **changes}
     build = a_build(extra_specs=specs or {}, image_properties=image or {}, **sizes)
     found = hardware.parameters(build, server_mark(SERVER), "host", None)
-    return found | guest.disks(guest.of(build), storage)
+    return found | guest.disks(guest.of(build), storage.name, storage.type)
 
 
 def test_nobody_asks_for_anything() -> None:

@@ -9,8 +9,8 @@ import pytest
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import Listed
-from compute.hypervisor.proxmox.observe.inspection import inspect
+from compute.hypervisor.proxmox.cluster.shared import Listed
+from compute.hypervisor.proxmox.inspect.inspection import inspect
 
 NO_CONFIG = ApiError(
     Category.CREATION_FAILED,

@@ -1,0 +1,1 @@
+"""Values of a VM's configuration: hardware, disks, marks. Pure."""

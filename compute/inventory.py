@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import os_resource_classes as classes
 import os_traits
 
-from common.guest.hardware import device_class
+from common import capacity
 from common.messages.facts import HostFacts
 
 #: set and cleared by whoever enables and disables a host; not ours to touch
@@ -67,36 +66,22 @@ _STANDARD = frozenset(os_traits.get_traits())
 
 
 def inventories(facts: HostFacts) -> dict[str, dict[str, Any]]:
-    """Resource class → inventory record; what a host has none of is left out."""
-    found = {
-        classes.VCPU: _record(facts.vcpus, facts.reserved_vcpus, facts.cpu_allocation_ratio),
-        classes.MEMORY_MB: _record(
-            facts.memory_mib, facts.reserved_memory_mib, facts.ram_allocation_ratio
-        ),
-        classes.DISK_GB: _record(
-            facts.disk_gib, facts.reserved_disk_gib, facts.disk_allocation_ratio
-        ),
-    }
-    for name, count in facts.devices.items():
-        # Names that differ in what a class's name can't have are of one class.
-        present = found.get(device_class(name), {"total": 0})["total"]
-        found[device_class(name)] = _record(present + count, 0, 1.0)
-    return {name: record for name, record in found.items() if record["total"] > 0}
-
-
-def _record(total: int, reserved: int, ratio: float) -> dict[str, Any]:
+    """Return {resource class: inventory}; what a host has none of is left out."""
     return {
-        "total": total,
-        "reserved": min(reserved, total),
-        "min_unit": 1,
-        "max_unit": max(1, total),
-        "step_size": 1,
-        "allocation_ratio": ratio,
+        name: {
+            "total": offer.total,
+            "reserved": offer.reserved,
+            "min_unit": 1,
+            "max_unit": max(1, offer.total),
+            "step_size": 1,
+            "allocation_ratio": offer.allocation_ratio,
+        }
+        for name, offer in capacity.offers(facts).items()
     }
 
 
 def traits(facts: HostFacts) -> frozenset[str]:
-    """What the host can, in standard traits plus what its facts name."""
+    """Return standard traits of a host, and those that its facts name."""
     found = set(_ALWAYS) | set(facts.traits)
     if facts.architecture in _ARCHITECTURES:
         found.add(_ARCHITECTURES[facts.architecture])
@@ -108,5 +93,5 @@ def traits(facts: HostFacts) -> frozenset[str]:
 
 
 def with_kept(wanted: frozenset[str], present: frozenset[str]) -> frozenset[str]:
-    """The traits to set: ours, and those that are there and others' to decide."""
+    """Return the traits to set: ours, and those present that others set and clear."""
     return (wanted - KEPT_TRAITS) | (present & KEPT_TRAITS)

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from common.capacity import usable
+
 SHARING = "MISC_SHARES_VIA_AGGREGATE"
 #: slots in ascending order
 Slots = NDArray[np.int64]
@@ -34,7 +36,7 @@ class Stock(NamedTuple):
     @property
     def capacity(self) -> int:
         """What may be allocated in all."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        return usable(self.total, self.reserved, self.allocation_ratio)
 
     @property
     def room(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import weighing_together
 from scheduler.hosts.columns import HostColumns
+from scheduler.hosts.exhausted import CAPACITIES
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 from scheduler.weighers import balance
@@ -25,11 +26,6 @@ def _cluster(host: Host) -> str:
     return host.facts.cluster
 
 
-def _memory(host: Host) -> float:
-    facts = host.facts
-    return max((facts.memory_mib - facts.reserved_memory_mib) * facts.ram_allocation_ratio, 0)
-
-
 @functools.partial(weighing_together, counting=("MEMORY_MB",))
 def cluster_spread(columns: HostColumns, request: RequestSpec) -> Floats:
     """What is free of the memory of the host's whole cluster, as a share of all of it.
@@ -40,7 +36,9 @@ def cluster_spread(columns: HostColumns, request: RequestSpec) -> Floats:
     there: Counter[str] = Counter()
     for part in (columns, columns.others) if columns.others is not None else (columns,):
         counted = part.capacity("MEMORY_MB")
-        capacity = np.where(counted > 0, counted, part.measure(_memory)).astype(np.int64)
+        capacity = np.where(counted > 0, counted, part.measure(CAPACITIES["MEMORY_MB"])).astype(
+            np.int64
+        )
         free.update(part.sums(_cluster, part.free("MEMORY_MB")))
         there.update(part.sums(_cluster, capacity))
     return columns.each(_cluster, lambda name: free[name] / max(there[name], 1))

@@ -272,6 +272,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except (http.errors.NoMoreData, StopIteration) as error:
             self.log.debug("A request is not whole: %s", error)
             keeps = False
+        except http.errors.UnsupportedTransferCoding as error:
+            # gunicorn would answer 501; what a client sent wrong is never an error of the server.
+            connection.sock = Outgoing()
+            bad = http.errors.InvalidHeader(f"Transfer-Encoding: {error.hdr}")
+            self.handle_error(parsed, connection.sock, connection.client, bad)
+            keeps = False
         except Exception as error:  # noqa: BLE001 - gunicorn answers it and logs it
             connection.sock = Outgoing()
             self.handle_error(parsed, connection.sock, connection.client, error)

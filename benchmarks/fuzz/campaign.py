@@ -22,7 +22,6 @@ REFRESH = 1000
 """Requests after which what exists is looked up, and made, anew: much of it gets deleted."""
 
 _KEPT_SAMPLES = 400
-_NOT_IMPLEMENTED = 501
 
 
 class Campaign:
@@ -107,13 +106,12 @@ class Campaign:
                 self._note(number, made, answer, time.monotonic() - began)
 
     def _note(self, number: int, made: Made, answer: Answer, seconds: float) -> None:
-        refused = answer.status == _NOT_IMPLEMENTED and made.breaks_protocol
         sample = {"number": number, **made.told(), "status": answer.status, "said": answer.text}
         sample["seconds"] = round(seconds, 1)
         with self._lock:
             self.done += 1
             self.statuses[made.api][answer.status] += 1
-            if answer.status >= 500 and not refused and len(self.errors) < _KEPT_SAMPLES:
+            if answer.status >= 500 and len(self.errors) < _KEPT_SAMPLES:
                 self._tell(self.errors, sample)
             if answer.status == NO_ANSWER and not made.breaks_protocol:
                 self._tell(self.unanswered, sample)

@@ -30,8 +30,8 @@ class ListAggregates(Lister):
 
     arguments = (
         flag("--long", help="List additional fields"),
-        argument("--availability-zone", metavar="<zone>", help="Only those of this zone"),
-        argument("--host", metavar="<host>", help="Only those with this host"),
+        argument("--availability-zone", metavar="<zone>", help="Only aggregates of this zone"),
+        argument("--host", metavar="<host>", help="Only aggregates with this host"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -81,7 +81,7 @@ class CreateAggregate(ShowOne):
 
 
 class DeleteAggregates(Command):
-    """Delete aggregates; those with hosts are refused."""
+    """Delete aggregates that have no hosts."""
 
     arguments = (
         argument("aggregate", metavar="<aggregate>", nargs="+", help="Aggregate(s) (name or ID)"),
@@ -143,7 +143,7 @@ class UnsetAggregate(Command):
 
 
 class AddHost(ShowOne):
-    """Take a host into an aggregate."""
+    """Add a host to an aggregate."""
 
     arguments = (_AGGREGATE, _HOST)
 
@@ -154,7 +154,7 @@ class AddHost(ShowOne):
 
 
 class RemoveHost(ShowOne):
-    """Take a host out of an aggregate."""
+    """Remove a host from an aggregate."""
 
     arguments = (_AGGREGATE, _HOST)
 
@@ -165,7 +165,7 @@ class RemoveHost(ShowOne):
 
 
 class CacheImages(Command):
-    """Ask for images to be made ready on all hosts of an aggregate."""
+    """Cache images on all hosts of an aggregate."""
 
     arguments = (
         _AGGREGATE,

@@ -19,21 +19,21 @@ _LOOK_SECONDS = 0.5
 
 
 class RunAudit(Lister):
-    """Compare servers, VMs, volumes, allocations, addresses and VMIDs; show what doesn't agree.
+    """Compare servers, VMs, volumes, allocations, addresses and VMIDs; show the differences.
 
-    What is provably this cloud's is healed. Exit code: 0 everything agrees, 1 differences are
+    What is proven to be this cloud's is healed. Exit code: 0 everything agrees, 1 differences are
     left, 2 not everything could be looked at.
     """
 
     arguments = (
-        flag("--last", help="Show what the last audit left, without a new one"),
-        flag("--long", help="With what to do, the last answer and the evidence"),
+        flag("--last", help="Show the differences that the last audit left; run none"),
+        flag("--long", help="Show what to do, the last attempt and the evidence too"),
         argument(
             "--timeout",
             metavar="<seconds>",
             type=float,
             default=900.0,
-            help="How long to wait for the audit's end (default: 900)",
+            help="How long to wait for the audit (default: 900)",
         ),
     )
 

@@ -11,7 +11,7 @@ from cli.service_command import CONFIGURATION, any_config_files
 class ShowConfig(Command):
     """Print the configuration that the services read, secrets masked."""
 
-    arguments = (CONFIGURATION, flag("--all", help="Defaults too, not only what is set"))
+    arguments = (CONFIGURATION, flag("--all", help="Show defaults too"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print it."""

@@ -11,12 +11,12 @@ _NAMES = ("cloud", "placement")
 _DATABASE = argument(
     "--database",
     choices=_NAMES,
-    help="Only this one (default: those that the configuration names)",
+    help="Only this database (default: all that are configured)",
 )
 
 
 class UpgradeDatabases(Command):
-    """Bring the cloud and the placement database up to date.
+    """Upgrade the schemas of the cloud and placement databases.
 
     May run at any time and again; processes of the release before go on working meanwhile.
     """
@@ -45,7 +45,7 @@ class UpgradeDatabases(Command):
 
 
 class CheckDatabases(Command):
-    """Say whether the databases are as this release needs them; exit code 1 if not."""
+    """Check whether the databases have this release's schema; exit code 1 if not."""
 
     arguments = (CONFIGURATION, _DATABASE)
 

@@ -18,7 +18,7 @@ _REQUEST = re.compile(r"req-[0-9a-f-]{36}", re.IGNORECASE)
 
 
 class Explain(Command):
-    """Tell what happened to a request or a server, and why.
+    """Show what happened to a request or a server, and why.
 
     For each operation: how the states changed, which steps ran where and how long, how the
     scheduler decided and why it refused hosts, and for each fault the Proxmox task, its log,

@@ -107,13 +107,15 @@ class CreateFlavor(ShowOne):
         argument("--vcpus", type=int, metavar="<vcpus>", default=1, help="Virtual CPUs (1)"),
         argument("--rxtx-factor", type=float, metavar="<factor>", help="RX/TX factor"),
         one_of(
-            flag("--public", help="Every project may use it (default)"),
-            flag("--private", help="Only projects that are let in may use it"),
+            flag("--public", help="Let every project use it (default)"),
+            flag("--private", help="Let only projects with access use it"),
         ),
         argument(
             "--property", metavar="<key=value>", action=Pairs, dest="properties", help="Extra spec"
         ),
-        argument("--project", metavar="<project>", help="Let it in; only with --private"),
+        argument(
+            "--project", metavar="<project>", help="Give this project access; only with --private"
+        ),
         _PROJECT_DOMAIN,
         argument("--description", metavar="<description>", help="Description"),
     )
@@ -161,7 +163,7 @@ class SetFlavor(Command):
         argument(
             "--property", metavar="<key=value>", action=Pairs, dest="properties", help="Extra spec"
         ),
-        argument("--project", metavar="<project>", help="Let this project in"),
+        argument("--project", metavar="<project>", help="Give this project access"),
         _PROJECT_DOMAIN,
         argument("--description", metavar="<description>", help="Description"),
     )
@@ -197,7 +199,7 @@ class UnsetFlavor(Command):
             default=[],
             help="Extra spec to remove (repeat)",
         ),
-        argument("--project", metavar="<project>", help="Shut this project out"),
+        argument("--project", metavar="<project>", help="Remove this project's access"),
         _PROJECT_DOMAIN,
     )
 

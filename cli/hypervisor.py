@@ -126,7 +126,7 @@ class ShowHypervisor(ShowOne):
 
 
 class ShowHypervisorStats(ShowOne):
-    """Show the sums over all hypervisors."""
+    """Show totals over all hypervisors."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return the sums (the API ends at microversion 2.87, so the first one is asked)."""

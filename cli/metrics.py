@@ -31,7 +31,7 @@ _COUNTED = (
 
 
 class ShowMetrics(Command):
-    """Print the cloud's numbers in Prometheus' text format.
+    """Print metrics in Prometheus' text format.
 
     Servers by state, operations under way, open findings of the audit, VMIDs in quarantine, when
     the last audit ended. With ``--output`` a file is replaced at once, as the textfile collector

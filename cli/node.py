@@ -28,7 +28,7 @@ _HOST = argument("host", metavar="<host>", help="Name of the host")
 
 
 class ListNodes(Lister):
-    """List the nodes: where, how they are, and how much of them is used.
+    """List nodes with cluster, health and usage.
 
     VCPUs, memory and disk are shown as used/total.
     """
@@ -42,7 +42,7 @@ class ListNodes(Lister):
 
 
 class EnableNode(Command):
-    """Let a node take new servers."""
+    """Allow new servers on a node."""
 
     arguments = (_HOST,)
 
@@ -53,9 +53,12 @@ class EnableNode(Command):
 
 
 class DisableNode(Command):
-    """Let a node take no new servers; those it has stay."""
+    """Keep new servers off a node; its servers stay."""
 
-    arguments = (_HOST, argument("--reason", metavar="<reason>", help="Why, for everybody to see"))
+    arguments = (
+        _HOST,
+        argument("--reason", metavar="<reason>", help="Reason; every user can see it"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Disable its compute service."""

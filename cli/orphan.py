@@ -22,9 +22,9 @@ _HEADERS = ("Finding", "Kind", "Subject", "Node", "Age", "Ours", "Status", "Caus
 
 
 class ListOrphans(Lister):
-    """List what the last audit found on hypervisors that no record owns, with the evidence.
+    """List VMs and volumes that the last audit found without an owner, with the evidence.
 
-    "Ours" says whether it is proven; what isn't is never touched, by nobody.
+    "Ours" shows whether it is proven to be this cloud's; nothing unproven is ever touched.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
@@ -33,11 +33,11 @@ class ListOrphans(Lister):
 
 
 class ReapOrphans(Command):
-    """Remove orphans that are provably this cloud's and stopped; without --yes only say which.
+    """Remove stopped orphans that are proven to be this cloud's; without --yes only list them.
 
-    Each is seen gone by an audit, or it is said why it isn't.
+    An audit confirms that each is gone, or the reason is shown.
 
-    --force removes VMs that run as well. Nothing makes it touch what isn't proven: neither a name,
+    --force removes running VMs too. What isn't proven is never touched: neither a name,
     nor a tag, nor a VMID is a proof.
     """
 
@@ -49,8 +49,8 @@ class ReapOrphans(Command):
             type=int,
             help="Findings of 'orphan list' (default: all)",
         ),
-        flag("--yes", help="Do it"),
-        flag("--force", help="VMs that run as well"),
+        flag("--yes", help="Remove them"),
+        flag("--force", help="Remove running VMs too"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

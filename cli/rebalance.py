@@ -19,10 +19,10 @@ class Rebalance(Lister):
     """
 
     arguments = (
-        flag("--plan", help="Tell what would be moved"),
-        flag("--apply", help="Not there yet: it is refused"),
+        flag("--plan", help="Show the moves (required)"),
+        flag("--apply", help="Not implemented; refused"),
         argument(
-            "--limit", metavar="<count>", type=int, default=10, help="So many moves at most (10)"
+            "--limit", metavar="<count>", type=int, default=10, help="Maximum number of moves (10)"
         ),
     )
 
@@ -31,7 +31,7 @@ class Rebalance(Lister):
         if parsed_args.apply:
             raise CommandFailed("Nothing was moved: servers can't be migrated yet; see --plan")
         if not parsed_args.plan:
-            raise CommandFailed("Say --plan: only a plan can be had yet")
+            raise CommandFailed("Give --plan: servers can't be migrated yet")
         from openstack.exceptions import raise_from_response
 
         response = self.cloud.compute.get("/rebalance", params={"limit": parsed_args.limit})

@@ -73,9 +73,9 @@ def _command(name: str) -> str:
     usage = " ".join(["micronova", name, *map(_place, positional)])
     kind = ""
     if issubclass(command, cliff.lister.Lister):
-        kind = " (a table)"
+        kind = " Shows a table."
     elif issubclass(command, cliff.show.ShowOne):
-        kind = " (one thing)"
+        kind = " Shows one object."
     text = f"### `{usage}`\n\n{inspect.getdoc(command)}{kind}\n"
     return text + (f"\n{_options(declared)}" if declared else "")
 

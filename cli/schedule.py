@@ -17,20 +17,20 @@ _WITHOUT = argument(
     metavar="<host>",
     action="append",
     default=[],
-    help="As if this host were gone (repeat)",
+    help="Ignore this host, as if it had failed (repeat)",
 )
 _ZONE = argument("--availability-zone", metavar="<zone-name>", help="Zone")
 
 
 class Schedule(Lister):
-    """Tell where servers would go now, and why.
+    """Show where servers would be placed now, and why.
 
     It is decided by the scheduler's own code, one server after the other; nothing is created.
     Fails when a server would find no host.
     """
 
     arguments = (
-        flag("--dry-run", help="Create nothing (as always; `server create` creates)"),
+        flag("--dry-run", help="Accepted for clarity: this command never creates"),
         argument("--flavor", metavar="<flavor>", required=True, help="Flavor (name or ID)"),
         argument("--image", metavar="<image>", required=True, help="Image (name or ID)"),
         argument(
@@ -44,8 +44,10 @@ class Schedule(Lister):
             help="Network interface (repeat)",
         ),
         *WHERE,
-        flag("--why", help="Tell the scores too, and who was refused why (on standard error)"),
-        argument("--count", metavar="<count>", type=int, default=1, help="So many servers (1)"),
+        flag(
+            "--why", help="Show scores, and each refused host with its reason (on standard error)"
+        ),
+        argument("--count", metavar="<count>", type=int, default=1, help="Number of servers (1)"),
         _WITHOUT,
     )
 
@@ -84,7 +86,7 @@ class Schedule(Lister):
 
 
 class ShowCapacity(Lister):
-    """Tell how many more servers of a flavor would fit, and what limits each host.
+    """Show how many more servers of a flavor fit, and what limits each host.
 
     With --without alone: where each server of that host would go if it died; fails when one
     would find no host.

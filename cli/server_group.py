@@ -26,7 +26,7 @@ class ListServerGroups(Lister):
     arguments = (
         flag("--all-projects", help="Of all projects (admin only)"),
         flag("--long", help="List additional fields"),
-        argument("--offset", metavar="<offset>", type=int, help="Leave out so many at first"),
+        argument("--offset", metavar="<offset>", type=int, help="Number of entries to skip"),
         argument("--limit", metavar="<limit>", type=int, help="Entries per page"),
         argument("--max-items", metavar="<max-items>", type=int, help="Entries in total"),
     )
@@ -63,7 +63,7 @@ class CreateServerGroup(ShowOne):
             "--policy",
             choices=_POLICIES,
             default="affinity",
-            help="How they share hosts (affinity)",
+            help="Which of them may share a host (default: affinity)",
         ),
         argument(
             "--rule",

@@ -26,7 +26,7 @@ CONFIGURATION = one_of(
         "--state-dir",
         metavar="<dir>",
         type=Path,
-        help="Take the configuration of the `micronova up` that keeps its state there (default: "
+        help="Use the configuration of the `micronova up` with this state directory (default: "
         "its own default, where there is no other configuration)",
     ),
 )
@@ -58,7 +58,7 @@ def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
 
 
 class RunService(Command):
-    """Run a conductor, a scheduler or a worker with compute agents here, until SIGTERM."""
+    """Run a conductor, a scheduler or a compute worker in the foreground, until SIGTERM."""
 
     arguments = (
         argument("service", choices=("conductor", "scheduler", "compute"), help="Which service"),

@@ -68,7 +68,7 @@ def speed(text: str) -> float:
 
 
 class Up(Command):
-    """Run a whole cloud here, until Ctrl-C.
+    """Run a whole cloud in the foreground, until Ctrl-C.
 
     Keystone, the compute, placement, image and network APIs, conductor, scheduler and agents run
     as one process tree on SQLite, against simulated Proxmox VE clusters or a real one.
@@ -131,7 +131,7 @@ class Up(Command):
             "--driver",
             choices=("proxmox", "null"),
             default="proxmox",
-            help="null: no hypervisor at all, to measure the control plane (default: proxmox)",
+            help="null: no hypervisor, to measure the control plane (default: proxmox)",
         ),
         argument(
             "--proxmox",
@@ -155,8 +155,8 @@ class Up(Command):
         ),
         flag(
             "--demo",
-            help="Create a server, show its story, delete it, and stop: exit code 0 only if "
-            "all held and nothing is left",
+            help="Create a server, explain it, delete it, and stop: exit code 0 only if "
+            "everything worked and nothing is left",
         ),
     )
 

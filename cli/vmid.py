@@ -26,9 +26,9 @@ class ListVmids(Lister):
             "--state",
             metavar="<state>",
             choices=("reserved", "quarantined", "taken"),
-            help="Only those: reserved, quarantined or taken",
+            help="Only VMIDs in this state: reserved, quarantined or taken",
         ),
-        argument("--cluster", metavar="<cluster>", help="Only those of a cluster"),
+        argument("--cluster", metavar="<cluster>", help="Only VMIDs of this cluster"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

@@ -84,7 +84,7 @@ class CreateServer(ShowOne):
             metavar="<net-id=network,v4-fixed-ip=address,tag=tag|port-id=port|auto|none>",
             dest="nics",
             action=Nic,
-            help="Network interface (repeat); auto: the cloud chooses (default); none: none",
+            help="Network interface (repeat); auto: the cloud chooses (default)",
         ),
         argument(
             "--no-network", dest="nics", action="store_const", const=["none"], help="--nic none"
@@ -114,23 +114,28 @@ class CreateServer(ShowOne):
         ),
         argument("--description", metavar="<description>", help="Description"),
         *WHERE,
-        argument("--min", metavar="<count>", type=int, default=1, help="At least so many (1)"),
-        argument("--max", metavar="<count>", type=int, default=1, help="At most so many (1)"),
+        argument("--min", metavar="<count>", type=int, default=1, help="Minimum number (1)"),
+        argument("--max", metavar="<count>", type=int, default=1, help="Maximum number (1)"),
         one_of(
-            flag("--use-config-drive", dest="config_drive", default=None, help="Ask for one"),
+            flag(
+                "--use-config-drive",
+                dest="config_drive",
+                default=None,
+                help="Attach a config drive",
+            ),
             argument(
                 "--no-config-drive",
                 dest="config_drive",
                 action="store_const",
                 const=False,
-                help="Don't ask for one",
+                help="Attach no config drive",
             ),
             argument(
                 "--config-drive",
                 metavar="<true|false>",
                 dest="config_drive",
                 type=lambda text: text.lower() in ("true", "1", "yes"),
-                help="Older form of the two",
+                help="The same, as a value",
             ),
         ),
         argument("--hostname", metavar="<hostname>", help="Hostname of the guest"),

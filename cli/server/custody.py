@@ -92,9 +92,9 @@ class AdoptServer(ShowOne):
 
 
 class ReleaseServer(Command):
-    """Let a server's VM go (admin only): the record goes, the VM stays as it is, running or not.
+    """Stop managing a server (admin only): its record is removed, its VM stays as it is.
 
-    Only the owner mark is taken off. The reverse of adopt.
+    Only the owner mark is removed from the VM. The reverse of adopt.
     """
 
     arguments = (_SERVER, _ALL, flag("--wait", help="Wait until it is released"))
@@ -109,7 +109,7 @@ class ReleaseServer(Command):
 
 
 class MarkServer(Command):
-    """Write the owner mark of a server's VM again, where somebody edited it (admin only).
+    """Restore the owner mark of a server's VM that somebody edited (admin only).
 
     Only where the VM's SMBIOS UUID is the server's, the journal gave the server this VMID, and no
     task on record says that others made the VM. Lines of its description that are nobody's mark
@@ -138,7 +138,7 @@ class MarkServer(Command):
 
 
 class HoldServers(Command):
-    """Hold servers: what failed is not tried again. A new request still begins."""
+    """Stop automatic retries for servers. New requests still run."""
 
     arguments = (_SERVERS, _ALL)
 
@@ -157,7 +157,7 @@ class HoldServers(Command):
 
 
 class ReleaseHold(HoldServers):
-    """Go on at once with what was held."""
+    """Allow automatic retries again, and retry at once."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Release the hold of each."""
@@ -165,7 +165,7 @@ class ReleaseHold(HoldServers):
 
 
 class RetryServers(HoldServers):
-    """Try at once what waits to be tried again, and look after a server in ERROR (admin only).
+    """Retry a waiting operation now, or check a server in ERROR (admin only).
 
     For when the cause is gone: a lock, a missing privilege, a silent node. What ends a wait is
     mostly seen by itself within seconds. A server that is held stays as it is.
@@ -177,7 +177,7 @@ class RetryServers(HoldServers):
 
 
 class ForgetServer(Command):
-    """Let a record go whose VM isn't ours (admin only). The VM is not touched.
+    """Remove the record of a server whose VM isn't ours (admin only). The VM is not touched.
 
     For a delete that never ends because somebody else's VM has the VMID. What was known stays in
     the history, the VMID is not given out for a while.

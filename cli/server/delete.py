@@ -14,7 +14,7 @@ class DeleteServers(Command):
 
     arguments = (
         argument("server", metavar="<server>", nargs="+", help="Server(s) (name or ID)"),
-        flag("--force", help="Delete at once, whatever is being done to it (admin only)"),
+        flag("--force", help="Delete it also while another action is under way (admin only)"),
         ALL_PROJECTS,
         flag("--wait", help="Wait until it is gone, and show the steps"),
     )

@@ -47,7 +47,7 @@ def server_id(cloud: Cloud, name_or_id: str) -> str:
 
 
 class ListServerEvents(Lister):
-    """List what was done to a server."""
+    """List the actions on a server."""
 
     arguments = (
         _SERVER,
@@ -66,7 +66,7 @@ class ListServerEvents(Lister):
 
 
 class ShowServerEvent(ShowOne):
-    """Show one thing that was done to a server, with its steps."""
+    """Show an action on a server, with its steps."""
 
     arguments = (
         _SERVER,

@@ -112,10 +112,16 @@ class ListServers(Lister):
     """List servers."""
 
     arguments = (
-        argument("--reservation-id", metavar="<reservation-id>", help="Only of this reservation"),
-        argument("--ip", metavar="<ip-address-regex>", help="Only with such an IPv4 address"),
-        argument("--ip6", metavar="<ip-address-regex>", help="Only with such an IPv6 address"),
-        argument("--name", metavar="<name-regex>", help="Only with such a name"),
+        argument(
+            "--reservation-id", metavar="<reservation-id>", help="Only servers of this reservation"
+        ),
+        argument(
+            "--ip", metavar="<ip-address-regex>", help="Only servers whose IPv4 address matches"
+        ),
+        argument(
+            "--ip6", metavar="<ip-address-regex>", help="Only servers whose IPv6 address matches"
+        ),
+        argument("--name", metavar="<name-regex>", help="Only servers whose name matches"),
         argument("--status", metavar="<status>", type=str.upper, help="Only in this status"),
         argument("--flavor", metavar="<flavor>", help="Only of this flavor (name or ID)"),
         argument("--image", metavar="<image>", help="Only of this image (name or ID)"),
@@ -131,7 +137,10 @@ class ListServers(Lister):
         argument("--vm-state", metavar="<state>", help="Only in this vm_state"),
         argument("--task-state", metavar="<state>", help="Only in this task_state"),
         argument(
-            "--power-state", metavar="<state>", choices=_POWER_STATES, help="Only so powered"
+            "--power-state",
+            metavar="<state>",
+            choices=_POWER_STATES,
+            help="Only in this power_state",
         ),
         flag("--long", help="List additional fields"),
         one_of(

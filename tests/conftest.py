@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import coverage
 import hypothesis
 import pytest
 
 import common.rpc  # noqa: F401
-from tests import times
+from tests import distribution, shared, times
 from tests.chaos.summary import PROPERTY, table
 
 # A busy machine is no reason to fail. Each run tries a few examples of every property;
@@ -21,10 +20,6 @@ hypothesis.settings.register_profile(
     "thorough", deadline=None, max_examples=500, derandomize=False
 )
 hypothesis.settings.load_profile("quick")
-
-
-#: tests of whole clouds: what runs in their own process is tested elsewhere as well
-UNMEASURED = ("tests/chaos/", "tests/compat/")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,19 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(times.Record(path), "times-record")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Measure no coverage while clouds are broken: it takes a third of their time."""
-    measures = coverage.Coverage.current() if item.nodeid.startswith(UNMEASURED) else None
-    if measures is not None:
-        measures.stop()
-    try:
-        return (yield)
-    finally:
-        if measures is not None:
-            measures.start()
-
-
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The table of all chaos cases that were run, in whichever process."""
     reports = [
@@ -67,8 +49,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With ``--dist loadgroup`` a file's tests stay together, but for parts that may be shared."""
-    for item in items:
-        grouped = item.get_closest_marker("xdist_group") is not None
-        if not grouped and "wanted" not in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    """Put the longest files first."""
+    items.sort(key=distribution.by_length)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep files and groups of files together, but for ``--dist worksteal``."""
+    if config.getoption("dist") == "loadfile":
+        return distribution.Scheduler(config, log)
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Stop what no file uses any more."""
+    try:
+        yield
+    finally:
+        shared.close_unused(item, nextitem)

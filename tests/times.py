@@ -58,7 +58,9 @@ class Meter:
         report = yield
         if report.when == "teardown":
             now = cpu_seconds(os.getpid())
-            report.user_properties.append((_PROPERTY, round(now - self._before, 2)))
+            # A process that ends without being waited for takes its sum along.
+            used = max(0.0, now - self._before)
+            report.user_properties.append((_PROPERTY, round(used, 2)))
             self._before = now
         return report
 

@@ -1,6 +1,7 @@
 """One stage for all files that need an ordinary one: starting it takes longer than most stories.
 
-A file of its group (``xdist_group("stage")``) leaves it as it was: whole, and without servers.
+Such a file is in the group ``stage`` of ``tests/distribution.py``, and leaves the stage as it was:
+whole, and without servers.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.stage import Stage, stage
+from tests.shared import Shared
+
+_STAGE: Shared[Stage] = Shared("shared_stage")
 
 
-@pytest.fixture(scope="session")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Two conductors, a scheduler and an agent, for as long as tests run."""
-    with stage(tmp_path_factory.mktemp("stages") / "stage", audited=False) as running:
-        yield running
+@pytest.fixture(scope="module")
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Two conductors, a scheduler and an agent."""
+    return _STAGE.get(lambda: stage(tmp_path_factory.mktemp("stages") / "stage", audited=False))
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,7 @@ import pytest
 
 from tests.chaos.stage import Stage
 
-pytestmark = [
-    pytest.mark.distributed,
-    pytest.mark.timeout(600),
-    pytest.mark.xdist_group("stage"),
-]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600), pytest.mark.long]
 
 SERVERS = 6
 
@@ -34,9 +30,7 @@ def rested(cloud: Stage) -> bool:
     return not busy and not cloud.open_operations()
 
 
-@pytest.mark.parametrize(
-    "path", ["/clone$", pytest.param("/status/start$", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("path", ["/clone$", "/status/start$"])
 def test_builds_go_on_after_the_broker_was_restarted(cloud: Stage, path: str) -> None:
     name = warm(cloud)
     order = cloud.simulator.fault(action="hold", method="POST", path=path)
@@ -52,7 +46,6 @@ def test_builds_go_on_after_the_broker_was_restarted(cloud: Stage, path: str) ->
     assert cloud.clear_away() == ""
 
 
-@pytest.mark.long
 def test_what_is_asked_while_the_broker_is_away_is_heard_or_refused(cloud: Stage) -> None:
     name = warm(cloud)
     cloud.restart_broker(seconds=3)
@@ -64,7 +57,6 @@ def test_what_is_asked_while_the_broker_is_away_is_heard_or_refused(cloud: Stage
     assert cloud.clear_away() == ""
 
 
-@pytest.mark.long
 def test_destroys_go_on_after_the_broker_was_restarted(cloud: Stage) -> None:
     cloud.create(warm(cloud), count=SERVERS)
     cloud.until(lambda: len(cloud.alive()) == SERVERS + 1 and rested(cloud))

@@ -20,7 +20,6 @@ from tests.chaos.stage import Stage
 pytestmark = [
     pytest.mark.distributed,
     pytest.mark.timeout(900),
-    pytest.mark.xdist_group("stage"),
 ]
 
 Hold = Callable[[Stage], contextlib.AbstractContextManager[None]]

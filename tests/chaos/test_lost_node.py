@@ -56,6 +56,7 @@ TASKS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "high"), TASKS, ids=str)
 def test_a_build_on_it_ends_and_nothing_is_left_once_it_is_back(
     cloud: World, kind: str, high: bool

@@ -19,7 +19,7 @@ from conductor.store import registry
 from db import schema
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900), pytest.mark.long]
 
 CLIENTS = 8
 DOWN_SECONDS = 10
@@ -68,7 +68,7 @@ class Watch:
             self.looks += 1
 
 
-@pytest.mark.parametrize("servers", [60, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("servers", [60, 300])
 def test_a_burst_of_creates_ends_with_all_of_them_active(cloud: Stage, servers: int) -> None:
     cloud.until(lambda: len(cloud.rows(sa.select(schema.services.c.id))) == 10)
     with Watch(cloud) as watch, concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:

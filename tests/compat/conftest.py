@@ -1,14 +1,16 @@
-"""One embedded cloud for each driver, shared by all tests of this folder."""
+"""One embedded cloud for all tests of this folder; the long tier adds one without Proxmox VE."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.shared import Shared
+
+_CLOUD: Shared[EmbeddedCloud] = Shared("site")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,18 +25,17 @@ class Site:
     simulated: bool
 
 
-@pytest.fixture(scope="session", params=["proxmox", "null"])
-def site(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+@pytest.fixture(scope="module", params=["proxmox", pytest.param("null", marks=pytest.mark.long)])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """The cloud of one driver."""
     driver = request.param
     options = {"driver": driver, "nodes": 3}
     if driver == "proxmox":
         options["speed"] = 50
-    with embedded_cloud(tmp_path_factory.mktemp(driver), **options) as cloud:
-        images = frozenset({"debian-12", "ubuntu-24.04", "cirros"})
-        yield Site(cloud, "debian-12", images, "m1.small", 3, driver == "proxmox")
+    folder = tmp_path_factory.mktemp(driver)
+    cloud = _CLOUD.get(lambda: embedded_cloud(folder, **options), driver)
+    images = frozenset({"debian-12", "ubuntu-24.04", "cirros"})
+    return Site(cloud, "debian-12", images, "m1.small", 3, driver == "proxmox")
 
 
 _names = itertools.count(1)

@@ -14,7 +14,7 @@ from benchmarks.fuzz.surface import targets
 from tests.functional.audits import Audits
 from tests.functional.cloud import embedded_cloud
 
-REQUESTS = int(os.environ.get("MICRONOVA_TEST_FUZZ_REQUESTS", "600"))
+REQUESTS = int(os.environ.get("MICRONOVA_TEST_FUZZ_REQUESTS", "200"))
 SECONDS = 120
 
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.functional import programs
-from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.cloud import EmbeddedCloud
 
 TINY = ("--flavor", "m1.small", "--image", "debian-12", "--network", "vmbr0")
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
+def cloud(three_nodes: EmbeddedCloud) -> EmbeddedCloud:
     """A simulated cluster of three nodes."""
-    state_dir = tmp_path_factory.mktemp("live")
-    with embedded_cloud(state_dir, driver="proxmox", nodes=3, speed=50) as cloud:
-        yield cloud
+    return three_nodes
 
 
 def run(cloud: EmbeddedCloud, *argv: str, who: str = "micronova-demo") -> tuple[int, str, str]:

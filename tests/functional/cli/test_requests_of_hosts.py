@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 from openstack.exceptions import ResourceFailure
 
-from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
+from tests.functional.cloud import EmbeddedCloud, eventually
 
 SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
+def cloud(three_nodes: EmbeddedCloud) -> EmbeddedCloud:
     """A simulated cluster of three nodes."""
-    state_dir = tmp_path_factory.mktemp("requests")
-    with embedded_cloud(state_dir, driver="proxmox", nodes=3, speed=50) as cloud:
-        yield cloud
+    return three_nodes
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import uuid
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ from tests.functional.compute.neighbours import FakeConductor, FakePlacement
 from tests.functional.compute.reckoning import Reckoning
 from tests.functional.simulator_fixture import RunningSimulator, running_simulator
 from tests.functional.waiting import eventually
+from tests.shared import Shared
 
 SETTLE_SECONDS = 20
 #: of the simulator's time
@@ -48,10 +50,14 @@ _numbers = itertools.count(1)
 _template = [190_000]
 
 
-@pytest.fixture(scope="session")
-def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSimulator]:
-    with running_simulator(tmp_path_factory.mktemp("simulator") / "state", speed=SPEED) as running:
-        yield running
+_SIMULATOR: Shared[RunningSimulator] = Shared("simulator")
+_WORKER: Shared[Worker] = Shared("long_lived")
+
+
+@pytest.fixture(scope="module")
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> RunningSimulator:
+    folder = tmp_path_factory.mktemp("simulator") / "state"
+    return _SIMULATOR.get(lambda: running_simulator(folder, speed=SPEED))
 
 
 def as_root(simulator: RunningSimulator) -> Any:
@@ -169,16 +175,23 @@ clusters = c1
 """
 
 
-@pytest.fixture(scope="session")
-def long_lived(
-    simulator: RunningSimulator, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Worker]:
-    folder = tmp_path_factory.mktemp("worker")
+@contextlib.contextmanager
+def running_worker(folder: Path, simulator: RunningSimulator) -> Iterator[Worker]:
+    """A worker for more than one test."""
     running = Worker(configuration(folder, proxmox_text(simulator)))
     running.lasts = True
     running.start()
-    yield running
-    running.stop()
+    try:
+        yield running
+    finally:
+        running.lasts = False
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def long_lived(simulator: RunningSimulator, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    folder = tmp_path_factory.mktemp("worker")
+    return _WORKER.get(lambda: running_worker(folder, simulator), simulator.url)
 
 
 @pytest.fixture

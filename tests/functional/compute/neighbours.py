@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from common import codec, rpc
@@ -82,8 +83,13 @@ class FakePlacement:
     def set_inventory(self, uuid: str, inventories: Any) -> None:
         self.inventories[uuid] = inventories
 
-    def traits(self, uuid: str) -> frozenset[str]:
-        return self.kept[uuid]
+    def providers(self) -> list[Any]:
+        return [SimpleNamespace(uuid=uuid, name=name) for uuid, name in self.names.items()]
 
-    def set_traits(self, uuid: str, traits: Any) -> None:
+    def add_provider(self, uuid: str, name: str, inventories: Any, traits: Any) -> None:
+        self.names[uuid], self.inventories[uuid] = name, inventories
         self.kept[uuid] = frozenset(traits)
+
+    def change_traits(self, uuid: str, change: Any) -> bool:
+        before, self.kept[uuid] = self.kept[uuid], frozenset(change(self.kept[uuid]))
+        return before != self.kept[uuid]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.functional.audit.leaks import CLUSTER, Proxmox, a_server, delete, marks, micronova
 from tests.functional.audits import Audits
-from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
+from tests.functional.cloud import EmbeddedCloud, eventually
 
 #: what is told is believed some time after the last change, and told twice
 FOLLOW_SECONDS = 120
@@ -23,11 +23,9 @@ SETTLE_SECONDS = 16
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
-    """Three nodes."""
-    state_dir = tmp_path_factory.mktemp("people")
-    with embedded_cloud(state_dir, driver="proxmox", nodes=3, speed=50) as running:
-        yield running
+def cloud(three_nodes: EmbeddedCloud) -> EmbeddedCloud:
+    """A simulated cluster of three nodes."""
+    return three_nodes
 
 
 class People:

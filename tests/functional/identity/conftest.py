@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.functional.keystone_fixture import RunningKeystone, running_keystone
+from tests.shared import Shared
+
+_KEYSTONE: Shared[RunningKeystone] = Shared("keystone")
 
 
-@pytest.fixture(scope="session")
-def keystone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningKeystone]:
+@pytest.fixture(scope="module")
+def keystone(tmp_path_factory: pytest.TempPathFactory) -> RunningKeystone:
     """A running Keystone as `micronova up` prepares it."""
-    with running_keystone(tmp_path_factory.mktemp("identity")) as running:
-        yield running
+    return _KEYSTONE.get(lambda: running_keystone(tmp_path_factory.mktemp("identity")))

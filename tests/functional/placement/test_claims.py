@@ -235,7 +235,7 @@ def test_snapshots_of_several_workers_end_up_equal(
     stop = threading.Event()
 
     def follow() -> None:
-        while not stop.is_set():
+        while not stop.wait(0.002):
             other.follower.current()
 
     reader = threading.Thread(target=follow)

@@ -43,6 +43,8 @@ class Eight:
         """Nothing is kept."""
 
 
+# Claims that race on SQLite have tests of their own (test_race, placement/test_concurrency).
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
 @pytest.mark.parametrize(
     ("policy", "rules", "hosts", "each"),
     [

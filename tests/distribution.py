@@ -1,0 +1,66 @@
+"""How tests are spread over processes: a file stays together, and so do files that share a cloud.
+
+``--dist loadgroup`` of pytest-xdist 3.8 groups nothing under pytest 9.2, which has no
+``Node._nodeid`` any more; so the groups are those of a scheduler of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+GROUPS: Mapping[str, str] = {
+    "tests/chaos/test_every_task_state.py": "stage",
+    "tests/chaos/test_late_reports.py": "stage",
+    "tests/chaos/test_broker_restart.py": "stage",
+    "tests/compat/test_openstack_cli.py": "site",
+    "tests/compat/test_openstack_groups.py": "site",
+    "tests/compat/test_openstacksdk.py": "site",
+    "tests/functional/cli/test_live.py": "embedded",
+    "tests/functional/cli/test_requests_of_hosts.py": "embedded",
+    "tests/functional/follow/test_people.py": "embedded",
+    "tests/functional/identity/test_concurrency.py": "keystone",
+    "tests/functional/identity/test_contents.py": "keystone",
+    "tests/functional/identity/test_projects.py": "keystone",
+    "tests/functional/identity/test_refusals.py": "keystone",
+    "tests/functional/identity/test_token_check.py": "keystone",
+}
+"""{file: group}: one process runs the files of a group, one after the other."""
+
+APART = frozenset({"tests/chaos/test_every_step.py"})
+"""Files whose tests need not run in one process."""
+
+LONGEST = (
+    "tests/functional/test_distributed.py",
+    "tests/chaos/test_every_step.py",
+    "tests/chaos/test_every_task_state.py",
+    "tests/compat/test_openstack_cli.py",
+    "tests/functional/cli/test_up.py",
+    "tests/chaos/test_a_cloud_that_has_lived.py",
+    "tests/chaos/test_edited_marks.py",
+    "tests/functional/scheduler/test_group_race.py",
+    "tests/functional/cli/test_live.py",
+    "tests/chaos/test_leak_paths.py",
+)
+"""Files that begin first, so that none is left when all others are done."""
+
+
+class Scheduler(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each process a file or a group at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def unit_of(nodeid: str) -> str:
+    """Return what one process runs together: a group, a file, or one test."""
+    file = nodeid.partition("::")[0]
+    return nodeid if file in APART else GROUPS.get(file, file)
+
+
+def by_length(item: pytest.Item) -> int:
+    """Return a file's place in the order of their beginnings."""
+    file = item.nodeid.partition("::")[0]
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)

@@ -1,0 +1,17 @@
+"""One embedded cloud for the files that need an ordinary one: starting it takes longest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.shared import Shared
+
+_CLOUD: Shared[EmbeddedCloud] = Shared("three_nodes")
+
+
+@pytest.fixture(scope="module")
+def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedCloud:
+    """A simulated cluster of three nodes; tests leave no servers, images or flavors."""
+    folder = tmp_path_factory.mktemp("three-nodes")
+    return _CLOUD.get(lambda: embedded_cloud(folder, driver="proxmox", nodes=3, speed=50))

@@ -1,22 +1,24 @@
-"""What the control plane costs, as JSON: ``python -m benchmarks.cloud --help``.
+"""Measure what the control plane costs, as JSON: ``python -m benchmarks.cloud --help``.
 
-It starts an embedded cloud without a hypervisor (or all the services as separate processes), is
-its client over HTTP, and measures:
+It starts a cloud, embedded or of separate processes on PostgreSQL and RabbitMQ, is its client over
+HTTP, and measures:
 
-- create → ACTIVE of single servers, one after the other (p50, p95),
-- how many become ACTIVE in a second when 8 clients create at once,
-- CPU time of all our processes for each create and delete,
-- idle memory (PSS) of each process,
-- the time of `/servers` and `/servers/detail` with many servers.
+- single servers, one after the other with a polling client: create → ACTIVE, and the CPU time of
+  create, polls and delete,
+- servers that 8 clients create at once, and their end,
+- servers of one request with `min_count`: the first and the last ACTIVE,
+- the time of `/servers` and `/servers/detail` with many servers,
+- memory (PSS) of each service, at the start and the end.
 
-The client itself runs in this process and is not counted; databases, broker and Keystone apart.
+CPU is split by service, database and broker included; Keystone, simulator and the client itself,
+which is this process, aren't counted. `--statements` counts PostgreSQL's statements as well,
+which costs a little itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import contextlib
 import json
 import os
 import platform
@@ -25,30 +27,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import requests
 
+from benchmarks.processes import NOT_COUNTED, cpu_seconds, memory_mib
+from benchmarks.sites import SITES, Site, Wanted
+from benchmarks.statements import Counts, summary
+
 CLIENTS = 8
 WAIT_SECONDS = 300
 POLL_SECONDS = 0.01
-_TICK = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Site:
-    """A running cloud: where it is, and its processes."""
-
-    base_url: str
-    token: str
-    flavor: str
-    image: str
-    network: str
-    processes: Callable[[], dict[str, list[int]]]
-    """Returns {service: process IDs}; `keystone` is told apart."""
+LOOK_SECONDS = 0.1
 
 
 class Client:
@@ -60,24 +52,18 @@ class Client:
         self._session.trust_env = False
         self._session.headers["X-Auth-Token"] = site.token
 
-    def create(self, name: str) -> str:
-        """Ask for a server; return its ID."""
-        return self._create({"name": name})
-
-    def create_many(self, name: str, number: int) -> None:
-        """Ask for many servers in one request."""
-        self._create({"name": name, "min_count": number})
-
-    def _create(self, more: Mapping[str, Any]) -> str:
-        body = {
-            "server": {
-                "flavorRef": self._site.flavor,
-                "imageRef": self._site.image,
-                "networks": [{"uuid": self._site.network}],
-                **more,
-            }
+    def create(self, name: str, servers: int = 1) -> str:
+        """Create servers; return the ID of the first."""
+        server = {
+            "name": name,
+            "flavorRef": self._site.flavor,
+            "imageRef": self._site.image,
+            "networks": [{"uuid": self._site.network}],
         }
-        answer = self._session.post(f"{self._site.base_url}/servers", json=body, timeout=300)
+        count = {"min_count": servers, "max_count": servers} if servers > 1 else {}
+        answer = self._session.post(
+            f"{self._site.base_url}/servers", json={"server": server | count}, timeout=300
+        )
         answer.raise_for_status()
         return str(answer.json()["server"]["id"])
 
@@ -88,7 +74,7 @@ class Client:
         return answer.json()
 
     def delete(self, server: str) -> None:
-        """Ask for the end of a server."""
+        """Delete a server."""
         answer = self._session.delete(f"{self._site.base_url}/servers/{server}", timeout=60)
         answer.raise_for_status()
 
@@ -101,20 +87,21 @@ class Client:
         """Return when the server has the status."""
         wait(lambda: self.status(server) == status, POLL_SECONDS)
 
-    def count(self, status: str) -> int:
-        """Return how many servers have the status."""
-        return len(self.servers(f"&status={status}"))
+    def servers(self, status: str | None = None) -> list[str]:
+        """Return the IDs of all servers, or of those with the status."""
+        path = "/servers?limit=1000" + (f"&status={status}" if status else "")
+        page = self.get(path)["servers"]
+        found = [str(one["id"]) for one in page]
+        while len(page) == 1000:
+            page = self.get(f"{path}&marker={page[-1]['id']}")["servers"]
+            found += [str(one["id"]) for one in page]
+        return found
 
-    def servers(self, query: str = "") -> list[str]:
-        """Return the IDs of all servers, or of those that a query names."""
-        found: list[str] = []
-        marker = ""
-        while True:
-            page = self.get(f"/servers?limit=1000{query}{marker}")["servers"]
-            found += [one["id"] for one in page]
-            if len(page) < 1000:
-                return found
-            marker = f"&marker={found[-1]}"
+    def exist(self, status: str | None = None) -> bool:
+        """Return whether there are servers, or some with the status."""
+        return bool(
+            self.get("/servers?limit=1" + (f"&status={status}" if status else ""))["servers"]
+        )
 
 
 def wait(check: Callable[[], bool], pause_seconds: float, seconds: float = WAIT_SECONDS) -> None:
@@ -126,36 +113,50 @@ def wait(check: Callable[[], bool], pause_seconds: float, seconds: float = WAIT_
         pause.wait(pause_seconds)
 
 
-def cpu_seconds(processes: Mapping[str, list[int]]) -> float:
-    """Return the CPU time that our processes have used; Keystone apart."""
-    total = 0.0
-    for name, pids in processes.items():
-        for pid in pids if name != "keystone" else ():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += (int(fields[11]) + int(fields[12])) / _TICK
-    return total
+class Meter:
+    """What is used from now on: time, CPU by service, statements by service."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from here."""
+        self._cpu, self._statements = cpu_seconds(self._site.processes()), self._counts()
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self._began
+
+    def cpu_ms(self, servers: int) -> dict[str, float]:
+        """Return CPU milliseconds for each server by service, and their `sum`."""
+        now = cpu_seconds(self._site.processes())
+        used = {
+            name: (now[name] - self._cpu[name]) / servers * 1000
+            for name in sorted(now)
+            if name not in NOT_COUNTED
+        }
+        return {
+            name: round(value, 1) for name, value in {**used, "sum": sum(used.values())}.items()
+        }
+
+    def read(self, servers: int) -> dict[str, Any]:
+        """Return CPU milliseconds and, where counted, statements for each server."""
+        found: dict[str, Any] = {"cpu_ms": self.cpu_ms(servers)}
+        if self._site.statements is not None:
+            found["statements"] = summary(self._statements, self._counts(), servers)
+        return found
+
+    def _counts(self) -> Counts:
+        return {} if self._site.statements is None else self._site.statements.counts()
 
 
-def pss_mib(pid: int) -> float:
-    """Return the proportional set size of a process in MiB."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def memory(processes: Mapping[str, list[int]]) -> dict[str, float]:
-    """Return MiB by service, and the sum without Keystone."""
-    found = {name: round(sum(map(pss_mib, pids)), 1) for name, pids in processes.items()}
-    found["all_but_keystone"] = round(
-        sum(value for name, value in found.items() if name != "keystone"), 1
-    )
-    return found
-
-
-def one_by_one(client: Client, servers: int) -> dict[str, float]:
-    """Measure create → ACTIVE of single servers, in milliseconds."""
-    taken = []
+def one_by_one(site: Site, servers: int) -> dict[str, Any]:
+    """Measure single servers: milliseconds from create to ACTIVE, and what they cost."""
+    client, taken = Client(site), []
+    meter = Meter(site)
     for number in range(servers):
         began = time.monotonic()
         server = client.create(f"single-{number}")
@@ -165,39 +166,62 @@ def one_by_one(client: Client, servers: int) -> dict[str, float]:
         client.wait_for(server, "GONE")
     taken.sort()
     return {
+        "servers": servers,
         "p50_ms": round(statistics.median(taken), 1),
         "p95_ms": round(taken[int(len(taken) * 0.95) - 1], 1),
+        "create_poll_delete": meter.read(servers),
     }
 
 
-def at_once(site: Site, servers: int) -> dict[str, float]:
-    """Create many by 8 clients, then delete them all; returns rates and CPU for each."""
+def at_once(site: Site, servers: int) -> dict[str, Any]:
+    """Measure servers that clients create at once, and their end."""
     clients = [Client(site) for _ in range(CLIENTS)]
-    processes = site.processes()
-    before, began = cpu_seconds(processes), time.monotonic()
+    meter = Meter(site)
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-        made = list(
-            pool.map(
-                lambda number: clients[number % CLIENTS].create(f"many-{number}"), range(servers)
-            )
-        )
-        accepted = time.monotonic()
-        wait(lambda: clients[0].count("BUILD") == 0, 0.1)
-        active = clients[0].count("ACTIVE")
-        built, cpu_built = time.monotonic(), cpu_seconds(processes)
-        list(
-            pool.map(lambda number: clients[number % CLIENTS].delete(made[number]), range(servers))
-        )
-        wait(lambda: not clients[0].get("/servers?limit=1")["servers"], 0.1)
-    gone, cpu_gone = time.monotonic(), cpu_seconds(processes)
+        list(pool.map(lambda n: clients[n % CLIENTS].create(f"many-{n}"), range(servers)))
+        accepted = meter.seconds
+        wait(lambda: not clients[0].exist("BUILD"), LOOK_SECONDS)
+    built, create = meter.seconds, meter.read(servers)
+    active = len(clients[0].servers("ACTIVE"))
     return {
         "servers": servers,
         "active": active,
-        "accepted_per_second": round(servers / (accepted - began), 1),
-        "active_per_second": round(active / (built - began), 1),
-        "deleted_per_second": round(servers / (gone - built), 1),
-        "cpu_ms_per_create": round((cpu_built - before) / servers * 1000, 1),
-        "cpu_ms_per_create_and_delete": round((cpu_gone - before) / servers * 1000, 1),
+        "accepted_per_second": round(servers / accepted, 1),
+        "active_per_second": round(active / built, 1),
+        "create": create,
+        **delete_all(site),
+    }
+
+
+def in_one_request(site: Site, servers: int) -> dict[str, Any]:
+    """Measure servers of one request with `min_count`."""
+    client, meter = Client(site), Meter(site)
+    client.create("one-of-many", servers)
+    wait(lambda: client.exist("ACTIVE"), POLL_SECONDS)
+    first = meter.seconds
+    wait(lambda: not client.exist("BUILD"), LOOK_SECONDS)
+    return {
+        "servers": servers,
+        "active": len(client.servers("ACTIVE")),
+        "first_active_seconds": round(first, 2),
+        "all_active_seconds": round(meter.seconds, 2),
+        "create": meter.read(servers),
+        **delete_all(site),
+    }
+
+
+def delete_all(site: Site) -> dict[str, Any]:
+    """Delete every server by all clients at once, and measure it."""
+    clients = [Client(site) for _ in range(CLIENTS)]
+    there = clients[0].servers()
+    meter = Meter(site)
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(lambda n: clients[n % CLIENTS].delete(there[n]), range(len(there))))
+        wait(lambda: not clients[0].exist(), LOOK_SECONDS)
+    seconds = meter.seconds
+    return {
+        "deleted_per_second": round(len(there) / seconds, 1),
+        "delete": meter.read(len(there)),
     }
 
 
@@ -205,126 +229,68 @@ def lists(site: Site, servers: int, rounds: int = 20) -> dict[str, Any]:
     """Measure long lists, in milliseconds."""
     clients = [Client(site) for _ in range(CLIENTS)]
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
-        made = list(
-            pool.map(
-                lambda number: clients[number % CLIENTS].create(f"list-{number}"), range(servers)
-            )
-        )
-        wait(lambda: clients[0].count("BUILD") == 0, 0.2)
-        found: dict[str, Any] = {"servers": servers}
-        for name, path in (
-            ("list", "/servers?limit=1000"),
-            ("detail", "/servers/detail?limit=1000"),
-            ("show", f"/servers/{made[0]}"),
-        ):
-            taken = []
-            for _ in range(rounds):
-                began = time.monotonic()
-                clients[0].get(path)
-                taken.append((time.monotonic() - began) * 1000)
-            found[f"{name}_p50_ms"] = round(statistics.median(taken), 1)
-        list(
-            pool.map(lambda number: clients[number % CLIENTS].delete(made[number]), range(servers))
-        )
-        wait(lambda: not clients[0].get("/servers?limit=1")["servers"], 0.2)
+        made = list(pool.map(lambda n: clients[n % CLIENTS].create(f"list-{n}"), range(servers)))
+    wait(lambda: not clients[0].exist("BUILD"), LOOK_SECONDS)
+    found: dict[str, Any] = {"servers": servers}
+    for name, path in (
+        ("list", "/servers?limit=1000"),
+        ("detail", "/servers/detail?limit=1000"),
+        ("show", f"/servers/{made[0]}"),
+    ):
+        taken = []
+        for _ in range(rounds):
+            began = time.monotonic()
+            clients[0].get(path)
+            taken.append((time.monotonic() - began) * 1000)
+        found[f"{name}_p50_ms"] = round(statistics.median(taken), 1)
+    return found | delete_all(site)
+
+
+def measure(site: Site, single: int, many: int, listed: int, warm: int) -> dict[str, Any]:
+    """Return all figures of a cloud."""
+    found: dict[str, Any] = {"idle_pss_mib": memory_mib(site.processes())}
+    if warm:
+        at_once(site, warm)
+    if single:
+        found["one_by_one"] = one_by_one(site, single)
+    if many:
+        found["at_once"] = at_once(site, many)
+        found["in_one_request"] = in_one_request(site, many)
+    if listed:
+        found["lists"] = lists(site, listed)
+    found["pss_mib_after"] = memory_mib(site.processes())
     return found
-
-
-@contextlib.contextmanager
-def embedded(folder: Path, hosts: int) -> Iterator[Site]:
-    """Run the embedded cloud without a hypervisor."""
-    from tests.functional.cloud import embedded_cloud
-
-    began = time.monotonic()
-    with embedded_cloud(folder, audited=False, driver="null", nodes=hosts) as cloud:
-        sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
-        yield _site(cloud.connection, lambda: _tree(cloud.process.pid))
-
-
-@contextlib.contextmanager
-def distributed(folder: Path, hosts: int) -> Iterator[Site]:
-    """Run all services as separate processes, on PostgreSQL and RabbitMQ and the simulator."""
-    from tests.functional.distributed import distributed_cloud
-
-    with distributed_cloud(folder, audited=False) as cloud:
-
-        def processes() -> dict[str, list[int]]:
-            ours = {name: one for name, one in cloud.children.items() if name != "simulator"}
-            return {
-                name: [child.pid, *_children(child.pid)]
-                for name, child in ours.items()
-                if child.pid is not None
-            }
-
-        yield _site(cloud.connection, processes)
-
-
-def _site(connect: Callable[[str], Any], processes: Callable[[], dict[str, list[int]]]) -> Site:
-    admin = connect("micronova")
-    unlimited = dict.fromkeys(("instances", "cores", "ram"), -1)
-    project = admin.current_project_id
-    admin.compute.put(f"/os-quota-sets/{project}", json={"quota_set": unlimited})
-    images = sorted(admin.image.images(), key=lambda one: (one.size or 0, one.name))
-    return Site(
-        base_url=admin.compute.get_endpoint(),
-        token=admin.session.get_token(),
-        flavor=admin.compute.find_flavor("m1.nano", ignore_missing=False).id,
-        image=images[0].id,
-        network=admin.network.find_network("vmbr0", ignore_missing=False).id,
-        processes=processes,
-    )
-
-
-def _children(pid: int) -> list[int]:
-    """Return a process's descendants."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *_children(child)]
-    return found
-
-
-def _tree(pid: int) -> dict[str, list[int]]:
-    """Return the processes of `micronova up` by what they are."""
-    found: dict[str, list[int]] = {"supervisor": [pid]}
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        line = Path(f"/proc/{child}/cmdline").read_text()
-        name = "cloud" if "cloud" in line else "keystone"
-        found[name] = [int(child), *_children(int(child))]
-    return found
-
-
-SITES = {"embedded": embedded, "distributed": distributed}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(prog="benchmarks.cloud", description=__doc__.split("\n")[0])
     parser.add_argument("--cloud", choices=sorted(SITES), default="embedded")
-    parser.add_argument("--hosts", type=int, default=8, help="made-up hosts (embedded only)")
+    parser.add_argument(
+        "--driver", choices=("null", "proxmox"), default="null", help="proxmox: the simulator"
+    )
+    parser.add_argument("--hosts", type=int, default=8, help="hosts without a hypervisor")
     parser.add_argument("--single", type=int, default=30, help="servers created one by one")
-    parser.add_argument("--many", type=int, default=200, help="servers created at once")
+    parser.add_argument("--many", type=int, default=100, help="servers created at once")
     parser.add_argument(
         "--listed", type=int, default=1000, help="servers in the long lists; 0: no"
     )
+    parser.add_argument("--warm", type=int, default=20, help="servers before anything is measured")
+    parser.add_argument("--statements", action="store_true", help="count PostgreSQL's statements")
     given = parser.parse_args(arguments)
+    wanted = Wanted(given.driver, given.hosts, given.statements)
     with (
-        tempfile.TemporaryDirectory(prefix="micronova-bench-") as name,
-        SITES[given.cloud](Path(name), given.hosts) as site,
+        tempfile.TemporaryDirectory(prefix="micronova-bench-") as folder,
+        SITES[given.cloud](Path(folder), wanted) as site,
     ):
-        client = Client(site)
-        found: dict[str, Any] = {
-            "cloud": given.cloud,
-            "python": platform.python_version(),
-            "cores": os.cpu_count(),
-            "idle_pss_mib": memory(site.processes()),
-        }
-        found["one_by_one"] = one_by_one(client, given.single)
-        found["at_once"] = at_once(site, given.many)
-        if given.listed:
-            found["lists"] = lists(site, given.listed)
-        found["pss_mib_after"] = memory(site.processes())
-    json.dump(found, sys.stdout, indent=2)
+        found = measure(site, given.single, given.many, given.listed, given.warm)
+    about = {
+        "cloud": given.cloud,
+        "driver": given.driver,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+    }
+    json.dump(about | found, sys.stdout, indent=2)
     sys.stdout.write("\n")
     return 0
 

@@ -37,8 +37,10 @@ import openstack.config
 import openstack.connection
 
 from benchmarks import cloud
-from benchmarks.cloud import Client, Site
+from benchmarks.cloud import Client
 from benchmarks.counted import Counters
+from benchmarks.processes import memory_mib, own_cpu_seconds
+from benchmarks.sites import Site, by_command, site_of
 from common.child import ROOT, die_with_parent
 
 PER_REQUEST = 500
@@ -71,7 +73,7 @@ class Meter:
 
     def __init__(self, site: Site, counters: Counters) -> None:
         self._processes, self._counters = site.processes(), counters
-        self._began, self._cpu = time.monotonic(), cloud.cpu_seconds(self._processes)
+        self._began, self._cpu = time.monotonic(), own_cpu_seconds(self._processes)
         self._counts = counters.read()
 
     def read(self) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Meter:
         now = self._counters.read()
         return {
             "seconds": round(time.monotonic() - self._began, 2),
-            "cpu_seconds": round(cloud.cpu_seconds(self._processes) - self._cpu, 2),
+            "cpu_seconds": round(own_cpu_seconds(self._processes) - self._cpu, 2),
             **{name: value - self._counts[name] for name, value in now.items()},
         }
 
@@ -114,7 +116,7 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
                 raise RuntimeError(f"not up: {''.join(output)}")
             start["up_seconds"] = round(time.monotonic() - began, 2)
             admin = _connection(state, "micronova")
-            site = cloud._site(lambda name: _connection(state, name), lambda: _tree(process.pid))
+            site = site_of(lambda name: _connection(state, name), lambda: _tree(process.pid))
             yield Running(site, admin, counters, start)
         finally:
             if process.poll() is None:
@@ -143,7 +145,7 @@ def _connection(state: Path, name: str) -> Any:
 
 
 def _tree(pid: int) -> dict[str, list[int]]:
-    return cloud._tree(pid)
+    return by_command(pid)
 
 
 def _publishing(
@@ -156,7 +158,7 @@ def _publishing(
     while not up.is_set() and process.poll() is None:
         offering = _offering(path)
         if offering:
-            now = time.monotonic(), cloud.cpu_seconds(_tree(process.pid))
+            now = time.monotonic(), own_cpu_seconds(_tree(process.pid))
             first = first or now
             if offering >= hosts:
                 return {
@@ -214,9 +216,9 @@ def create(found: Running, servers: int) -> dict[str, Any]:
     client = Client(found.site)
     for start in range(0, servers, PER_REQUEST):
         number = min(PER_REQUEST, servers - start)
-        client.create_many(f"grown-{start}", number)
-        cloud.wait(lambda: client.count("BUILD") == 0, 0.5, WAIT_SECONDS)
-    return {"active": client.count("ACTIVE"), **meter.read()}
+        client.create(f"grown-{start}", number)
+        cloud.wait(lambda: not client.exist("BUILD"), 0.5, WAIT_SECONDS)
+    return {"active": len(client.servers("ACTIVE")), **meter.read()}
 
 
 def delete(found: Running) -> dict[str, Any]:
@@ -245,7 +247,7 @@ def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict
         found["idle"] = idle(cloud_, idle_seconds)
         share = found["audit"]["cpu_seconds"] / AUDIT_INTERVAL_SECONDS * 100
         found["idle"]["percent_with_audits"] = round(found["idle"]["percent_of_a_core"] + share, 2)
-        found["pss_mib"] = cloud.memory(cloud_.site.processes())
+        found["pss_mib"] = memory_mib(cloud_.site.processes())
         if servers:
             found["delete"] = delete(cloud_)
     return found

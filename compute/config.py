@@ -126,6 +126,7 @@ NULL_OPTIONS = [
         help="Names of the images that are made up.",
     ),
     cfg.ListOpt("bridges", default=["vmbr0"], help="Bridges that every host has."),
+    cfg.StrOpt("cluster", default="null", help="Name of the cluster; one worker each."),
     cfg.StrOpt("prefix", default="null", help="Beginning of the hosts' names."),
 ]
 

@@ -26,7 +26,6 @@ from compute.hypervisor.nullmachine import NullMachine, Vm
 from compute.hypervisor.port import Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenVm
 
-CLUSTER = "null"
 STORAGE = "memory"
 
 
@@ -43,7 +42,7 @@ class NullHypervisor:
     @property
     def cluster(self) -> str:
         """Its name."""
-        return CLUSTER
+        return str(self._conf.null.cluster)
 
     def observe(self) -> Observation:
         """The hosts with what the VMs use."""
@@ -59,7 +58,7 @@ class NullHypervisor:
             count, memory = used.get(host.node, (0, 0))
             hosts.append(replace(host, observed_at=now, running_vms=count, memory_used_mib=memory))
         return Observation(
-            ClusterFacts(CLUSTER, "null", True, self._images, 100_000, 999_999_999),
+            ClusterFacts(self.cluster, "null", True, self._images, 100_000, 999_999_999),
             tuple(hosts),
             tuple(VmFacts(vmid, vm.node, vm.power, vm.server_uuid) for vmid, vm in vms),
             tuple(host.node for host in hosts),
@@ -70,7 +69,7 @@ class NullHypervisor:
         """Every VM; there are no volumes."""
         with self.lock:
             vms = list(self.vms.items())
-        return ClusterInventory(CLUSTER, tuple(_seen(vmid, vm) for vmid, vm in vms))
+        return ClusterInventory(self.cluster, tuple(_seen(vmid, vm) for vmid, vm in vms))
 
     def group_writer(self, build: Build) -> None:
         """There is nobody to be told."""
@@ -119,9 +118,9 @@ class NullHypervisor:
         images = tuple(image.id for image in self._images)
         return HostFacts(
             host=name,
-            cluster=CLUSTER,
+            cluster=self.cluster,
             node=name,
-            uuid=ids.named("host", f"{CLUSTER}/{name}"),
+            uuid=ids.named("host", f"{self.cluster}/{name}"),
             worker=compute.worker,
             availability_zone=compute.availability_zone,
             observed_at=clock.utcnow(),

@@ -243,15 +243,16 @@ class Broker:
     """A RabbitMQ server that can be stopped and started again; what is durable stays."""
 
     def __init__(
-        self, url: str, log: Path, run: Callable[[], contextlib.AbstractContextManager[object]]
+        self, url: str, log: Path, run: Callable[[], contextlib.AbstractContextManager[int]]
     ) -> None:
         self.url = url
+        self.pid = 0
         self._log, self._run = log, run
         self._running = contextlib.ExitStack()
 
     def start(self) -> None:
         """Return once it listens."""
-        self._running.enter_context(self._run())
+        self.pid = self._running.enter_context(self._run())
 
     def stop(self) -> None:
         """End it in order, as its service manager does."""
@@ -310,10 +311,10 @@ def broker() -> Iterator[Broker]:
             wait_until("epmd", lambda: listens(names), daemon, folder / "epmd.log")
 
             @contextlib.contextmanager
-            def run() -> Iterator[None]:
+            def run() -> Iterator[int]:
                 with running([str(RABBITMQ)], who, log, environment) as server:
                     wait_until("RabbitMQ", lambda: listens(port), server, log)
-                    yield
+                    yield server.pid
 
             made = Broker(f"rabbit://micronova:{password}@127.0.0.1:{port}/", log, run)
             stack.callback(made.stop)

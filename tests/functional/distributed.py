@@ -53,7 +53,7 @@ class DistributedCloud:
 
     folder: Path
     postgres: backends.Postgres
-    transport_url: str
+    broker: backends.Broker
     children: dict[str, Child]
     ports: Mapping[str, int]
 
@@ -101,51 +101,49 @@ class DistributedCloud:
 
 
 @contextlib.contextmanager
-def distributed_cloud(folder: Path, *, audited: bool = True) -> Iterator[DistributedCloud]:
+def distributed_cloud(
+    folder: Path,
+    *,
+    audited: bool = True,
+    null_hosts: int = 0,
+    postgres_settings: Mapping[str, str] | None = None,
+) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
-    An audit must then find nothing left, unless `audited` is False.
+    An audit must then find nothing left, unless `audited` is False. With `null_hosts` there is no
+    simulator: two agents share so many hosts without a hypervisor.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
     )
     with contextlib.ExitStack() as stack:
-        postgres = stack.enter_context(backends.postgres())
+        postgres = stack.enter_context(backends.postgres(**(postgres_settings or {})))
         cache = stack.enter_context(backends.memcached())
-        bus = stack.enter_context(backends.rabbitmq())
+        broker = stack.enter_context(backends.broker())
+        bus = broker.url
         ports = {name: backends.free_port() for name in _APIS}
         databases = make_databases(postgres)
         identity = stack.enter_context(_keystone(folder, ports))
-        simulator = Child(
-            "simulator",
-            python("simulator", *_simulator(folder)),
-            folder / "log" / "simulator.log",
-        )
-        stack.callback(simulator.stop)
-        simulator.start()
-        endpoint = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]
+        simulator = None if null_hosts else stack.enter_context(_simulator(folder))
+        agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
         common = _common(folder, identity, ports, databases, bus, cache)
-        cloud = DistributedCloud(folder, postgres, bus, {}, ports)
-        for name, command, environment in _commands(folder, common, endpoint, ports):
+        cloud = DistributedCloud(folder, postgres, broker, {}, ports)
+        for name, command, environment in _commands(folder, common, agents, ports):
             cloud.children[name] = Child(
                 name, command, folder / "log" / f"{name}.log", extra_environment=environment
             )
-        cloud.children["simulator"] = simulator
         _upgrade(folder)
-        for name, child in cloud.children.items():
-            if name != "simulator":
-                stack.callback(child.stop)
-                child.start()
+        for child in cloud.children.values():
+            stack.callback(child.stop)
+            child.start()
         for name in cloud.children:
-            if name != "simulator":
-                cloud.wait_started(name)
-        eventually(lambda: _hosts_up(cloud) == len(NODES), START_SECONDS)
+            cloud.wait_started(name)
+        eventually(lambda: _hosts_up(cloud) == (null_hosts or len(NODES)), START_SECONDS)
         yield cloud
         if audited:
             Audits(cloud).assert_clean()
-        for name, child in cloud.children.items():
-            if name != "simulator":
-                child.signal(signal.SIGTERM)  # all at once; each is waited for below
+        for child in cloud.children.values():
+            child.signal(signal.SIGTERM)  # all at once; each is waited for below
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,11 +190,19 @@ def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]
         server.stop()
 
 
-def _simulator(folder: Path) -> list[str]:
-    return [
+@contextlib.contextmanager
+def _simulator(folder: Path) -> Iterator[Child]:
+    """Run the simulator."""
+    words = [
         *("--state-dir", str(folder / "simulator"), "--tls", "--port", "0"),
         *("--nodes", str(len(NODES)), "--speed", str(SPEED), "--ready-fd", READY_FD),
     ]
+    simulator = Child("simulator", python("simulator", *words), folder / "log" / "simulator.log")
+    try:
+        simulator.start()
+        yield simulator
+    finally:
+        simulator.stop()
 
 
 def _common(
@@ -242,7 +248,7 @@ def _common(
 
 
 def _commands(
-    folder: Path, common: Path, endpoint: Mapping[str, Any], ports: Mapping[str, int]
+    folder: Path, common: Path, agents: Mapping[str, Sections], ports: Mapping[str, int]
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
     for name, workers in _APIS.items():
@@ -260,10 +266,10 @@ def _commands(
             write_private(own, render({kind: {"name": name}}))
             files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
             yield name, _service(kind, *files), {}
-    for node in NODES:
-        own = folder / f"compute-{node}.conf"
-        write_private(own, render(_agent(folder, endpoint, node)))
-        yield f"compute-{node}", _service("compute", common, own), {}
+    for agent, sections in agents.items():
+        own = folder / f"compute-{agent}.conf"
+        write_private(own, render(sections))
+        yield f"compute-{agent}", _service("compute", common, own), {}
 
 
 def _service(kind: str, *files: Path) -> list[str]:
@@ -271,6 +277,25 @@ def _service(kind: str, *files: Path) -> list[str]:
     for path in files:
         command += ["--config-file", str(path)]
     return command
+
+
+def _null_agents(hosts: int) -> dict[str, Sections]:
+    """Return the configurations of two agents that share so many hosts."""
+    shares = {"null1": hosts - hosts // 2, "null2": hosts // 2}
+    return {
+        name: {
+            "compute": {"worker": name, "driver": "null"},
+            "null": {"cluster": name, "prefix": f"{name}-", "hosts": str(share)},
+        }
+        for name, share in shares.items()
+        if share
+    }
+
+
+def _agents(folder: Path, simulator: Child) -> dict[str, Sections]:
+    """Return the configurations of an agent for each simulated node."""
+    endpoint = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]
+    return {node: _agent(folder, endpoint, node) for node in NODES}
 
 
 def _agent(folder: Path, endpoint: Mapping[str, Any], node: str) -> Sections:

@@ -1,0 +1,118 @@
+"""Running clouds to measure: embedded, or of separate processes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import tree
+from benchmarks.statements import SETTINGS, Statements
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running cloud: where it is, and its processes."""
+
+    base_url: str
+    token: str
+    flavor: str
+    image: str
+    network: str
+    processes: Callable[[], dict[str, list[int]]]
+    """Returns {service: process IDs}, of database and broker too where they are processes."""
+    statements: Statements | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    driver: str
+    hosts: int
+    statements: bool
+
+
+@contextlib.contextmanager
+def embedded(folder: Path, wanted: Wanted) -> Iterator[Site]:
+    """Run `micronova up`."""
+    from tests.functional.cloud import embedded_cloud
+
+    options = {"driver": wanted.driver, "nodes": wanted.hosts}
+    began = time.monotonic()
+    with embedded_cloud(folder, audited=False, **options) as cloud:
+        sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
+        yield site_of(cloud.connection, lambda: by_command(cloud.process.pid))
+
+
+@contextlib.contextmanager
+def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
+    """Run every service as separate processes on PostgreSQL, which writes through, and RabbitMQ.
+
+    Two agents share the hosts of the null driver; the simulated cluster has three nodes.
+    """
+    from tests.functional.distributed import distributed_cloud
+
+    began = time.monotonic()
+    with distributed_cloud(
+        folder,
+        audited=False,
+        null_hosts=wanted.hosts if wanted.driver == "null" else 0,
+        postgres_settings={"fsync": "on"} | (SETTINGS if wanted.statements else {}),
+    ) as cloud:
+        sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
+
+        def processes() -> dict[str, list[int]]:
+            found = {
+                "postgresql": tree(cloud.postgres.pid),
+                "rabbitmq": tree(cloud.broker.pid),
+            }
+            for name, child in cloud.children.items():
+                if child.pid is not None:
+                    service = re.sub(r"-.*", "", name)
+                    kind = {"compute": "agents"}.get(service, service)
+                    kind = "api" if name in {"compute", "image", "network"} else kind
+                    found.setdefault(kind, []).extend(tree(child.pid))
+            return found
+
+        statements = Statements(cloud.postgres) if wanted.statements else None
+        yield site_of(cloud.connection, processes, statements)
+
+
+def site_of(
+    connect: Callable[[str], Any],
+    processes: Callable[[], dict[str, list[int]]],
+    statements: Statements | None = None,
+) -> Site:
+    admin = connect("micronova")
+    unlimited = dict.fromkeys(("instances", "cores", "ram"), -1)
+    project = admin.current_project_id
+    admin.compute.put(f"/os-quota-sets/{project}", json={"quota_set": unlimited})
+    images = sorted(admin.image.images(), key=lambda one: (one.size or 0, one.name))
+    return Site(
+        base_url=admin.compute.get_endpoint(),
+        token=admin.session.get_token(),
+        flavor=admin.compute.find_flavor("m1.nano", ignore_missing=False).id,
+        image=images[0].id,
+        network=admin.network.find_network("vmbr0", ignore_missing=False).id,
+        processes=processes,
+        statements=statements,
+    )
+
+
+def by_command(pid: int) -> dict[str, list[int]]:
+    """Return the processes of `micronova up` by what they are."""
+    found: dict[str, list[int]] = {"supervisor": [pid]}
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        line = Path(f"/proc/{child}/cmdline").read_text()
+        name = next((one for one in ("simulator", "cloud") if one in line), "keystone")
+        found[name] = tree(int(child))
+    return found
+
+
+SITES = {"embedded": embedded, "distributed": distributed}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import time
 from typing import Any
 
 import orjson
@@ -49,22 +51,29 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="database")
 
 
+#: seconds after which a connection that was idle is tried before it is used
+_IDLE_SECONDS = 30.0
+_RETURNED_AT = "micronova.returned_at"
+
+
 def writer(url: str, pool_size: int = 16) -> sa.Engine:
-    """An engine that may write. On SQLite every transaction begins as the one writer."""
-    engine = _engine(url, pool_size)
+    """Return an engine that may write. On SQLite every transaction begins as the one writer."""
+    engine = _engine(url, pool_size, "READ COMMITTED")
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "begin", _begin_immediate)
     return engine
 
 
 def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None) -> sa.Engine:
-    """An engine that can't write.
+    """Return an engine that can't write.
 
-    SQLite: ``PRAGMA query_only``. Elsewhere each transaction is read-only, and the role that the
-    URL names should have SELECT only. A statement that takes longer than `statement_seconds`
-    raises OperationalError (see `db.limits`); None: it may take as long as it likes.
+    SQLite: ``PRAGMA query_only``. Elsewhere the session is read-only, and the role that the URL
+    names should have SELECT only. Each statement sees the latest commit; on PostgreSQL there is
+    no transaction around it, which would cost two round trips. A statement that takes longer than
+    `statement_seconds` raises OperationalError (see `db.limits`); None: no limit.
     """
-    engine = _engine(url, pool_size)
+    postgresql = make_url(url).get_backend_name() == "postgresql"
+    engine = _engine(url, pool_size, "AUTOCOMMIT" if postgresql else "READ COMMITTED")
     if statement_seconds is not None:
         limits.limit(engine, statement_seconds)
     if engine.dialect.name == "sqlite":
@@ -73,29 +82,67 @@ def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None
     if engine.dialect.name in {"mysql", "mariadb"}:
         sa.event.listen(engine, "connect", _transactions_read_only)
         return engine
-    return engine.execution_options(postgresql_readonly=True)
+    sa.event.listen(engine, "connect", _session_read_only)
+    return engine
 
 
-def _engine(url: str, pool_size: int) -> sa.Engine:
+def _engine(url: str, pool_size: int, isolation_level: str) -> sa.Engine:
+    backend = make_url(url).get_backend_name()
     options: dict[str, Any] = {
         "json_serializer": lambda value: orjson.dumps(value).decode(),
         "json_deserializer": orjson.loads,
         # Passwords and user data are among them; an error's text ends up in a log.
         "hide_parameters": True,
-        "pool_pre_ping": make_url(url).get_backend_name() != "sqlite",
+        "pool_pre_ping": backend not in {"sqlite", "postgresql"},
         "pool_size": pool_size,
         "max_overflow": pool_size,
     }
-    if make_url(url).get_backend_name() == "sqlite":
+    if backend == "sqlite":
         engine = sa.create_engine(
             url, **options, connect_args={"timeout": 30, "check_same_thread": False}
         )
         sa.event.listen(engine, "connect", _tune_sqlite)
         return engine
+    if isolation_level == "AUTOCOMMIT":
+        options["pool_reset_on_return"] = None  # there is nothing to roll back
     # What is read after a lock was waited for must be what is there then: MariaDB's default is
     # what was there when the transaction began.
-    options["isolation_level"] = "READ COMMITTED"
-    return sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
+    options["isolation_level"] = isolation_level
+    engine = sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
+    if backend == "postgresql":
+        _check_when_in_doubt(engine)
+    return engine
+
+
+def _check_when_in_doubt(engine: sa.Engine) -> None:
+    """Ping a connection before it is used, if it was idle for long or its socket has news.
+
+    SQLAlchemy's `pool_pre_ping` costs a round trip for each transaction. A server that ends, or
+    ends a connection, closes its socket, which is seen here without one.
+    """
+
+    def returned(_connection: Any, record: Any) -> None:
+        record.info[_RETURNED_AT] = time.monotonic()
+
+    def taken(connection: Any, record: Any, _proxy: Any) -> None:
+        since = record.info.get(_RETURNED_AT)
+        try:
+            if since is None:
+                return  # it is new
+            if time.monotonic() - since > _IDLE_SECONDS or _has_news(connection):
+                engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise sa.exc.InvalidatePoolError("The database has closed connections.") from error
+
+    sa.event.listen(engine, "checkin", returned)
+    sa.event.listen(engine, "checkout", taken)
+
+
+def _has_news(connection: Any) -> bool:
+    """Return whether the server has sent something, or closed, since the last statement."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _tune_sqlite(connection: Any, _record: Any) -> None:
@@ -117,6 +164,11 @@ def _regexp(pattern: str, value: str | None) -> bool | None:
 def _transactions_read_only(connection: Any, _: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION READ ONLY")
+
+
+def _session_read_only(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
 
 
 def _query_only(connection: Any, _record: Any) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,18 @@ def test_an_error_does_not_tell_what_was_to_be_written(tmp_path: Path) -> None:
     assert "pass phrase" not in str(refused.value)
 
 
-def test_what_is_read_after_a_lock_is_what_is_there_then() -> None:
+@pytest.mark.parametrize(
+    ("open_", "url", "level"),
+    [
+        (engine.writer, "postgresql+psycopg", "READ COMMITTED"),
+        (engine.reader, "postgresql+psycopg", "AUTOCOMMIT"),
+        (engine.writer, "mysql+pymysql", "READ COMMITTED"),
+        (engine.reader, "mysql+pymysql", "READ COMMITTED"),
+    ],
+)
+def test_what_is_read_after_a_lock_is_what_is_there_then(
+    open_: Callable[[str], sa.Engine], url: str, level: str
+) -> None:
     """MariaDB would read what was there when the transaction began."""
-    for open_ in (engine.writer, engine.reader):
-        opened = open_("postgresql+psycopg://nobody@127.0.0.1:9/nothing")
-        assert opened.dialect._on_connect_isolation_level == "READ COMMITTED"
+    opened = open_(f"{url}://nobody@127.0.0.1:9/nothing")
+    assert opened.dialect._on_connect_isolation_level == level

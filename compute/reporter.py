@@ -1,8 +1,9 @@
-"""The outbox: reports go to the conductor in batches, in order, without a delay of their own.
+"""The outbox: reports go to the conductor in batches, in order.
 
-While one batch is on its way the next one gathers. Reports of one operation that gathered together
-become one. What can't be sent is kept and tried again; should the process die with it, the
-operation's lease runs out and its command comes again.
+A batch goes every 50 ms at the most: each costs a message and two transactions, whatever is in it.
+An outcome that comes when none has gone for so long goes at once. Reports of one operation that
+gathered together become one. What can't be sent is kept and tried again; should the process die
+with it, the operation's lease runs out and its command comes again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 LOG = logger(__name__)
 
 BATCH = 200
+GATHER_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 
 _NULL, _REPLACED = r"\u0000", r"\ufffd"
@@ -36,10 +39,15 @@ _SURROGATE = re.compile(r"\\ud[89a-f][0-9a-f]{2}")
 class Reporter:
     """A thread and its queue."""
 
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
+    def __init__(
+        self, transport: oslo_messaging.Transport, gather_seconds: float = GATHER_SECONDS
+    ) -> None:
         self._conductor = events.to_conductor(transport)
         self._changed = threading.Condition()
         self._queue: list[Report] = []
+        self._gather_seconds = gather_seconds
+        self._sent_at = float("-inf")
+        self._hurry = False
         self._sending = False
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name="compute-reporter", daemon=True)
@@ -51,6 +59,8 @@ class Reporter:
     def stop(self, seconds: float = 5.0) -> None:
         """Send what is queued, for at most that long."""
         with self._changed:
+            self._hurry = True
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._queue and not self._sending, timeout=seconds)
             self._closed = True
             self._changed.notify_all()
@@ -60,7 +70,8 @@ class Reporter:
         """Queue a report; returns at once."""
         with self._changed:
             self._queue.append(report)
-            self._changed.notify_all()
+            if len(self._queue) == 1 or report.outcome is not None:
+                self._changed.notify_all()
 
     def _loop(self) -> None:
         while batch := self._next():
@@ -76,13 +87,26 @@ class Reporter:
     def _next(self) -> list[Report]:
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
+            self._gather()
             batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
             self._sending = bool(batch)
             return batch
 
+    def _gather(self) -> None:
+        """Wait for what may go along, but with an outcome no longer than the pace asks for."""
+        until = time.monotonic() + self._gather_seconds
+        while not (self._hurry or self._closed) and len(self._queue) < BATCH:
+            if any(report.outcome is not None for report in self._queue):
+                until = min(until, self._sent_at + self._gather_seconds)
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self._changed.wait(left)
+
     def _sent(self) -> None:
         with self._changed:
             self._sending = False
+            self._sent_at = time.monotonic()
             self._changed.notify_all()
 
     def _put_back(self, batch: list[Report]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -80,4 +81,6 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
 def _upload_config_drive(machine: Machine, command: Build) -> Detail:
     if command.config_drive is None:
         return {"skipped": "no config drive asked"}
-    return machine.upload_config_drive(command, configdrive.image(command.config_drive))
+    return machine.upload_config_drive(
+        command, functools.partial(configdrive.image, command.config_drive)
+    )

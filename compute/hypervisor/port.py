@@ -113,8 +113,8 @@ class Machine(Protocol):
     def ensure_image(self, build: Build) -> Detail:
         """Have the image where the host can make a disk of it."""
 
-    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
-        """Have the config drive where the VM can use it."""
+    def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
+        """Have the config drive, which `image` makes, where the VM can use it."""
 
     def create(self, build: Build) -> Detail:
         """Have the VM with disk, devices and owner mark; not running."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
@@ -101,7 +102,8 @@ class FakeMachine:
     def ensure_image(self, build: Build) -> Detail:
         return self._call("ensure_image")
 
-    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+    def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
+        image()
         return self._call("upload_config_drive")
 
     def create(self, build: Build) -> Detail:

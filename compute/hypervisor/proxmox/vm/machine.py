@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from common.messages.commands import Build, Template
@@ -110,8 +111,9 @@ class ProxmoxMachine:
             host_checks.image_is_as_listed(self._shared, self._vm.node, image)
         return {**detail, "way": self._way.value}
 
-    def upload_config_drive(self, build: Build, iso: bytes) -> Detail:
+    def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
         """Upload the ISO under a name of its own; a repeated upload replaces it."""
+        iso = image()
         self._config_drive = config_drive.upload(self._vm, build.server_uuid, iso)
         return {"volume": self._config_drive, "bytes": len(iso)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +44,7 @@ def upsert(connection: sa.Connection, rows: list[dict[str, Any]]) -> None:
         connection.execute(_statement(connection.dialect.name), list(latest.values()))
 
 
+@functools.cache
 def _statement(dialect: str) -> Any:
     table = operation_events
     changing = [c.name for c in table.c if c.name not in _KEY]

@@ -15,6 +15,22 @@ from common.errors import Conflict, Invalid
 from conductor.store import addresses
 from db.schema import networks, ports, subnets
 
+# Built once: every build and every delete executes them.
+_KNOWN = sa.select(
+    networks.c.id, networks.c.name, networks.c.bridge, networks.c.vlan, networks.c.mtu
+).order_by(networks.c.name)
+_SUBNETS = (
+    sa.select(subnets)
+    .where(subnets.c.network_id == sa.bindparam("network_id"))
+    .order_by(subnets.c.cidr)
+    .with_for_update()
+)
+_MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
+_USER = sa.select(ports.c.id).where(
+    ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
+)
+_DELETE_PORTS = ports.delete().where(ports.c.server_uuid == sa.bindparam("server_uuid"))
+
 
 @dataclass(frozen=True)
 class Subnet:
@@ -124,13 +140,7 @@ class Network:
 
 def known(connection: sa.Connection) -> list[Network]:
     """Every network, by name; there are as many as bridges."""
-    columns = networks.c
-    rows = connection.execute(
-        sa.select(columns.id, columns.name, columns.bridge, columns.vlan, columns.mtu).order_by(
-            columns.name
-        )
-    )
-    return [Network(*row) for row in rows]
+    return [Network(*row) for row in connection.execute(_KNOWN)]
 
 
 @dataclass(frozen=True)
@@ -190,17 +200,18 @@ def create_ports(
             tuple(subnet.dns_nameservers) if subnet else (),
         )
         connection.execute(
-            ports.insert().values(
-                id=port.id,
-                network_id=network_id,
-                subnet_id=subnet.id if subnet else None,
-                server_uuid=server_uuid,
-                project_id=project_id,
-                position=position,
-                mac=port.mac,
-                ip=ip,
-                created_at=clock.utcnow(),
-            )
+            ports.insert(),
+            {
+                "id": port.id,
+                "network_id": network_id,
+                "subnet_id": subnet.id if subnet else None,
+                "server_uuid": server_uuid,
+                "project_id": project_id,
+                "position": position,
+                "mac": port.mac,
+                "ip": ip,
+                "created_at": clock.utcnow(),
+            },
         )
         made.append(port)
     return made
@@ -221,19 +232,14 @@ def check_address(
 
 def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
     """Give the server's ports and addresses back."""
-    connection.execute(ports.delete().where(ports.c.server_uuid == server_uuid))
+    connection.execute(_DELETE_PORTS, {"server_uuid": server_uuid})
 
 
 def _address(
     connection: sa.Connection, network_id: str, fixed_ip: str | None
 ) -> tuple[Any, str | None]:
     """(subnet row or None, address or None); holds the subnets' rows until the end."""
-    rows = connection.execute(
-        sa.select(subnets)
-        .where(subnets.c.network_id == network_id)
-        .order_by(subnets.c.cidr)
-        .with_for_update()
-    ).all()
+    rows = connection.execute(_SUBNETS, {"network_id": network_id}).all()
     if fixed_ip is not None:
         return fixed(connection, rows, fixed_ip, anywhere=True)
     if not rows:
@@ -269,13 +275,13 @@ def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
             return None
         candidate = _text(subnet, free)
     following = _text(subnet, min(int(_ip(candidate)) + 1, last))
-    connection.execute(subnets.update().where(subnets.c.id == subnet.id).values(next_ip=following))
+    connection.execute(_MOVE_ON, {"of": subnet.id, "next_ip": following})
     return candidate
 
 
 def _in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
-    query = sa.select(ports.c.id).where(ports.c.subnet_id == subnet.id, ports.c.ip == ip)
-    return ip == subnet.gateway_ip or connection.execute(query).first() is not None
+    wanted = {"subnet_id": subnet.id, "ip": ip}
+    return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
 
 
 def _search(connection: sa.Connection, subnet: Any, pool: range) -> int | None:

@@ -114,6 +114,14 @@ _NAMES = [item.name for item in dataclasses.fields(Operation)]
 FIELDS: list[sa.ColumnElement[Any]] = [
     resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES
 ]
+# Built once: what they name is bound, and the columns that an update sets are its parameters'.
+_INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
+_GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))
+_SAVE = operations.update().where(operations.c.id == sa.bindparam("of"))
+_CLOSE = _SAVE.where(operations.c.state.in_(OPEN_STATES))
+_DELETE_DECISION = decisions.delete().where(
+    decisions.c.operation_id == sa.bindparam("of"), decisions.c.attempt == sa.bindparam("tried")
+)
 _PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
 _TUPLES = ("alternates", "failed_hosts", "awaited", "nics")
 
@@ -156,13 +164,7 @@ def insert(
     """
     now = clock.utcnow()
     rows = [_row(ctxt, item, now) for item in new]
-    keys = (
-        connection.execute(
-            operations.insert().returning(operations.c.id, sort_by_parameter_order=True), rows
-        )
-        .scalars()
-        .all()
-    )
+    keys = connection.execute(_INSERT, rows).scalars().all()
     asked = request_events.request(ctxt)
     steps = [
         events.row(key, 1, None, step)
@@ -206,7 +208,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
 
 def get(connection: sa.Connection, operation_id: int) -> Operation | None:
     """An operation by its id."""
-    row = connection.execute(sa.select(*FIELDS).where(operations.c.id == operation_id)).first()
+    row = connection.execute(_GET, {"id": operation_id}).first()
     return None if row is None else from_row(row._mapping)
 
 
@@ -214,30 +216,27 @@ def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
     """Change columns of an operation; ``plan`` may be a Plan."""
     if isinstance(values.get("plan"), Plan):
         values["plan"] = dataclasses.asdict(values["plan"])
-    connection.execute(
-        operations.update()
-        .where(operations.c.id == operation_id)
-        .values(updated_at=clock.utcnow(), **values)
-    )
+    connection.execute(_SAVE, {"of": operation_id, "updated_at": clock.utcnow(), **values})
 
 
 def close(
     connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
 ) -> None:
     """End an operation, once. What the user sent that is secret goes with it."""
+    now = clock.utcnow()
     connection.execute(
-        operations.update()
-        .where(operations.c.id == operation_id, operations.c.state.in_(OPEN_STATES))
-        .values(
-            state=state,
-            message=message,
-            updated_at=clock.utcnow(),
-            finished_at=clock.utcnow(),
-            lease_owner=None,
-            lease_expires_at=None,
-            not_before=None,
-            params={},
-        )
+        _CLOSE,
+        {
+            "of": operation_id,
+            "state": state,
+            "message": message,
+            "updated_at": now,
+            "finished_at": now,
+            "lease_owner": None,
+            "lease_expires_at": None,
+            "not_before": None,
+            "params": {},
+        },
     )
 
 
@@ -301,8 +300,8 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
 
 def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
     """Keep a decision under its request ID; the same attempt decided again replaces it."""
-    key = (decisions.c.operation_id == operation.id) & (decisions.c.attempt == operation.attempt)
-    connection.execute(decisions.delete().where(key))
+    key = {"of": operation.id, "tried": operation.attempt}
+    connection.execute(_DELETE_DECISION, key)
     connection.execute(
         decisions.insert(),
         {

@@ -12,6 +12,22 @@ from common.messages.reports import Step
 from conductor.store import request_events
 from db.schema import keypairs, project_locks, quota_limits, servers
 
+# Built once: every create executes them.
+_PROJECT: sa.BindParameter[str] = sa.bindparam("project_id")
+_LOCK = (
+    sa.select(project_locks.c.project_id)
+    .where(project_locks.c.project_id == _PROJECT)
+    .with_for_update()
+)
+_LIMITS = sa.select(quota_limits.c.resource, quota_limits.c.hard_limit).where(
+    quota_limits.c.project_id == _PROJECT
+)
+_USAGE = sa.select(
+    sa.func.count(),
+    sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
+    sa.func.coalesce(sa.func.sum(servers.c.memory_mib), 0),
+).where(servers.c.project_id == _PROJECT, servers.c.deleted_at.is_(None))
+
 
 def lock(connection: sa.Connection, project_id: str) -> None:
     """Hold the lock of a project, or of a user, until the transaction ends.
@@ -20,9 +36,8 @@ def lock(connection: sa.Connection, project_id: str) -> None:
     """
     if connection.dialect.name == "sqlite":
         return
-    mine = project_locks.c.project_id == project_id
-    query = sa.select(project_locks.c.project_id).where(mine).with_for_update()
-    if connection.execute(query).first() is not None:
+    mine = {"project_id": project_id}
+    if connection.execute(_LOCK, mine).first() is not None:
         return
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert
@@ -34,31 +49,20 @@ def lock(connection: sa.Connection, project_id: str) -> None:
         connection.execute(
             project_locks.insert().prefix_with("IGNORE").values(project_id=project_id)
         )
-    connection.execute(query)
+    connection.execute(_LOCK, mine)
 
 
 def limits(
     connection: sa.Connection, project_id: str, defaults: Mapping[str, int]
 ) -> dict[str, int]:
     """The project's limits, -1 for none."""
-    own = connection.execute(
-        sa.select(quota_limits.c.resource, quota_limits.c.hard_limit).where(
-            quota_limits.c.project_id == project_id
-        )
-    )
+    own = connection.execute(_LIMITS, {"project_id": project_id})
     return {**defaults, **dict(own.all())}
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
     """What the live servers of the project use; memory in MiB."""
-    columns = servers.c
-    row = connection.execute(
-        sa.select(
-            sa.func.count(),
-            sa.func.coalesce(sa.func.sum(columns.vcpus), 0),
-            sa.func.coalesce(sa.func.sum(columns.memory_mib), 0),
-        ).where(columns.project_id == project_id, columns.deleted_at.is_(None))
-    ).one()
+    row = connection.execute(_USAGE, {"project_id": project_id}).one()
     return {"instances": int(row[0]), "cores": int(row[1]), "ram": int(row[2])}
 
 

@@ -174,6 +174,21 @@ def _host(connection: sa.Connection, facts: HostFacts) -> bool:
     return True
 
 
+_ROW = (
+    sa.select(
+        hosts.c.facts,
+        hosts.c.worker,
+        services.c.aggregate_zone,
+        services.c.disabled,
+        services.c.forced_down,
+    )
+    .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
+    .where(hosts.c.host == sa.bindparam("name"))
+)
+# Signs of life are not kept waiting by it, where the database knows such a lock.
+_ROW_LOCKED = _ROW.with_for_update(read=True, key_share=True, of=services)
+
+
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
     """(facts, worker) of a host, in the zone that its aggregates make. Raises HostNotFound.
 
@@ -194,21 +209,7 @@ def chosen(connection: sa.Connection, name: str) -> tuple[HostFacts, str] | str:
 
 
 def _row(connection: sa.Connection, name: str, *, lock: bool) -> Any:
-    query = (
-        sa.select(
-            hosts.c.facts,
-            hosts.c.worker,
-            services.c.aggregate_zone,
-            services.c.disabled,
-            services.c.forced_down,
-        )
-        .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
-        .where(hosts.c.host == name)
-    )
-    if lock:
-        # Signs of life are not kept waiting by it, where the database knows such a lock.
-        query = query.with_for_update(read=True, key_share=True, of=services)
-    row = connection.execute(query).first()
+    row = connection.execute(_ROW_LOCKED if lock else _ROW, {"name": name}).first()
     if row is None:
         raise HostNotFound(f"Compute host {name} could not be found.", host=name)
     return row
@@ -241,9 +242,12 @@ def hosts_outside(connection: sa.Connection, cluster: str) -> bool:
     return connection.execute(query).first() is not None
 
 
+_IMAGE = sa.select(images).where(images.c.id == sa.bindparam("id"))
+
+
 def image_location(connection: sa.Connection, image_id: str, cluster: str) -> Any | None:
     """The image's row, if that cluster has it."""
-    row = connection.execute(sa.select(images).where(images.c.id == image_id)).first()
+    row = connection.execute(_IMAGE, {"id": image_id}).first()
     return row if row is not None and cluster in row.locations else None
 
 

@@ -9,6 +9,7 @@ of any build (``NOT_MADE``), failed, it says why: operators read it in the list 
 from __future__ import annotations
 
 import datetime
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,17 +77,19 @@ def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Templ
 
 
 def _find(connection: sa.Connection, facts: HostFacts, image_id: str) -> Known | None:
-    columns = templates.c
     shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
-    query = _query().where(
-        columns.cluster == facts.cluster,
-        columns.storage == facts.vm_storage,
-        columns.image_id == image_id,
-    )
+    wanted = {"cluster": facts.cluster, "storage": facts.vm_storage, "image_id": image_id}
     if not shared:
-        query = query.where(columns.node == facts.node)
-    row = connection.execute(query.order_by(columns.created_at, columns.node)).first()
+        wanted["node"] = facts.node
+    row = connection.execute(_find_query(tuple(wanted)), wanted).first()
     return None if row is None else Known(**row._mapping)
+
+
+@functools.cache
+def _find_query(names: tuple[str, ...]) -> sa.Select[Any]:
+    columns = templates.c
+    mine = (columns[name] == sa.bindparam(name) for name in names)
+    return _query().where(*mine).order_by(columns.created_at, columns.node)
 
 
 def _query() -> sa.Select[Any]:

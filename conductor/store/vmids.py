@@ -22,6 +22,16 @@ QUARANTINED = "quarantined"
 TAKEN = "taken"
 
 
+# Built once: every build and every delete executes them.
+_BAND = (
+    sa.select(vmid_bands).where(vmid_bands.c.cluster == sa.bindparam("cluster")).with_for_update()
+)
+_MOVE_ON = vmid_bands.update().where(vmid_bands.c.cluster == sa.bindparam("of"))
+_ONE = (vmids.c.cluster == sa.bindparam("cluster")) & (vmids.c.vmid == sa.bindparam("vmid"))
+_HAS = sa.select(vmids.c.vmid).where(_ONE)
+_FREE = vmids.delete().where(_ONE)
+
+
 class BandExhausted(Unavailable):
     """No VMID of a cluster's band is free."""
 
@@ -51,9 +61,7 @@ def reserve(
     connection: sa.Connection, cluster: str, server_uuid: str | None, operation_id: int | None
 ) -> int:
     """Reserve the next free VMID of the cluster's band. Raises BandExhausted."""
-    band = connection.execute(
-        sa.select(vmid_bands).where(vmid_bands.c.cluster == cluster).with_for_update()
-    ).first()
+    band = connection.execute(_BAND, {"cluster": cluster}).first()
     if band is None:
         raise Unavailable(f"Cluster {cluster} has no band of VMIDs yet.")
     vmid = _free_from(connection, cluster, band.next, band.high)
@@ -63,9 +71,7 @@ def reserve(
         raise BandExhausted(_exhausted(connection, cluster, band.low, band.high))
     _reserved(connection, cluster, vmid, server_uuid, operation_id)
     following = vmid + 1 if vmid < band.high else band.low
-    connection.execute(
-        vmid_bands.update().where(vmid_bands.c.cluster == cluster).values(next=following)
-    )
+    connection.execute(_MOVE_ON, {"of": cluster, "next": following})
     return vmid
 
 
@@ -90,12 +96,9 @@ def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> 
 
 def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -> int | None:
     """The lowest id not taken, from ``first`` on: mostly itself, else the end of the taken run."""
-    taken = vmids.alias("taken")
-    here = connection.execute(
-        sa.select(taken.c.vmid).where(taken.c.cluster == cluster, taken.c.vmid == first)
-    ).first()
-    if here is None:
+    if connection.execute(_HAS, {"cluster": cluster, "vmid": first}).first() is None:
         return first if first <= last else None
+    taken = vmids.alias("taken")
     following = vmids.alias("following")
     gap = connection.execute(
         sa.select(sa.func.min(taken.c.vmid) + 1).where(
@@ -123,8 +126,8 @@ def _reserved(
         "operation_id": operation_id,
     }
     now = clock.utcnow()
-    connection.execute(vmids.insert().values(state=RESERVED, since=now, **owner))
-    connection.execute(vmid_journal.insert().values(reserved_at=now, **owner))
+    connection.execute(vmids.insert(), {"state": RESERVED, "since": now, **owner})
+    connection.execute(vmid_journal.insert(), {"reserved_at": now, **owner})
 
 
 def claim(
@@ -154,7 +157,7 @@ def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> N
 
 def free(connection: sa.Connection, cluster: str, vmid: int) -> None:
     """Give a VMID back: nothing of it is left."""
-    connection.execute(vmids.delete().where(vmids.c.cluster == cluster, vmids.c.vmid == vmid))
+    connection.execute(_FREE, {"cluster": cluster, "vmid": vmid})
 
 
 def hold(

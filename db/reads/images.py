@@ -84,14 +84,15 @@ _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 #: a deleted image is remembered for the servers built from it, and shown nowhere
 _SHOWN = images.c.status != "deleted"
 
+_GET = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == sa.bindparam("id"))
+
 #: a key that no JSON path can name is no image's either
 _PROPERTY = re.compile(r'[^"\\\x00]+')
 
 
 def get(connection: sa.Connection, image_id: str) -> Image | None:
     """The image with this ID, or None."""
-    statement = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == image_id)
-    row = connection.execute(statement).first()
+    row = connection.execute(_GET, {"id": image_id}).first()
     return None if row is None else _image(row)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,13 +152,18 @@ def find(
 
     With `deleted` one that is gone is found too. `with_service` tells its host's state.
     """
-    query = _select(with_service).where(_T.uuid == uuid)
-    if project_id is not None:
-        query = query.where(_T.project_id == project_id)
-    if not deleted:
-        query = query.where(_T.deleted_at.is_(None))
-    row = connection.execute(query).first()
+    statement = _find(with_service, project_id is not None, deleted)
+    row = connection.execute(statement, {"uuid": uuid, "project_id": project_id}).first()
     return None if row is None else Server(*row)
+
+
+@functools.cache
+def _find(with_service: bool, of_project: bool, deleted: bool) -> sa.Select[Any]:
+    # Built once: a statement of so many columns takes longer to build than to execute.
+    query = _select(with_service).where(_T.uuid == sa.bindparam("uuid"))
+    if of_project:
+        query = query.where(_T.project_id == sa.bindparam("project_id"))
+    return query if deleted else query.where(_T.deleted_at.is_(None))
 
 
 def _select(with_service: bool) -> sa.Select[Any]:

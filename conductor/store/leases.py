@@ -68,6 +68,26 @@ def owned(owner: str, lease_seconds: float) -> dict[str, Any]:
     }
 
 
+# Built once: every build executes them. The columns that they set are their parameters'.
+_OF = operations.c.id == sa.bindparam("of")
+_ADVANCE = operations.update().where(
+    _OF,
+    operations.c.attempt == sa.bindparam("tried"),
+    operations.c.lease_owner == sa.bindparam("owner"),
+)
+_TAKE = (
+    operations.update()
+    .where(_OF)
+    .values(state=_state(OperationState.QUEUED, OperationState.RUNNING))
+)
+_RENEW = operations.update().where(
+    operations.c.id.in_(sa.bindparam("ids", expanding=True)),
+    operations.c.state.in_(OPEN_STATES),
+    operations.c.lease_owner.like("compute:%"),
+    operations.c.deadline > sa.bindparam("ended"),
+)
+
+
 def due(
     connection: sa.Connection,
     owner: str,
@@ -141,13 +161,14 @@ def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: 
     counts, and it may have given back already what ``plan`` was made of.
     """
     changed = connection.execute(
-        operations.update()
-        .where(
-            operations.c.id == operation.id,
-            operations.c.attempt == operation.attempt,
-            operations.c.lease_owner == owner,
-        )
-        .values(updated_at=clock.utcnow(), plan=dataclasses.asdict(plan))
+        _ADVANCE,
+        {
+            "of": operation.id,
+            "tried": operation.attempt,
+            "owner": owner,
+            "updated_at": clock.utcnow(),
+            "plan": dataclasses.asdict(plan),
+        },
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)
@@ -157,7 +178,17 @@ def hand_over(
     connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
 ) -> None:
     """The lease goes to an agent's worker, until it is silent for that long."""
-    ledger.save(connection, operation_id, **owned(f"compute:{worker}", lease_seconds))
+    now = clock.utcnow()
+    connection.execute(
+        _TAKE,
+        {
+            "of": operation_id,
+            "lease_owner": f"compute:{worker}",
+            "lease_expires_at": now + datetime.timedelta(seconds=lease_seconds),
+            "not_before": None,
+            "updated_at": now,
+        },
+    )
 
 
 def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> None:
@@ -209,14 +240,12 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
     if not ids:
         return
     connection.execute(
-        operations.update()
-        .where(
-            operations.c.id.in_(ids),
-            operations.c.state.in_(OPEN_STATES),
-            operations.c.lease_owner.like("compute:%"),
-            operations.c.deadline > clock.after(-AGENT_ENDS_SECONDS),
-        )
-        .values(lease_expires_at=clock.after(lease_seconds))
+        _RENEW,
+        {
+            "ids": ids,
+            "ended": clock.after(-AGENT_ENDS_SECONDS),
+            "lease_expires_at": clock.after(lease_seconds),
+        },
     )
 
 

@@ -213,10 +213,15 @@ def get(connection: sa.Connection, operation_id: int) -> Operation | None:
 
 
 def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
-    """Change columns of an operation; ``plan`` may be a Plan."""
+    """Change columns of an operation; ``plan`` may be a Plan, and a value an expression."""
     if isinstance(values.get("plan"), Plan):
         values["plan"] = dataclasses.asdict(values["plan"])
-    connection.execute(_SAVE, {"of": operation_id, "updated_at": clock.utcnow(), **values})
+    computed = {key: value for key, value in values.items() if isinstance(value, sa.ClauseElement)}
+    plain = {key: value for key, value in values.items() if key not in computed}
+    connection.execute(
+        _SAVE.values(**computed) if computed else _SAVE,
+        {"of": operation_id, "updated_at": clock.utcnow(), **plain},
+    )
 
 
 def close(

@@ -16,6 +16,15 @@ from common.states import ACTIONS, TaskState, VmState
 from conductor.store.servers import Server
 from db.schema import servers, transitions
 
+# Built once; the columns that a move sets are its parameters'.
+_MOVE = servers.update().where(
+    servers.c.id == sa.bindparam("of"),
+    servers.c.vm_state == sa.bindparam("from_vm_state"),
+    servers.c.task_state.is_not_distinct_from(sa.bindparam("from_task_state")),
+    servers.c.deleted_at.is_(None),
+    servers.c.operation_id.is_not_distinct_from(sa.bindparam("from_operation_id")),
+)
+
 
 def move(
     connection: sa.Connection,
@@ -34,22 +43,16 @@ def move(
     the record is no longer as it was read.
     """
     now = clock.utcnow()
-    columns = servers.c
-    owner = columns.operation_id.is_not_distinct_from(server.operation_id)
     if not takes_over and server.operation_id != operation_id:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
     values |= {"vm_state": vm_state, "task_state": task_state, "operation_id": operation_id}
-    result = connection.execute(
-        servers.update()
-        .where(
-            columns.id == server.id,
-            columns.vm_state == server.vm_state,
-            columns.task_state.is_not_distinct_from(server.task_state),
-            columns.deleted_at.is_(None),
-            owner,
-        )
-        .values(updated_at=now, **values)
-    )
+    read = {
+        "of": server.id,
+        "from_vm_state": server.vm_state,
+        "from_task_state": server.task_state,
+        "from_operation_id": server.operation_id,
+    }
+    result = connection.execute(_MOVE, {**read, "updated_at": now, **values})
     if result.rowcount != 1:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
     connection.execute(

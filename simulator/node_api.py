@@ -223,16 +223,13 @@ def _status_word(task: Task) -> str:
     return "unknown" if task.exitstatus in ("", "unexpected status") else "error"
 
 
+def _facts(task: Task) -> dict[str, Any]:
+    names = ("id", "node", "pid", "pstart", "starttime", "type", "upid")
+    return {name: getattr(task, name) for name in names}
+
+
 def _listed(task: Task) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "id": task.id,
-        "node": task.node,
-        "pid": task.pid,
-        "pstart": task.pstart,
-        "starttime": task.starttime,
-        "type": task.type,
-        "upid": task.upid,
-    }
+    shown = _facts(task)
     if task.running:
         # Active entries keep user and token as one word; archived ones split them.
         return {**shown, "user": task.authid, "saved": "0", "status": "RUNNING"}
@@ -257,17 +254,8 @@ def task_index(call: Call) -> list[dict[str, str]]:
 def task_status(call: Call) -> dict[str, Any]:
     """`GET …/tasks/{upid}/status`."""
     task = _readable(call)
-    shown: dict[str, Any] = {
-        "id": task.id,
-        "node": task.node,
-        "pid": task.pid,
-        "pstart": task.pstart,
-        "starttime": task.starttime,
-        "status": "running" if task.running else "stopped",
-        "type": task.type,
-        "upid": task.upid,
-        "user": task.user,
-    }
+    status = "running" if task.running else "stopped"
+    shown = {**_facts(task), "status": status, "user": task.user}
     if task.tokenid:
         shown["tokenid"] = task.tokenid
     if not task.running:

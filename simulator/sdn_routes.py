@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from simulator import checks, sdn_api, sdn_lock, sdn_nodes, sdn_shown
+from collections.abc import Mapping
+
+from simulator import checks, sdn_lock, sdn_nodes
+from simulator import sdn_api as api
+from simulator import sdn_shown as shown
 from simulator.checks import integer, one_of
 from simulator.params import Param
 from simulator.route_params import BOOL, NUMBER, TEXT
-from simulator.rows import AUTHENTICATED, Row
+from simulator.rows import AUTHENTICATED, Handler, Permission, Row
 
 _ZONES, _VNETS = "/cluster/sdn/zones", "/cluster/sdn/vnets"
 _SUBNETS, _IPS = f"{_VNETS}/{{vnet}}/subnets", f"{_VNETS}/{{vnet}}/ips"
@@ -47,103 +51,75 @@ _SUBNET_OPTIONS = {
     "snat": BOOL,
 }
 _ADDRESS = {"ip": Param(checks.ip, True), "mac": Param(checks.mac), "zone": _ID}
-_SUBNET_ID = Param(None, True)
+
+
+def _noun(
+    path: str,
+    one: str,
+    calls: tuple[Handler, Handler, Handler, Handler, Handler],
+    may: tuple[Permission, Permission],
+    options: Mapping[str, Param],
+    new: Mapping[str, Param],
+    listed: Mapping[str, Param] | None = None,
+    changed: Mapping[str, Param] | None = None,
+) -> tuple[Row, ...]:
+    """Return the rows of a kind of object: list, add, show, change, delete."""
+    show_all, add, show, change, delete = calls
+    may_add, may_touch = may
+    return (
+        ("GET", path, "", show_all, AUTHENTICATED, {**_SHOWN, **(listed or {})}),
+        ("POST", path, "p", add, may_add, {**_TOKEN, **options, **new}),
+        ("GET", one, "", show, may_touch, _SHOWN),
+        ("PUT", one, "p", change, may_touch, {**_CHANGE, **options, **(changed or {})}),
+        ("DELETE", one, "p", delete, may_touch, _TOKEN),
+    )
+
+
+_ZONE_ROWS = _noun(
+    _ZONES,
+    f"{_ZONES}/{{zone}}",
+    (shown.zones, api.add_zone, shown.zone, api.change_zone, api.delete_zone),
+    (("/sdn/zones", "SDN.Allocate"), _ZONE),
+    _ZONE_OPTIONS,
+    {"type": Param(_TYPES, True), "zone": _ID},
+    listed={"type": Param(_TYPES)},
+)
+_VNET_ROWS = _noun(
+    _VNETS,
+    f"{_VNETS}/{{vnet}}",
+    (shown.vnets, api.add_vnet, shown.vnet, api.change_vnet, api.delete_vnet),
+    (_ZONE, AUTHENTICATED),
+    _VNET_OPTIONS,
+    {"type": Param(one_of("vnet")), "vnet": _ID, "zone": Param(None, True)},
+    changed={"zone": TEXT},
+)
+_SUBNET_ROWS = _noun(
+    _SUBNETS,
+    f"{_SUBNETS}/{{subnet}}",
+    (shown.subnets, api.add_subnet, shown.subnet, api.change_subnet, api.delete_subnet),
+    (AUTHENTICATED, AUTHENTICATED),
+    _SUBNET_OPTIONS,
+    {"subnet": Param(checks.cidr, True), "type": Param(one_of("subnet"), True)},
+)
+_MOVED = {**_ADDRESS, "vmid": Param(checks.vmid, kind="integer")}
+_CONTENT = "/nodes/{node}/sdn/zones/{zone}/content"
 
 ROWS: tuple[Row, ...] = (
-    ("GET", "/cluster/sdn", "", sdn_shown.index, ("/sdn", "SDN.Audit"), {}),
+    ("GET", "/cluster/sdn", "", shown.index, ("/sdn", "SDN.Audit"), {}),
     ("PUT", "/cluster/sdn", "p", sdn_lock.apply, _ALL, _END),
     ("POST", "/cluster/sdn/lock", "p", sdn_lock.take, _ALL, {"allow-pending": BOOL}),
     ("DELETE", "/cluster/sdn/lock", "p", sdn_lock.release, _ALL, {**_TOKEN, "force": BOOL}),
     ("POST", "/cluster/sdn/rollback", "p", sdn_lock.roll_back, _ALL, _END),
-    ("GET", "/cluster/sdn/controllers", "", sdn_shown.nothing, AUTHENTICATED, _SHOWN),
-    ("GET", "/cluster/sdn/dns", "", sdn_shown.nothing, AUTHENTICATED, {}),
-    ("GET", "/cluster/sdn/ipams", "", sdn_shown.ipams, AUTHENTICATED, {}),
-    ("GET", "/cluster/sdn/ipams/{ipam}/status", "p", sdn_shown.addresses, AUTHENTICATED, {}),
-    ("GET", _ZONES, "", sdn_shown.zones, AUTHENTICATED, {**_SHOWN, "type": Param(_TYPES)}),
-    (
-        "POST",
-        _ZONES,
-        "p",
-        sdn_api.add_zone,
-        ("/sdn/zones", "SDN.Allocate"),
-        {**_TOKEN, **_ZONE_OPTIONS, "type": Param(_TYPES, True), "zone": _ID},
-    ),
-    ("GET", f"{_ZONES}/{{zone}}", "", sdn_shown.zone, _ZONE, _SHOWN),
-    (
-        "PUT",
-        f"{_ZONES}/{{zone}}",
-        "p",
-        sdn_api.change_zone,
-        _ZONE,
-        {**_CHANGE, **_ZONE_OPTIONS},
-    ),
-    ("DELETE", f"{_ZONES}/{{zone}}", "p", sdn_api.delete_zone, _ZONE, _TOKEN),
-    ("GET", _VNETS, "", sdn_shown.vnets, AUTHENTICATED, _SHOWN),
-    (
-        "POST",
-        _VNETS,
-        "p",
-        sdn_api.add_vnet,
-        _ZONE,
-        {
-            **_TOKEN,
-            **_VNET_OPTIONS,
-            "type": Param(one_of("vnet")),
-            "vnet": _ID,
-            "zone": Param(None, True),
-        },
-    ),
-    ("GET", f"{_VNETS}/{{vnet}}", "", sdn_shown.vnet, AUTHENTICATED, _SHOWN),
-    (
-        "PUT",
-        f"{_VNETS}/{{vnet}}",
-        "p",
-        sdn_api.change_vnet,
-        AUTHENTICATED,
-        {**_CHANGE, **_VNET_OPTIONS, "zone": TEXT},
-    ),
-    ("DELETE", f"{_VNETS}/{{vnet}}", "p", sdn_api.delete_vnet, AUTHENTICATED, _TOKEN),
-    ("GET", _SUBNETS, "", sdn_shown.subnets, AUTHENTICATED, _SHOWN),
-    (
-        "POST",
-        _SUBNETS,
-        "p",
-        sdn_api.add_subnet,
-        AUTHENTICATED,
-        {
-            **_TOKEN,
-            **_SUBNET_OPTIONS,
-            "subnet": Param(checks.cidr, True),
-            "type": Param(one_of("subnet"), True),
-        },
-    ),
-    ("GET", f"{_SUBNETS}/{{subnet}}", "", sdn_shown.subnet, AUTHENTICATED, _SHOWN),
-    (
-        "PUT",
-        f"{_SUBNETS}/{{subnet}}",
-        "p",
-        sdn_api.change_subnet,
-        AUTHENTICATED,
-        {**_CHANGE, **_SUBNET_OPTIONS},
-    ),
-    ("DELETE", f"{_SUBNETS}/{{subnet}}", "p", sdn_api.delete_subnet, AUTHENTICATED, _TOKEN),
-    ("POST", _IPS, "p", sdn_api.add_address, _VNET, _ADDRESS),
-    (
-        "PUT",
-        _IPS,
-        "p",
-        sdn_api.move_address,
-        _VNET,
-        {**_ADDRESS, "vmid": Param(checks.vmid, kind="integer")},
-    ),
-    ("DELETE", _IPS, "p", sdn_api.delete_address, _VNET, _ADDRESS),
+    ("GET", "/cluster/sdn/controllers", "", shown.nothing, AUTHENTICATED, _SHOWN),
+    ("GET", "/cluster/sdn/dns", "", shown.nothing, AUTHENTICATED, {}),
+    ("GET", "/cluster/sdn/ipams", "", shown.ipams, AUTHENTICATED, {}),
+    ("GET", "/cluster/sdn/ipams/{ipam}/status", "p", shown.addresses, AUTHENTICATED, {}),
+    *_ZONE_ROWS,
+    *_VNET_ROWS,
+    *_SUBNET_ROWS,
+    ("POST", _IPS, "p", api.add_address, _VNET, _ADDRESS),
+    ("PUT", _IPS, "p", api.move_address, _VNET, _MOVED),
+    ("DELETE", _IPS, "p", api.delete_address, _VNET, _ADDRESS),
     ("GET", "/nodes/{node}/sdn/zones", "pn", sdn_nodes.zones, AUTHENTICATED, {}),
-    (
-        "GET",
-        "/nodes/{node}/sdn/zones/{zone}/content",
-        "pn",
-        sdn_nodes.content,
-        ("/sdn/zones/{zone}", "SDN.Audit"),
-        {},
-    ),
+    ("GET", _CONTENT, "pn", sdn_nodes.content, ("/sdn/zones/{zone}", "SDN.Audit"), {}),
 )

@@ -61,6 +61,16 @@ def parse_drive(name: str, text: str) -> Drive:
     return Drive(name, found.pop("file", ""), found)
 
 
+def stored_drive(config: Mapping[str, str], name: str) -> Drive:
+    """Return a drive that has a volume. Raises PveError for any other."""
+    if name not in config:
+        raise PveError(f"disk '{name}' does not exist")
+    drive = parse_drive(name, config[name])
+    if not drive.storage:
+        raise PveError(f"disk '{name}' has no associated volume")
+    return drive
+
+
 def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Drive]:
     """The drives of a configuration by name; unused disks too when asked."""
     for name in sorted(config):

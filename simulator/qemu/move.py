@@ -10,7 +10,7 @@ from simulator.errors import PveError, parameter_errors
 from simulator.model import ConfigMap, Vm, Volume
 from simulator.qemu import config_lock, pending, permits
 from simulator.qemu.config_lock import check_lock
-from simulator.qemu.drives import Drive, drives_of, parse_drive
+from simulator.qemu.drives import Drive, drives_of, parse_drive, stored_drive
 from simulator.tasks import Job
 from simulator.vmschema import is_drive
 from simulator.volumes import parse_volid
@@ -39,11 +39,7 @@ def _movable(call: Call) -> tuple[Vm, Drive]:
     check_lock(vm)
     if call.get("digest") not in ("", vm.digest()):
         raise PveError("checksum mismatch (file change by other user?)")
-    if name not in vm.config:
-        raise PveError(f"disk '{name}' does not exist")
-    drive = parse_drive(name, vm.config[name])
-    if not drive.storage:
-        raise PveError(f"disk '{name}' has no associated volume")
+    drive = stored_drive(vm.config, name)
     if drive.cdrom:
         raise PveError("you can't move a cdrom")
     present = disks.default_format(parse_volid(drive.file).name)

@@ -10,7 +10,7 @@ from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError
 from simulator.model import Vm, Volume
 from simulator.qemu.config_lock import check_lock
-from simulator.qemu.drives import drives_of, parse_drive
+from simulator.qemu.drives import drives_of, stored_drive
 from simulator.tasks import Job
 from simulator.volumes import path_of
 
@@ -32,11 +32,7 @@ def _resize(call: Call, job: Job, skip: bool) -> Work:
     if call.get("digest") and call.get("digest") != vm.digest():
         raise PveError("checksum mismatch (file change by other user?)")
     check_lock(vm, skip=skip)
-    if name not in vm.config:
-        raise PveError(f"disk '{name}' does not exist")
-    drive = parse_drive(name, vm.config[name])
-    if not drive.storage:
-        raise PveError(f"disk '{name}' has no associated volume")
+    drive = stored_drive(vm.config, name)
     if drive.cdrom:
         raise PveError("you can't resize a cdrom")
     cluster.access.require(call.who, f"/storage/{drive.storage}", "Datastore.AllocateSpace")

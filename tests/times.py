@@ -47,16 +47,22 @@ def cpu_seconds(root: int) -> float:
 
 
 class Meter:
-    """Adds to each test's last report what its process and descendants have used."""
+    """Adds to the last report of each file what the process and its descendants have used."""
 
     def __init__(self) -> None:
         self._before = cpu_seconds(os.getpid())
+        self._ends_file = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Note whether this is the last test of its file here."""
+        self._ends_file = nextitem is None or nextitem.path != item.path
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[Any]:
-        """Measure at the end of a test: what starts between two belongs to the second one."""
+        """Measure at the end of a file: what starts between two belongs to the second one."""
         report = yield
-        if report.when == "teardown":
+        if report.when == "teardown" and self._ends_file:
             now = cpu_seconds(os.getpid())
             # A process that ends without being waited for takes its sum along.
             used = max(0.0, now - self._before)

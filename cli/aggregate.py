@@ -110,7 +110,7 @@ class SetAggregate(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change what was asked."""
+        """Apply the changes."""
         found = find(self, parsed_args)
         changes = given(parsed_args, "name", _ZONE)
         if changes:
@@ -138,7 +138,7 @@ class UnsetAggregate(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove what was asked."""
+        """Remove the given values."""
         _set(self, find(self, parsed_args), dict.fromkeys(parsed_args.properties))
 
 
@@ -173,7 +173,7 @@ class CacheImages(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask; what can't be made ready is told."""
+        """Request it; show the images that can't be cached."""
         if not self.cloud.supports("2.81"):
             raise CommandFailed("The cloud doesn't offer this: it came with microversion 2.81")
         found = find(self, parsed_args)

@@ -38,7 +38,7 @@ class RunAudit(Lister):
     )
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run; the exit code tells how it is."""
+        """Run the audit; the exit code shows the result."""
         self._code = 0
         try:
             return super().run(parsed_args) or self._code

@@ -15,7 +15,7 @@ from cli.errors import NO_CLOUD, CommandFailed
 
 
 class Cloud:
-    """What commands see of a cloud. ``connect`` is called once, at the first use.
+    """The cloud as commands use it. ``connect`` is called once, at the first use.
 
     ``pause`` is how a command waits (seconds) between two looks at what it waits for.
     """

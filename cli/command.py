@@ -1,4 +1,4 @@
-"""What the client's commands have in common: declared arguments, a cloud, one-line errors."""
+"""The base of the client's commands: declared arguments, a cloud, one-line errors."""
 
 from __future__ import annotations
 

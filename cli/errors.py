@@ -1,4 +1,4 @@
-"""What goes wrong, said in one line."""
+"""Errors as one line for the user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 class CommandFailed(Exception):
-    """A command could not do what was asked; the message is the line that the user reads."""
+    """A command failed; the message is the line that the user reads."""
 
 
 #: where keystoneauth's sentence ends and the text of the libraries below it begins

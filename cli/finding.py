@@ -20,7 +20,7 @@ class NotFound(CommandFailed):
 
 @dataclass(frozen=True)
 class _Kind:
-    """Where a kind of thing is looked up, and what it is called."""
+    """How a kind of resource is looked up and named."""
 
     api: str
     list: str

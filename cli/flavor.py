@@ -169,7 +169,7 @@ class SetFlavor(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change what was asked."""
+        """Apply the changes."""
         compute = self.cloud.compute
         flavor = self.cloud.find("flavor", parsed_args.flavor, get_extra_specs=True)
         if parsed_args.project and flavor.is_public:
@@ -204,7 +204,7 @@ class UnsetFlavor(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove what was asked."""
+        """Remove the given values."""
         compute = self.cloud.compute
         flavor = self.cloud.find("flavor", parsed_args.flavor)
         if parsed_args.project and flavor.is_public:

@@ -112,7 +112,7 @@ class ShowHypervisor(ShowOne):
         return [group.name for group in groups if host in group.hosts]
 
     def _uptime(self, hypervisor_id: str) -> str:
-        """Return what older microversions tell by a call of its own, if the driver knows."""
+        """Return the uptime, which older microversions have in a call of its own."""
         from openstack import exceptions
 
         if self.cloud.supports("2.88"):

@@ -20,7 +20,7 @@ class _OfUser(Command):
     """A command on keypairs, which may be another user's."""
 
     def owner(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return the query for whose keypairs are meant."""
+        """Return the query parameters for the keypairs' owner."""
         if not parsed_args.user:
             return {}
         return {"user_id": self.cloud.user_id(parsed_args.user, parsed_args.user_domain)}

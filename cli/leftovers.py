@@ -1,4 +1,4 @@
-"""What simulated clusters hold of servers: machines, their volumes, locks and running tasks."""
+"""What is left of servers in simulated clusters: VMs, volumes, locks and running tasks."""
 
 from __future__ import annotations
 

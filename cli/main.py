@@ -100,7 +100,7 @@ class Program(cliff.app.App):
         self.print_help_if_requested()
 
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
-        """Return nothing: the command table's own words say what may be meant."""
+        """Return nothing: the command table suggests commands itself."""
         return []
 
     def clean_up(self, cmd: Any, result: int, err: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""``micronova orphan …``: what is on hypervisors and no record owns."""
+"""``micronova orphan …``: VMs and volumes without an owner."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReapOrphans(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Tell, and do, what was asked."""
+        """List the orphans, and remove them with --yes."""
         known = {one["id"]: one for one in _orphans(self.cloud.compute)}
         unknown = sorted(set(parsed_args.finding) - set(known))
         if unknown:
@@ -99,7 +99,7 @@ class ReapOrphans(Command):
         raise CommandFailed(f"{now['subject']} is still there: {said}")
 
     def _kept(self, finding: Mapping[str, Any], force: bool) -> str | None:
-        """Why it is left alone, said as well; None: it goes."""
+        """Return why it is left alone, and print it; None if it is removed."""
         why = None
         status = finding["evidence"].get("status")
         if finding["heal"] is None:

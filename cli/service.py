@@ -49,7 +49,7 @@ class SetService(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change what was asked."""
+        """Apply the changes."""
         if parsed_args.disable_reason and not parsed_args.disable:
             raise CommandFailed("--disable-reason needs --disable")
         compute = self.cloud.compute

@@ -1,4 +1,4 @@
-"""What may be meant by words that are no command."""
+"""Suggest commands for words that are none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAST_ALIKE = 0.6
 
 
 def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
-    """Return the sentence that refuses the words and says what there is instead."""
+    """Return the error message, with the commands that exist instead."""
     typed = " ".join(words)
     longer = sorted(name for name in commands if name.startswith(f"{typed} "))
     if longer:

@@ -60,7 +60,7 @@ class PlainProgress:
         self._stream.flush()
 
     def show(self, progress: Progress) -> None:
-        """Write what is new."""
+        """Write the new lines."""
         for line in news(self._shown, progress):
             self._stream.write(plain(line) + "\n")
         self._stream.flush()

@@ -215,7 +215,7 @@ def _program() -> str:
 
 
 def _settings(given: argparse.Namespace) -> Settings:
-    """Return what was asked for. Raises CommandFailed for options that don't go together."""
+    """Return the settings. Raises CommandFailed for options that exclude each other."""
     from launcher.embedded.settings import Settings
     from launcher.embedded.state import default_state_dir
 

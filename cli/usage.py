@@ -1,4 +1,4 @@
-"""Wrong usage: the reason first, then how it is meant."""
+"""Report wrong usage: the reason first, then the usage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def reason_first(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Return the parser, which says from now on what is wrong before it prints its usage."""
+    """Make the parser print the error before its usage; return it."""
     parser.error = functools.partial(_fail, parser)  # type: ignore[method-assign]
     return parser
 

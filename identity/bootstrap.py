@@ -24,7 +24,7 @@ STEP = "step: "
 
 
 def main() -> None:
-    """Read the job from standard input and make it true."""
+    """Read the job from standard input and carry it out."""
     job = Job.from_dict(json.loads(sys.stdin.readline()))
     threading.Thread(target=_stop_with_parent, name="parent-watch", daemon=True).start()
     sys.argv[1:] = []

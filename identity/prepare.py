@@ -1,9 +1,8 @@
-"""Makes Keystone's folder ready: configuration, then one child that fills the rest.
+"""Prepare Keystone's folder: the configuration, then a child process for the rest.
 
-A marker is written last. Without it whatever is there is a first start that was cut short,
-used by nobody, and is made again from nothing; with it and the same job there is nothing to
-do; with it and another job (new endpoints, passwords, Keystone) the child runs again on
-what is there.
+A marker is written last. Without it the folder is from a first start that was interrupted: it is
+removed and made again. With it and the same job nothing is to do; with another job (new endpoints,
+passwords or Keystone) the child runs again on what is there.
 """
 
 from __future__ import annotations
@@ -103,8 +102,8 @@ def configuration(folder: Path, job: Job) -> str:
 
 
 def digest(job: Job) -> str:
-    """Return what tells one job, done by one Keystone version, from another."""
-    # The passwords are in secrets.json beside this; the digest tells an attacker no more.
+    """Return a digest of the job and the version of Keystone."""
+    # The passwords are in secrets.json beside this; the digest reveals nothing more.
     facts = {"keystone": importlib.metadata.version("keystone"), "format": 1, **job.to_dict()}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -144,9 +143,9 @@ def _follow(child: subprocess.Popen[str], job: Job, progress: Progress) -> str:
     """Hand the job over and report steps until the child closes its output; return the last."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code tells
+    with contextlib.suppress(BrokenPipeError):  # it has ended already; its exit code says why
         child.stdin.write(json.dumps(job.to_dict()) + "\n")
-        child.stdin.flush()  # and stays open: its end tells the child that this process is gone
+        child.stdin.flush()  # and stays open: the child ends when it is closed
     step = "starting"
     for line in child.stdout:
         if line.startswith(STEP):

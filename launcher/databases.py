@@ -1,4 +1,4 @@
-"""Both databases: brought up to date, and compared with this release."""
+"""Upgrade both databases, and compare them with this release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
 
 
 def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")) -> list[str]:
-    """Bring the named databases up to date; return those that were. It may run at any time.
+    """Upgrade the named databases and return their names. May run at any time.
 
     Raises ConfigurationError when none is configured, or one is of a newer release.
     """

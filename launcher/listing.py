@@ -1,4 +1,4 @@
-"""A configuration as text, options and values, without its secrets."""
+"""Print a configuration with secrets masked."""
 
 from __future__ import annotations
 

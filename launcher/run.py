@@ -1,4 +1,4 @@
-"""One service as a process in the foreground, until SIGTERM or SIGINT."""
+"""Run one service in the foreground, until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def run(name: str, files: Sequence[str]) -> None:
     service = wiring.SERVICES[name](wiring.Wiring(conf))
     service.start()
     garbage.settle()
-    LOG.info("%s runs.", name)
+    LOG.info("The %s is running.", name)
     notify_systemd("READY=1")
     report(ready=True)
     try:
         signal.sigwait(_SIGNALS)
     finally:
-        LOG.info("%s stops.", name)
+        LOG.info("The %s is stopping.", name)
         notify_systemd("STOPPING=1")
         service.stop()
 
 
 def notify_systemd(state: str) -> None:
-    """Tell systemd (``Type=notify``), if it started this process."""
+    """Notify systemd (``Type=notify``), if it started this process."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

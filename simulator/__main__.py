@@ -1,4 +1,4 @@
-"""`python -m simulator`: run simulated clusters until told to stop."""
+"""`python -m simulator`: run simulated clusters until a signal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _capabilities(call: Call, who: Identity) -> dict[str, dict[str, int]]:
 
 
 def no_ticket(call: Call) -> None:
-    """`GET /access/ticket`: a dummy that says nothing."""
+    """`GET /access/ticket`: a dummy without content."""
 
 
 def permissions(call: Call) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Backups over the API but for making them: defaults, what is in an archive, what would go."""
+"""Backups over the API, except making them: defaults, an archive's content, pruning."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _TIMEOUT = "180"
 
 @dataclass(frozen=True)
 class _Action:
-    """What is done to each guest: which, under what privilege, and how it is told."""
+    """A bulk action: which guests, under what privilege, and its log line."""
 
     privilege: str
     act: Callable[[Call], str]

@@ -23,7 +23,7 @@ KEPT_CALLS = 20_000
 
 
 class World(Protocol):
-    """What the control API needs of the simulator."""
+    """The part of the simulator that the control API uses."""
 
     clusters: list[Cluster]
     engine: Engine

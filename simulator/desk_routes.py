@@ -1,4 +1,4 @@
-"""The calls of somebody at the desk: consoles, the guest's agent, mappings, what there is."""
+"""The calls of the web interface: consoles, guest agent, mappings, indexes."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def allocate(
 
 
 def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
-    """The time it takes; what fails half-way is unlinked, what is timed out is left lying."""
+    """Take the time of the copy; a failed copy is unlinked, a timed out one is left."""
     try:
         yield from cluster.storage_work(volume.storage, node, lock, seconds)
     except LockedCommandTimeout:
@@ -156,7 +156,7 @@ def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) 
 
 
 def resize(cluster: Cluster, volume: Volume, *, size: int = 0, used: int = 0) -> None:
-    """Change what a volume says of its size."""
+    """Change a volume's size."""
     place = (volume.storage, volume.node)
     if cluster.volumes.get(place, volume.name) is not volume:
         return

@@ -31,7 +31,7 @@ class PveError(Exception):
 
     @property
     def task_text(self) -> str:
-        """The text as the end of a task says it: with status and parameters if there are any."""
+        """Return the text as a task's end shows it: with status and parameters, if any."""
         if self.errors is None:
             return self.text
         lines = [f"{name}: {text.strip()}" for name, text in sorted(self.errors.items())]

@@ -75,7 +75,7 @@ class Fault:
     gate: Lock = field(default_factory=lambda: Lock("held call"), repr=False)
 
     def strikes(self) -> bool:
-        """Count one match and tell whether it is one of those ordered."""
+        """Count one match; return whether it is one of those ordered."""
         self.seen += 1
         if self.seen < self.nth or (self.times and self.struck >= self.times):
             return False

@@ -1,4 +1,4 @@
-"""The firewall's options, and what it tells of itself."""
+"""The firewall's options, macros, and references for rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def index(call: Call) -> list[dict[str, str]]:
 
 
 def options(call: Call) -> dict[str, Any]:
-    """`GET …/firewall/options`: what was set, never what holds by default."""
+    """`GET …/firewall/options`: what was set, without defaults."""
     found = config.read(call)
     shown: dict[str, Any] = {
         name: int(text) if text.isdecimal() else text for name, text in found.options.items()

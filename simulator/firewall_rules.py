@@ -104,7 +104,7 @@ def _given(call: Call) -> Rule:
 
 
 def _verify(call: Call, made: Rule) -> None:
-    """400 with what is wrong about a rule."""
+    """Return a 400 that says what is wrong with a rule."""
     errors: dict[str, str] = {}
     action = made.get("action", "")
     if made.get("type") != "group" and action not in _ACTIONS:

@@ -30,7 +30,7 @@ Answer = Callable[[Any, Request], Response]
 
 
 class BadRequest(Exception):
-    """What came isn't HTTP as this server speaks it."""
+    """The request is not HTTP as this server understands it."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class _Body(io.RawIOBase):
         return chunk
 
     def drain(self) -> None:
-        """Read and forget what nobody asked for."""
+        """Read and discard the rest of the request."""
         while self.left and self.read(65536):
             pass
 

@@ -1,4 +1,4 @@
-"""What the statistics daemon broadcasts: guests, nodes and storages, as old as the last cycle."""
+"""The statistics daemon's broadcasts: guests, nodes and storages, as of its last cycle."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Route:
 
     @property
     def world(self) -> bool:
-        """Tell whether anybody may call, logged in or not."""
+        """Return whether the call needs no login."""
         return self.permission == WORLD
 
 

@@ -22,7 +22,7 @@ def _options(call: Call) -> dict[str, str]:
 
 
 def _change(call: Call, options: dict[str, str]) -> None:
-    """Take away what `delete` names, then set what is given."""
+    """Remove the options that `delete` names, then set those given."""
     for name in call.get("delete").split(","):
         options.pop(name, None)
     options.update(_options(call))

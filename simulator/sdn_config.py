@@ -54,7 +54,7 @@ class Ip:
 
 @dataclass
 class Sdn:
-    """What is configured, and what of it runs since it was applied last."""
+    """The configured and the running networks."""
 
     zones: dict[str, Zone] = field(default_factory=dict)
     vnets: dict[str, Vnet] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Sdn:
 
     @property
     def pending(self) -> bool:
-        """Tell whether what is configured differs from what runs."""
+        """Return whether the configured networks differ from the running ones."""
         return (self.zones, self.vnets, self.subnets) != (
             self.running_zones,
             self.running_vnets,

@@ -59,14 +59,14 @@ def _release_if_asked(call: Call) -> None:
 
 
 def roll_back(call: Call) -> None:
-    """`POST /cluster/sdn/rollback`: forget what was not applied."""
+    """`POST /cluster/sdn/rollback`: discard changes not applied."""
     with changing(call, "could not rollback SDN config"):
         call.cluster.sdn.roll_back()
         _release_if_asked(call)
 
 
 def apply(call: Call) -> str:
-    """`PUT /cluster/sdn`: what is configured runs, once the nodes have reloaded."""
+    """`PUT /cluster/sdn`: apply the configuration; it runs once the nodes have reloaded."""
     cluster = call.cluster
     with changing(call, "could not commit SDN config"):
         cluster.sdn.apply()

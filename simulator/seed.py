@@ -1,4 +1,4 @@
-"""What a new cluster starts with: nodes, storages, images, the agent's user, root's password."""
+"""The content of a new cluster: nodes, storages, images, the agent's user, root's password."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Simulator:
         self._write_files()
 
     def finish(self, seconds: float) -> bool:
-        """Let time fly until no task runs, for at most so many real seconds; tell whether none
+        """Run fast until no task runs, for at most so many real seconds; return whether none
         does. A real cluster goes on when its client ends, so an orderly end waits for them."""
         self.engine.set_speed(max(self.engine.clock.speed, FAST))
         deadline = time.monotonic() + seconds
@@ -137,7 +137,7 @@ class Simulator:
             return fault.id
 
     def await_strike(self, fault_id: int, timeout_seconds: float, cluster: str = "") -> bool:
-        """Wait until an order has struck; tell whether it has."""
+        """Wait until a fault has struck; return whether it has."""
         found = self.cluster(cluster)
         with found.turn():
             fault = found.faults.orders.get(fault_id)

@@ -1,4 +1,4 @@
-"""What an ordered fault does to the call that it strikes."""
+"""The effect of an injected fault on a call."""
 
 from __future__ import annotations
 

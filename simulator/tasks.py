@@ -22,7 +22,7 @@ _UPID = re.compile(
 
 
 class Job:
-    """What a worker sees of its task: its log."""
+    """A task as its worker sees it: its log."""
 
     def __init__(self, task: Task, save: Callable[[Task], None]) -> None:
         self.task = task

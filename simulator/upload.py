@@ -186,7 +186,7 @@ def _copy(call: Call, job: Job, storage: Storage, spooled: Spooled) -> Work:
 
 
 def _virtual_size(job: Job, content: str, name: str, spooled: Spooled, spool: str) -> int:
-    """What qemu-img says of an image: its virtual size, or that it is none."""
+    """Return an image's virtual size, as qemu-img does, or raise if it is none."""
     if content != "import" or not name.lower().endswith(".qcow2"):
         return 0
     head = spooled.head

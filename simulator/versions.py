@@ -1,4 +1,4 @@
-"""What differs between the Proxmox VE versions that can be simulated, as a table."""
+"""The differences between the simulated Proxmox VE versions, as a table."""
 
 from __future__ import annotations
 

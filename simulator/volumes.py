@@ -46,7 +46,7 @@ def parse_volid(volid: str) -> VolumeName:
 
 
 def content_of(name: str) -> str:
-    """The content type that a volume's name tells."""
+    """Return the content type by a volume's name."""
     kind = name.partition("/")[0]
     return "images" if kind.isdigit() else kind
 
@@ -58,7 +58,7 @@ def owner_of(name: str) -> int:
 
 
 def format_of(name: str) -> str:
-    """The image format that a file name tells."""
+    """Return the image format by a file's name."""
     extension = name.rpartition(".")[2].lower()
     return extension if extension in {"raw", "qcow2", "vmdk", "iso", "subvol"} else "raw"
 
@@ -79,7 +79,7 @@ class VolumeStore:
         self._used: dict[Place, int] = {}
 
     def add(self, volume: Volume) -> Volume:
-        """Put a volume where it says it is, replacing one of that name."""
+        """Add a volume, replacing one of that name."""
         place = (volume.storage, volume.node)
         if volume.name in self._places.get(place, {}):
             self.remove(self._places[place][volume.name])

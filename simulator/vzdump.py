@@ -104,7 +104,7 @@ def _usable(call: Call, name: str) -> Storage:
 
 
 def _one(call: Call, job: Job, storage: Storage, vmid: int) -> Work:
-    """Back one VM up; tell whether it went well."""
+    """Back one VM up; return whether that succeeded."""
     vm = call.cluster.vms.get(vmid)
     if vm is not None and vm.node != call.node:
         job.log(f"INFO: skip external VMs: {vmid}")

@@ -1,4 +1,4 @@
-"""A decision of the scheduler, told: which host, of how many, and why not the others."""
+"""Render a decision of the scheduler: which host, of how many, and why not the others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def decision_lines(decision: Facts) -> Iterator[Line]:
 
 
 def how_many(decision: Facts) -> str:
-    """How many hosts were considered, and how long it took, as far as it is told."""
+    """Return how many hosts were considered, and how long it took, where known."""
     if decision.get("considered") is None:
         return ""
     took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""

@@ -128,7 +128,7 @@ _MORE = ("host", "upid", "log_tail", "cleaned", "left", "remedy")
 
 
 def _is_told(operation: Facts) -> bool:
-    """Whether a fault or a decision says already what the operation's message says."""
+    """Return whether a fault or a decision repeats the operation's message."""
     told = {fault.get("message") for fault in operation.get("faults") or ()}
     told |= {decision.get("reason") for decision in operation.get("decisions") or ()}
     return operation.get("message") in told

@@ -12,7 +12,7 @@ EVERY, EVERY_OTHER = "every filter", "every other filter"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a filter said of a host: passed, refused (the text is the reason), not asked (None)."""
+    """A filter's answer for a host: passed, refused (the text is the reason), not asked (None)."""
 
     passed: bool | None
     text: str

@@ -170,7 +170,7 @@ def _more(event: Facts) -> list[str]:
 
 
 def _details(cell: Element, event: Facts, lines: Sequence[str]) -> None:
-    """The step's name, and folded behind it what there is to tell."""
+    """Return the step's name, with its details folded."""
     if not lines:
         cell.text = label(event.get("name"))
         return
@@ -183,7 +183,7 @@ def _details(cell: Element, event: Facts, lines: Sequence[str]) -> None:
 
 
 def _decision(section: Element, decision: Facts, told: str) -> None:
-    """``told``: what was said of the operation already."""
+    """``told``: the texts of the operation shown already."""
     chosen = decision.get("host") or ("a host" if decision.get("placed") else None)
     heading = _add(section, "h3", f"Scheduler: {one_line(chosen) if chosen else 'nowhere'} ")
     attempt = decision.get("attempt") or 1
@@ -225,13 +225,13 @@ def _matrix(section: Element, found: Matrix) -> None:
 
 
 def _cell(row: Element, name: str, text: str, kind: str) -> None:
-    """A cell that says on a narrow screen, where there is no head, what it is of."""
+    """Return a cell with its column's name, shown where a narrow screen has no head."""
     cell = _add(row, "td", text, class_=kind)
     cell.set("data-label", name)
 
 
 def _fault(section: Element, fault: Facts, told: str) -> None:
-    """``told``: what was said of the operation already."""
+    """``told``: the texts of the operation shown already."""
     box = _add(section, "div", class_="fault")
     where = f" on {one_line(fault['host'])}" if fault.get("host") else ""
     _add(box, "strong", f"{label(fault.get('category') or 'fault')}{where}")

@@ -24,7 +24,7 @@ class Step:
 
 
 class Seen(Protocol):
-    """What one look at an operation tells; see ``cli.server.operation.Look``."""
+    """The result of one look at an operation; see ``cli.server.operation.Look``."""
 
     @property
     def began(self) -> str | None:
@@ -36,7 +36,7 @@ class Seen(Protocol):
 
     @property
     def states(self) -> Sequence[tuple[str, str]] | None:
-        """When each task_state began, and which; None: not told."""
+        """When each task_state began, and which; None: unknown."""
 
 
 @dataclass(frozen=True)

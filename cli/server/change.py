@@ -35,7 +35,7 @@ class SetServer(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Change what was asked."""
+        """Apply the changes."""
         compute = self.cloud.compute
         server = self.cloud.find("server", parsed_args.server)
         changed = given(parsed_args, "name", "description", "hostname")
@@ -78,7 +78,7 @@ class UnsetServer(Command):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Remove what was asked."""
+        """Remove the given values."""
         compute = self.cloud.compute
         server = self.cloud.find("server", parsed_args.server)
         if parsed_args.properties or parsed_args.all_properties:

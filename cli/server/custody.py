@@ -18,7 +18,7 @@ _ALL = flag("--all-projects", help="Look in all projects (admin only)")
 
 
 def _post(compute: Any, path: str, body: dict[str, Any]) -> Any:
-    """Ask what only micronova has; return the answer."""
+    """Send a request that only micronova's API has; return the answer."""
     from openstack.exceptions import raise_from_response
 
     response = compute.post(path, json=body)
@@ -54,7 +54,7 @@ class AdoptServer(ShowOne):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return the server, as far as it is."""
+        """Return the server as it is now."""
         compute = self.cloud.compute
         asked: dict[str, Any] = {
             "cluster": parsed_args.cluster,
@@ -100,7 +100,7 @@ class ReleaseServer(Command):
     arguments = (_SERVER, _ALL, flag("--wait", help="Wait until it is released"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask for it; see the record gone."""
+        """Request it; wait until the record is gone."""
         compute = self.cloud.compute
         found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         _post(compute, f"/servers/{found.id}/action", {"release": None})
@@ -119,7 +119,7 @@ class MarkServer(Command):
     arguments = (_SERVER, _ALL)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Ask for it; see it written, or say why not."""
+        """Request it; wait until it is written, or raise the reason."""
         compute = self.cloud.compute
         found = _find(self.cloud, parsed_args.server, everywhere=parsed_args.all_projects)
         asked = _post(compute, f"/servers/{found.id}/action", {"mark": None})
@@ -143,7 +143,7 @@ class HoldServers(Command):
     arguments = (_SERVERS, _ALL)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Hold each."""
+        """Hold each server."""
         self._each(parsed_args, "hold")
 
     def _each(self, parsed_args: argparse.Namespace, action: str) -> None:
@@ -160,7 +160,7 @@ class ReleaseHold(HoldServers):
     """Allow automatic retries again, and retry at once."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Release the hold of each."""
+        """Release each server's hold."""
         self._each(parsed_args, "release-hold")
 
 
@@ -172,7 +172,7 @@ class RetryServers(HoldServers):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Have each tried again."""
+        """Retry each server."""
         self._each(parsed_args, "retry")
 
 

@@ -1,4 +1,4 @@
-"""What is known of an operation that is under way: told by the ledger, elsewhere by its events.
+"""The progress of an operation: from the ledger, or from its events on other clouds.
 
 micronova's ledger tells when each state began; any other compute API tells the events of the
 action alone, and the states are those that happen to be seen.
@@ -36,7 +36,7 @@ class Operation:
         self.request_id: str | None = None
 
     def look(self) -> Look:
-        """Return what is known now; nothing where it may not be read."""
+        """Return the progress; nothing where it may not be read."""
         if self._explained:
             told = self._ledger()
             if told is not None:

@@ -1,4 +1,4 @@
-"""What is said of where a server shall go: hints, group, zone, host."""
+"""Options that say where a server is placed: hints, group, zone, host."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WHERE = (
 
 
 def where(cloud: Cloud, parsed_args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was given of ``WHERE``: the server's attributes, and the hints."""
+    """Return the options of ``WHERE``: the server's attributes, and the hints."""
     hints = dict(parsed_args.hints or {})
     if parsed_args.server_group:
         group = cloud.find("server_group", parsed_args.server_group)

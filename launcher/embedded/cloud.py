@@ -27,7 +27,7 @@ THREADS = 32
 """Requests served at the same time."""
 
 GRACEFUL_SECONDS = 120
-"""What an ending worker gets; whoever can't wait that long kills it."""
+"""Time that a stopping worker has before it is killed."""
 
 
 class CloudServer(BaseApplication):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class CloudServer(BaseApplication):  # type: ignore[misc]
             "timeout": 120,
             # Longer than the services give to what they have begun.
             "graceful_timeout": GRACEFUL_SECONDS,
-            # Who is in front is told by web.wsgi, from [web] trusted_proxies.
+            # web.wsgi decides about proxies, from [web] trusted_proxies.
             "forwarded_allow_ips": "",
             "sendfile": False,
             "control_socket_disable": True,

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from launcher.embedded.signals import numbers, told_signals
+from launcher.embedded.signals import numbers, received_signals
 
 IMPATIENT = signal.SIGINT
 
@@ -50,7 +50,7 @@ class Ending:
 
     def run(self, stages: Sequence[Sequence[Part]]) -> None:
         """Return when all have ended."""
-        with told_signals() as number_of_signals:
+        with received_signals() as number_of_signals:
             for stage in stages:
                 running = _running(stage)
                 if running:

@@ -1,4 +1,4 @@
-"""What the first command that a newcomer reads may name: what the cloud really has."""
+"""The image that the command printed at the start names: one that the cloud has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from db import engine
 from db.schema import images
 
-#: where there is none yet
+#: where there is no image yet
 NO_IMAGE = "<image>"
 
 

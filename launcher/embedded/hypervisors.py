@@ -1,4 +1,4 @@
-"""What the cloud is told of its Proxmox VE clusters, simulated or real."""
+"""The configuration of the Proxmox VE clusters, simulated or real."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from identity.private_file import write_private
 from launcher.embedded.settings import Sections, Settings
 
 CLEAN_UP_SECONDS = 30.0
-"""How long a node's clean-up waits for a VM that was started again."""
+"""How long a real node's clean-up waits for a VM that was started again."""
 
 FINISH_SECONDS = 10.0
-"""What the simulator gets at the end to bring running tasks to theirs."""
+"""Time that the simulator has at a stop to finish running tasks."""
 
 REAL_NAME = "proxmox"
 """The name of the one real cluster; part of its hosts' identity, so it never changes."""
@@ -35,9 +35,9 @@ def simulator_arguments(settings: Settings, folder: Path) -> list[str]:
 def simulated_clusters(
     folder: Path, endpoints: Sequence[Mapping[str, Any]], speed: float
 ) -> Sections:
-    """Return the sections of simulated clusters; `endpoints` is what the simulator told.
+    """Return the sections of simulated clusters; `endpoints` is what the simulator reported.
 
-    Its clean-ups last by `speed` shorter than those of a real node.
+    Clean-ups take less time than on a real node, by the factor `speed`.
     """
     token = json.loads((folder / "token.json").read_text(encoding="utf-8"))
     token_file = folder / "agent-token"

@@ -1,4 +1,4 @@
-"""Waiting as long as something moves: the deadline follows progress, not the clock alone."""
+"""Wait as long as there is progress: the deadline moves with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REST = 9
 
 
 class Missing(NamedTuple):
-    """What isn't there yet: in words, and how much of it is, which must grow."""
+    """What is missing, in words, and how much is there already."""
 
     text: str
     done: int = 0
@@ -26,19 +26,19 @@ class Missing(NamedTuple):
 class Patience:
     """Looks again until nothing is missing; `stopping` ends the looking.
 
-    `tell` is called with what is missing while that changes, at most every few seconds.
+    `report` is called with what is missing while that changes, at most every few seconds.
     """
 
     def __init__(
         self,
         stopping: threading.Event,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         *,
         seconds: float = SECONDS,
         pause_seconds: float = _PAUSE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stopping, self._tell = stopping, tell
+        self._stopping, self._report = stopping, report
         self._seconds, self._pause_seconds = seconds, pause_seconds
         self._clock = clock
 
@@ -48,7 +48,7 @@ class Patience:
         Raises Unavailable with what is, when it hasn't become more for so many seconds.
         """
         began = self._clock()
-        most, moved_at, told_at = -1, began, began
+        most, moved_at, reported_at = -1, began, began
         while True:
             looked_at = self._clock()
             missing = look()
@@ -57,9 +57,9 @@ class Patience:
             now = self._clock()
             if missing.done > most:
                 most, moved_at = missing.done, now
-                if now - told_at >= _DETAIL_SECONDS:
-                    self._tell(missing.text)
-                    told_at = now
+                if now - reported_at >= _DETAIL_SECONDS:
+                    self._report(missing.text)
+                    reported_at = now
             if now - moved_at > self._seconds:
                 raise Unavailable(
                     f"The cloud isn't ready: {missing.text}; for {self._seconds:g} s nothing "

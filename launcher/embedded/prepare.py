@@ -1,9 +1,9 @@
-"""A child that looks at the hypervisors and brings the databases up to date, then ends.
+"""A child process that probes the hypervisors and upgrades the databases, then ends.
 
     python -m launcher.embedded.prepare <configuration file>
 
 It is a process of its own so that what only it needs (migrations, probes) is in no other one's
-memory. It tells its parent how many hosts there are.
+memory. It reports the number of hosts to its parent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(config_file: str) -> int:
     try:
         conf = configuration.load([config_file])
         log.setup(conf, "preparation")
-        # One line for each migration is no news.
+        # Not a line for each migration.
         logging.getLogger("alembic").setLevel(logging.WARNING)
         hosts = count_hosts(conf)
         report(step="upgrading the databases")

@@ -1,4 +1,4 @@
-"""Only their owner may read or change what is in a state directory: passwords, keys, databases."""
+"""Permissions of the state directory: only its owner may read or change what is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the embedded cloud is ready: every part was seen to work, through the doors users take."""
+"""Readiness of the embedded cloud: every part was seen to work, through the public APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REQUEST_SECONDS = 10
 
 
 class Readiness:
-    """Looks at each part until it works; `stopping` ends the looking."""
+    """Probes each part until it works, or until `stopping` is set."""
 
     def __init__(self, wiring: Wiring, stopping: threading.Event) -> None:
         self._wiring = wiring
@@ -86,7 +86,7 @@ class Readiness:
 
 
 def _looked(look: Callable[[], Missing | None]) -> Missing | None:
-    """Look; what can't be reached is missing."""
+    """Probe; what can't be reached is missing."""
     try:
         return look()
     except (requests.RequestException, ksa_exceptions.ClientException) as error:

@@ -1,4 +1,4 @@
-"""Signals as something to wait for beside pipes: none interrupts what is being done."""
+"""Receive signals through a file descriptor, so that none interrupts other work."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def told_signals() -> Iterator[int]:
-    """Give a descriptor that tells signals by their numbers, none of which interrupts anything."""
+def received_signals() -> Iterator[int]:
+    """Give a descriptor on which signals arrive as bytes, their numbers."""
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
     read, write = os.pipe()
     for descriptor in (read, write):
@@ -30,7 +30,7 @@ def told_signals() -> Iterator[int]:
 
 
 def numbers(descriptor: int) -> bytes:
-    """Return the numbers of the signals told since they were read last; never waits."""
+    """Return the numbers of the signals since the last call; never waits."""
     try:
         return os.read(descriptor, 4096)
     except BlockingIOError:

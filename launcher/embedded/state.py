@@ -16,7 +16,7 @@ _OPEN_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def default_state_dir() -> Path:
-    """Return where state is kept unless told otherwise."""
+    """Return the default state directory."""
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(base).expanduser() / "micronova"
 
@@ -25,8 +25,8 @@ def default_state_dir() -> Path:
 def taken(folder: Path, say: Callable[[str], None] = lambda text: None) -> Iterator[Path]:
     """Make the state directory ours alone, as an absolute path.
 
-    `say` is told what others could do in it until now. Raises ConfigurationError when it can't
-    be written, isn't ours, or another cloud runs in it.
+    `say` is called with what others could do in it until now. Raises ConfigurationError when it
+    can't be written, isn't ours, or another cloud runs in it.
     """
     folder = folder.expanduser().absolute()
     try:

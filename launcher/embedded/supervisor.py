@@ -1,4 +1,4 @@
-"""The embedded cloud's process tree: started step by step, watched, stopped in order.
+"""The embedded cloud's process tree: start, watch and stop it in order.
 
     micronova up ── simulator            simulated Proxmox clusters, unless a real one is used
                  ├─ Keystone             gunicorn and its worker
@@ -6,7 +6,7 @@
 
 Children run in sessions of their own, so that Ctrl-C reaches this process alone, and die with it,
 however it ends. One that dies by itself ends the whole: whoever started `micronova up` starts it
-again. A worker of gunicorn that dies is replaced by its master and ends nothing; it is told.
+again. A worker of gunicorn that dies is replaced by its master, which is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from launcher.embedded.ending import Ending
 from launcher.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
 from launcher.embedded.progress import Progress
 from launcher.embedded.settings import Sections, Settings, write_configuration
-from launcher.embedded.signals import numbers, told_signals
+from launcher.embedded.signals import numbers, received_signals
 
 SIMULATOR_SECONDS = 60
 PREPARATION_SECONDS = 120
@@ -48,7 +48,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal asked for the end."""
+    """A signal asked to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -56,7 +56,7 @@ class Interrupted(BaseException):
 
 
 class Supervisor:
-    """Starts and stops what the settings ask for; one use."""
+    """Starts and stops what the settings describe; use once."""
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class Supervisor:
         self._watched: list[Child] = []
         self._keystone: Keystone | None = None
         self._replaced: dict[str, float] = {}
-        """Parts whose worker ended, since when."""
+        """{part whose worker ended: when}."""
         self.base_url = ""
         self.auth_url = ""
 
@@ -75,7 +75,7 @@ class Supervisor:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """End everything. What works on servers goes before what it works with."""
+        """Stop everything; the cloud before Keystone and the simulator."""
         users = [child for child in self._children if child.name != _SIMULATOR]
         used = [child for child in self._children if child.name == _SIMULATOR]
         if self._keystone is not None:
@@ -91,7 +91,7 @@ class Supervisor:
 
     @property
     def was_cut_short(self) -> bool:
-        """Whether somebody didn't want to wait for the end, and it was made one."""
+        """Whether a second signal killed what was still stopping."""
         return self._ending.was_cut_short
 
     def start(self) -> None:
@@ -125,11 +125,11 @@ class Supervisor:
     def watch(self) -> None:
         """Never return: raise Interrupted at a signal, ChildFailed when a child ended.
 
-        Workers that end meanwhile and are replaced are told.
+        Reports workers that end meanwhile and are replaced.
         """
-        # Blocked before and after, so that none disturbs the end, and told in between.
+        # Blocked before and after, so that none disturbs the end; received in between.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*SIGNALS, signal.SIGCHLD))
-        with told_signals() as wakeup:
+        with received_signals() as wakeup:
             while True:
                 self._hear()
                 self._reap()
@@ -140,7 +140,7 @@ class Supervisor:
                         raise Interrupted(number)
 
     def _wait(self, wakeup: int) -> None:
-        """Return when a signal came or a part told something."""
+        """Return after a signal, or when a part has reported something."""
         with selectors.DefaultSelector() as selector:
             selector.register(wakeup, selectors.EVENT_READ)
             for descriptor in (part.fileno() for part in self._parts()):
@@ -152,7 +152,7 @@ class Supervisor:
         return [*self._watched, *([self._keystone.process] if self._keystone is not None else ())]
 
     def _hear(self) -> None:
-        """Tell people of workers that ended, and of those that took their place."""
+        """Show workers that ended, and those that replaced them."""
         for part in self._parts():
             for message in part.reports():
                 if "ended" in message:
@@ -226,7 +226,7 @@ class Supervisor:
         keystone.wait_ready(KEYSTONE_SECONDS)
 
     def _driver_sections(self) -> Sections:
-        """Return what the driver needs to know, after the simulator runs if it is to."""
+        """Return the driver's sections; starts the simulator where one is used."""
         settings = self._settings
         if settings.driver == "null":
             return {"null": {"hosts": str(settings.nodes * settings.clusters)}}
@@ -256,7 +256,7 @@ class Supervisor:
         return Child(name, python(module, *arguments), log, pass_fds=pass_fds)
 
     def _start_child(self, child: Child) -> None:
-        """Start it; it will be ended with the rest."""
+        """Start it; it is stopped with the rest."""
         self._children.append(child)
         child.start()
 
@@ -267,7 +267,7 @@ class Supervisor:
     def _follow(self, child: Child, seconds: float) -> dict[str, Any]:
         """Show the child's steps until it is ready; return what it then says.
 
-        It may take any time, but must tell something every so many seconds.
+        It may take any time, but must report something every so many seconds.
         """
         message: dict[str, Any] = {}
         for message in child.messages(seconds):

@@ -1,4 +1,4 @@
-"""What the worker of the cloud process carries: the APIs, conductor, scheduler and agents."""
+"""The worker of the cloud process: the APIs, conductor, scheduler and agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node does after a VM's QEMU has ended: it cleans up, under the configuration's lock.
+"""A node's clean-up after a VM's QEMU has ended, under the configuration's lock.
 
 A VM that stays off is cleaned up at once. One that was started again meanwhile is waited for: the
 clean-up keeps the lock until the VM ends, or gives up. What needs the lock in that time fails.

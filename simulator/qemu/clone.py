@@ -25,7 +25,7 @@ _NOT_CLONED = ("parent", "vmstate", "snapstate", "lock", "template")
 
 @dataclass
 class Plan:
-    """What a clone will be: its configuration, and the drives to copy or link."""
+    """The plan of a clone: its configuration, and the drives to copy or link."""
 
     config: ConfigMap
     drives: list[Drive] = field(default_factory=list)

@@ -10,7 +10,7 @@ from simulator.tasks import Job
 
 
 def take(call: Call, job: Job | None, vmid: int = 0) -> Work:
-    """Take the lock of a VM, that which the call names by default; a wait is told in the log."""
+    """Take a VM's lock (default: of the VM in the call); a wait is logged."""
     vmid = vmid or call.vmid
     waits = not call.cluster.vm_lock(call.node, vmid).free_for(False)
     if job is not None and waits:

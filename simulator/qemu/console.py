@@ -48,7 +48,7 @@ def spice(call: Call) -> None:
 
 
 def terminal(call: Call) -> None:
-    """`termproxy`: simulated VMs have no terminal that anybody could reach."""
+    """`termproxy`: simulated VMs have no terminal."""
     vm = call.vm()
     if "serial0" not in vm.config:
         raise PveError("unable to find a serial interface")

@@ -79,7 +79,7 @@ def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Dr
 
 
 def check_syntax(params: dict[str, str]) -> None:
-    """400 for drives that can't be meant like that."""
+    """Raise a 400 for drives that are malformed."""
     for name in sorted(params):
         if not is_drive(name):
             continue

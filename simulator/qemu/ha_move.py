@@ -1,4 +1,4 @@
-"""What a move of a managed VM is: a request, which the manager carries out later.
+"""A move of a VM under HA: a request that the manager carries out later.
 
 It is only noted when it is asked for; it is made some seconds later, whatever was answered.
 """
@@ -19,7 +19,7 @@ Launch = Callable[[Call, str], str]
 
 
 def ask(call: Call, target: str, launch: Launch) -> str:
-    """`POST …/migrate` of a managed VM: a task that only tells the manager."""
+    """`POST …/migrate` of a VM under HA: a task that only asks the manager."""
 
     def body(job: Job) -> Work:
         job.log(f"Requesting HA migration for VM {call.vmid} to node {target}")

@@ -1,4 +1,4 @@
-"""What a start or stop of a managed VM is: a request, which the manager carries out later.
+"""A start or stop of a VM under HA: a request that the manager carries out later.
 
 `status/start` and the like only tell `ha-manager`; their task, `hastart` or `hastop`, ends at once
 and well, whatever becomes of it. Resources in the state `ignored` count as not managed.

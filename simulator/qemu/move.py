@@ -122,7 +122,7 @@ def _mirror(cluster: Cluster, job: Job, name: str, source: Volume, made: Volume)
 
 
 def _leave(call: Call, job: Job, vm: Vm, volid: str) -> Work:
-    """What becomes of the volume that was copied."""
+    """Delete the copied volume, or keep it as unused."""
     if call.flag("delete"):
         job.log(f"removing source volume '{volid}' after successful copy")
         yield from disks.free(call.cluster, call.node, volid)

@@ -30,7 +30,7 @@ Step = Callable[[Cluster, Job, Vm], Work]
 
 
 def end_process(cluster: Cluster, vm: Vm) -> None:
-    """QEMU ends; what was pending becomes the configuration, and the node begins to clean up."""
+    """End QEMU: pending changes become the configuration, and the node begins to clean up."""
     mark_stopped(cluster, vm)
     cleanup.begin(cluster, vm)
 
@@ -59,13 +59,13 @@ def launch(call: Call, vmid: int, skip: bool = False) -> str:
 
 
 def _started(call: Call) -> Work:
-    """What the manager does for a start; one that runs is left alone."""
+    """Start a VM for the manager; one that runs is left alone."""
     if not call.cluster.vms[call.vmid].running:
         yield from _start(call, None, call.vmid, False)
 
 
 def _ended(call: Call, seconds: float) -> Work:
-    """What the manager does for a stop: it asks the guest for that long, and ends it then."""
+    """Stop a VM for the manager: ask the guest for so long, then end it."""
     lock = yield from call.cluster.lock_vm(call.node, call.vmid)
     vm = call.cluster.vms[call.vmid]
     check_lock(vm)

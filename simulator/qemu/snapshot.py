@@ -69,7 +69,7 @@ def config(call: Call) -> dict[str, Any]:
 
 
 def change(call: Call) -> None:
-    """Change what a snapshot says of itself."""
+    """Change a snapshot's description."""
     vm, name = call.vm(), call.get("snapname")
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")

@@ -239,7 +239,7 @@ def config(call: Call) -> dict[str, Any]:
 
 
 def pending(call: Call) -> list[dict[str, Any]]:
-    """Each option with its value, and what it will be."""
+    """Return each option with its current and pending value."""
     vm = call.vm()
     now, later = typed(vm.config), typed(vm.pending)
     shown: list[dict[str, Any]] = []

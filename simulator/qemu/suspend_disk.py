@@ -1,4 +1,4 @@
-"""Suspending to disk: the volume that holds the memory, and what the configuration says of it."""
+"""Suspend to disk: the volume with the memory, and the configuration's entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = ("lock", "vmstate", "runningmachine", "runningcpu", "running-nets-host-mt
 
 
 def save(call: Call, job: Job, vm: Vm) -> Work:
-    """Allocate the state volume; return what the configuration says of it."""
+    """Allocate the state volume; return the configuration's entries."""
     storage = call.get("statestorage") or state_storage(vm)
     name = time.strftime("suspend-%Y-%m-%d", time.gmtime())
     volume = yield from allocate_state(call, job, vm, storage, name)

@@ -138,39 +138,54 @@ def test_a_cloud_that_is_killed_takes_its_children_along(stopped: Path) -> None:
         eventually(lambda: not alive(started), 20)
 
 
-def test_a_worker_that_is_killed_is_replaced(stopped: Path) -> None:
+@pytest.fixture(scope="class")
+def running(stopped: Path) -> Iterator[EmbeddedCloud]:
+    """A cloud for tests that leave it as it was."""
     with embedded_cloud(stopped, driver="null") as cloud:
-        compute = cloud.connection().compute
+        yield cloud
+
+
+class TestRunning:
+    """Events in the life of one cloud."""
+
+    def test_a_worker_that_is_killed_is_replaced(
+        self, running: EmbeddedCloud, stopped: Path
+    ) -> None:
+        compute = running.connection().compute
         # With setproctitle gunicorn names its processes, else the command line stays.
-        found = descendants(cloud.process.pid)
+        found = descendants(running.process.pid)
         clouds = [pid for pid, line in found.items() if re.search(r"embedded.cloud|-cloud]", line)]
         worker = next(pid for pid in clouds if parent_of(pid) in clouds)
         os.kill(worker, signal.SIGKILL)
         eventually(lambda: line_of(worker) == "")
         assert [one.name for one in compute.flavors() if one.name == "m1.tiny"] == ["m1.tiny"]
-        assert cloud.process.poll() is None
-        told = eventually(lambda: [line for line in cloud.output if "worker of the cloud" in line])
+        assert running.process.poll() is None
+        told = eventually(
+            lambda: [line for line in running.output if "worker of the cloud" in line]
+        )
         assert "ended (killed by SIGKILL; perhaps the machine is out of memory)" in told[0]
         assert str(stopped / "log" / "cloud.log") in told[0]
-        eventually(lambda: any("The cloud works again after" in line for line in cloud.output))
+        eventually(lambda: any("The cloud works again after" in line for line in running.output))
 
-
-def test_a_worker_of_keystone_that_ends_is_told(stopped: Path) -> None:
-    with embedded_cloud(stopped, driver="null") as cloud:
-        found = descendants(cloud.process.pid)
+    def test_a_worker_of_keystone_that_ends_is_told(self, running: EmbeddedCloud) -> None:
+        found = descendants(running.process.pid)
         servers = [pid for pid, line in found.items() if "identity.wsgi" in line]
         worker = next(pid for pid in servers if parent_of(pid) in servers)
         os.kill(worker, signal.SIGKILL)
-        eventually(lambda: any("Keystone works again after" in line for line in cloud.output))
-        told = [line for line in cloud.output if "A worker of Keystone ended" in line]
+        eventually(lambda: any("Keystone works again after" in line for line in running.output))
+        told = [line for line in running.output if "A worker of Keystone ended" in line]
         assert len(told) == 1
         assert "(killed by SIGKILL" in told[0]
 
-
-def test_one_cloud_in_a_directory(stopped: Path) -> None:
-    with embedded_cloud(stopped, driver="null") as cloud:
+    def test_one_cloud_in_a_directory(self, running: EmbeddedCloud, stopped: Path) -> None:
         line = refused(stopped, driver="null")
-        assert line == f"A cloud runs in {stopped} already (process {cloud.process.pid})."
+        assert line == f"A cloud runs in {stopped} already (process {running.process.pid})."
+
+    def test_passwords_are_on_no_command_line(self, running: EmbeddedCloud, stopped: Path) -> None:
+        secrets = (stopped / "secrets.json").read_text()
+        for line in descendants(running.process.pid).values():
+            for word in line.split():
+                assert len(word) < 20 or word not in secrets
 
 
 def test_a_busy_port(tmp_path: Path) -> None:
@@ -270,14 +285,6 @@ def test_options_that_do_not_go_together(
     tmp_path: Path, options: dict[str, Any], reason: str
 ) -> None:
     assert refused(tmp_path, **options) == reason
-
-
-def test_passwords_are_on_no_command_line(stopped: Path) -> None:
-    with embedded_cloud(stopped, driver="null") as cloud:
-        secrets = (stopped / "secrets.json").read_text()
-        for line in descendants(cloud.process.pid).values():
-            for word in line.split():
-                assert len(word) < 20 or word not in secrets
 
 
 def test_help_lists_the_options() -> None:

@@ -252,14 +252,6 @@ def status(vm_state: str, task_state: str | None) -> str:
     return _STATUS[vm]
 
 
-def vm_states_of(wanted_status: str) -> frozenset[VmState]:
-    """The vm_states that may show this status, for list filters; empty when there is none."""
-    wanted = wanted_status.upper()
-    plain = {vm for vm, shown in _STATUS.items() if shown == wanted}
-    special = {vm for (vm, _), shown in _STATUS_WHILE.items() if shown == wanted}
-    return frozenset(plain | special)
-
-
 def refusal(
     action: str, vm_state: str, task_state: str | None, launched: bool
 ) -> tuple[str, str] | None:

@@ -195,7 +195,6 @@ INDEXED: dict[str, tuple[int, Option]] = {
     "virtiofs": (10, Option("string", None, "device")),
 }
 _INDEXED_NAME = re.compile(r"^([a-z]+)(\d+)$")
-DRIVE_KINDS = ("scsi", "virtio", "sata", "ide")
 
 
 def option(name: str) -> Option | None:

@@ -13,7 +13,6 @@ from tests.fixtures.auth import ADMIN, MEMBER, OTHER, READER, SYSTEM, header_aut
 from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_inventory, used
 
 pytestmark = pytest.mark.timeout(120)
-DATE = r"\w{3}, \d{2} \w{3} \d{4} [\d:]{8} GMT"
 
 
 def error(answer: Any) -> dict[str, Any]:

@@ -16,15 +16,6 @@ def test_every_state_has_a_status() -> None:
     assert states.status("active", "rebooting_hard") == "HARD_REBOOT"
 
 
-@pytest.mark.parametrize("vm_state", list(VmState))
-def test_a_status_finds_its_states_again(vm_state: VmState) -> None:
-    assert vm_state in states.vm_states_of(states.status(vm_state, None).lower())
-
-
-def test_an_unknown_status_has_no_state() -> None:
-    assert states.vm_states_of("NONSENSE") == frozenset()
-
-
 @pytest.mark.parametrize("action", list(ACTIONS))
 def test_each_action_walks_and_ends(action: str) -> None:
     rule = ACTIONS[action]

@@ -1,8 +1,8 @@
 """Where the time of a test run goes: seconds and CPU seconds of each file, as JSON.
 
-``pytest --times FILE`` writes the file at the end of a run. CPU seconds are those of the test's
-process and of all its descendants, so services, databases and brokers count for the file that
-keeps them busy.
+``pytest --times FILE`` writes it during a run, ``python -m tests.times FILE`` shows its sums.
+CPU seconds are those of the test's process and of all its descendants, so services, databases and
+brokers count for the file that keeps them busy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 _PROPERTY = "cpu_seconds"
+SHOWN = 15
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -85,8 +87,10 @@ class Record:
         sums["seconds"] += report.duration
         if report.when == "teardown":
             sums["tests"] += 1
-            sums["cpu_seconds"] += dict(report.user_properties).get(_PROPERTY, 0.0)
-            self._write()
+            used = dict(report.user_properties).get(_PROPERTY)
+            if used is not None:
+                sums["cpu_seconds"] += used
+                self._write()
 
     def _write(self) -> None:
         order: Sequence[str] = sorted(
@@ -97,3 +101,18 @@ class Record:
             for file in order
         }
         self._path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def main(path: Path) -> None:
+    """Print the files that cost most, and the sums."""
+    files = json.loads(path.read_text(encoding="utf-8"))
+    print(f"{'CPU s':>8} {'seconds':>8} {'tests':>6}")
+    for file in sorted(files, key=lambda one: -files[one]["cpu_seconds"])[:SHOWN]:
+        row = files[file]
+        print(f"{row['cpu_seconds']:8.1f} {row['seconds']:8.1f} {row['tests']:6.0f} {file}")
+    sums = [sum(row[name] for row in files.values()) for name in ("cpu_seconds", "seconds")]
+    print(f"{sums[0] / 60:.1f} minutes of CPU, {sums[1] / 60:.1f} minutes in tests")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

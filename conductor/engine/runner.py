@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
@@ -27,7 +27,7 @@ TIDY_SECONDS = 60.0
 
 
 #: begins many operations; returns those that go on, and whether from where they now are
-Begin = Callable[[Sequence[Operation]], list[tuple[Operation, bool]]]
+Begin = Callable[[Sequence[Operation]], Iterable[tuple[Operation, bool]]]
 
 
 class Flow(Protocol):

@@ -6,7 +6,8 @@ before it was written down. The first of them decides for all; the others wait f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Iterable, Sequence
 
 from common.log import logger
 from conductor.cloud import Cloud
@@ -18,7 +19,7 @@ LOG = logger(__name__)
 #: until a build looks again whether the first one has decided; who decides ends the pause
 WAIT_SECONDS = 5.0
 
-Decide = Callable[[Sequence[Operation]], object]
+Decide = Callable[[Sequence[Operation]], Iterable[object]]
 
 
 class Together:
@@ -44,7 +45,7 @@ class Together:
             # Claims may have been made that were never written down.
             for one in batch:
                 self._cloud.placement.release(one.server_uuid)
-            self._decide(batch)
+            collections.deque(self._decide(batch), maxlen=0)
         except Exception:
             # The first one pauses by itself.
             rest = batch[1:]

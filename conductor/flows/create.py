@@ -8,7 +8,7 @@ node, VMID, names and addresses are committed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -79,19 +79,19 @@ class Create:
         else:
             self._walk(operation, server)
 
-    def begin_many(self, operations: Sequence[Operation]) -> list[tuple[Operation, bool]]:
+    def begin_many(self, operations: Sequence[Operation]) -> Iterator[tuple[Operation, bool]]:
         """Place the servers of one create by one decision.
 
         Returns the operations that are not at their end, as they now are, each with whether its
         build goes on from here; the others begin by themselves.
         """
         moved = self._decide(operations)
-        return [
+        return (
             (operation, False) if went is None else (went[0], True)
             for operation, went in zip(operations, moved, strict=True)
-        ]
+        )
 
-    def _decide(self, operations: Sequence[Operation]) -> list[Moved | None]:
+    def _decide(self, operations: Sequence[Operation]) -> Iterator[Moved | None]:
         """Place them by one decision; see ``Placing.place_many``."""
         uuids = [operation.server_uuid for operation in operations]
         with self._cloud.store.read() as connection:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,7 +88,7 @@ class Placing:
             alternates = decision.alternates
         raise Unavailable("Every host was given to another server meanwhile.")
 
-    def place_many(self, builds: Sequence[Moved]) -> list[Moved | None]:
+    def place_many(self, builds: Sequence[Moved]) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.
 
         Where fewer than ``min_count`` find one, none is built. For each build, in order, how it
@@ -107,10 +107,11 @@ class Placing:
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
             builds = self._counted(builds, no_valid_host.too_few(decisions, least))
-        return [
+        # One by one, as they are taken: the first need not wait until the last is written down.
+        return (
             self._decided(operation, server, decision, started)
             for (operation, server), decision in zip(builds, decisions, strict=True)
-        ]
+        )
 
     def give_up(self, operation: Operation, server: Server) -> None:
         """ERROR: it was decided that none of its create is built."""

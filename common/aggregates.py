@@ -1,4 +1,4 @@
-"""Host aggregates, and what administrators say of hosts, as schedulers are told of them."""
+"""Host aggregates and the settings of administrators for hosts, as sent to schedulers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ZONE = "availability_zone"
-"""The metadata that makes an aggregate a zone."""
+"""The metadata key that makes an aggregate an availability zone."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class AggregateFacts:
 
 
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
-"""Metadata that replaces what the agents' configuration says of overcommitting."""
+"""Metadata keys that override the allocation ratios of the agents' configuration."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AllAggregates:
     version: int
     aggregates: tuple[AggregateFacts, ...] = ()
     hosts: tuple[str, ...] | None = None
-    """Every compute host there is; None: it isn't told."""
+    """Every compute host; None: not included in this message."""
     disabled: tuple[str, ...] = ()
     """Hosts that an administrator disabled."""
     forced_down: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class AllAggregates:
 
 @dataclass(frozen=True)
 class Ratios:
-    """How much more than there is hosts may promise. Of two, the higher version is newer."""
+    """Allocation ratios of hosts. Of two messages the higher version is newer."""
 
     version: int
     hosts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Ratios:
 
 
 def ratios(told: AllAggregates) -> Ratios:
-    """What the aggregates say of overcommitting; of several the least, as Nova had it.
+    """Return the allocation ratios that aggregates set; of several the smallest, as in Nova.
 
     What is no number above 0 says nothing.
     """

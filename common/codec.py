@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 def dumps(value: object) -> str:
-    """JSON text of dataclasses, enums, datetimes and plain values."""
+    """Return the JSON text of dataclasses, enums, datetimes and plain values."""
     return orjson.dumps(value).decode()
 
 
 def loads(text: str | bytes) -> Any:
-    """Plain values from JSON text."""
+    """Return the plain values of JSON text."""
     return orjson.loads(text)
 
 

@@ -21,7 +21,7 @@ def load(
     args: Sequence[str] = (),
     prog: str = "micronova",
 ) -> cfg.ConfigOpts:
-    """A ConfigOpts with the given declarations, read from these files.
+    """Return a ConfigOpts with the given declarations, read from these files.
 
     Raises ConfigurationError, one line, where a file is missing or a value is out of range.
     """

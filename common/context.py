@@ -1,4 +1,4 @@
-"""Who asks, and under which request ID: travels with every message and every log line."""
+"""The request context: user, project, roles and request ID of messages and log lines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class RequestContext(oslo_context.RequestContext):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        #: how it was asked over HTTP: method, path, when (ISO 8601), and the status of a success
+        #: the HTTP request: method, path, time (ISO 8601), and the status of a success
         self.asked = asked
         #: the server that is being worked on, for the log line
         self.server_uuid = server_uuid
 
     def to_message(self) -> dict[str, Any]:
-        """Plain values for a message. The token stays here: services have their own."""
+        """Return plain values for a message, without the token: services have their own."""
         return {
             "request_id": self.request_id,
             "global_request_id": self.global_request_id,
@@ -48,7 +48,7 @@ class RequestContext(oslo_context.RequestContext):
         return cls(**{key: value for key, value in data.items() if key in _FIELDS})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """What oslo.log's format may name."""
+        """Return the values that oslo.log's format may name."""
         values: dict[str, Any] = super().get_logging_values()
         values["server_uuid"] = self.server_uuid or "-"
         return values
@@ -58,13 +58,13 @@ _FIELDS = frozenset(RequestContext(overwrite=False).to_message())
 
 
 def internal(request_id: str | None = None) -> RequestContext:
-    """The context of work that nobody asked for: periodic tasks, audits, healing."""
+    """Return the context of internal work: periodic tasks, audits, healing."""
     return RequestContext(
         request_id=request_id, is_admin=True, roles=["admin", "service"], overwrite=False
     )
 
 
 def current_request_id() -> str:
-    """The request ID of this thread's current context, or ``-``."""
+    """Return the request ID of this thread's current context, or ``-``."""
     now = oslo_context.get_current()
     return (now.request_id if now is not None else None) or "-"

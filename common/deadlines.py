@@ -1,10 +1,10 @@
-"""How long a caller waits: what it asked is not carried out once it has given up.
+"""Deadlines of RPC calls: a call is not carried out once its caller has given up.
 
-A call tells when it was sent and for how long its caller waits. The message bus drops what waits
-in a queue for longer; here counts what a message waited after that, and before it was carried
-out. Clocks of hosts differ: what a sender's messages were under way at the least is taken for the
-difference, once it was so for longer than anything keeps messages. A few messages that come late
-together prove nothing: their receiver may have been stopped.
+A call carries when it was sent and for how long its caller waits. The message bus drops what waits
+in a queue for longer; this module counts the time after that, until the work begins. Clocks of
+hosts differ: the shortest time that a sender's messages seem to be under way is taken for the
+difference, once it has lasted longer than anything keeps messages. A few late messages prove
+nothing: their receiver may have been stopped.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class _Sample:
 
 @dataclass(frozen=True)
 class Wait:
-    """What a call tells of its caller; crosses RPC as a dict of plain values."""
+    """How long the caller of a call waits; crosses RPC as a dict of plain values."""
 
     sender: str
     sent_at: float
     """Seconds since 1970, by the sender's clock."""
     seconds: float
-    """For how long it waits."""
+    """How long it waits."""
 
     @classmethod
     def from_message(cls, told: Any) -> Wait | None:
-        """None where a message tells nothing of it: a cast, or an older release's."""
+        """Read it from a message; None where there is none: a cast, or an older release's."""
         try:
             return cls(str(told["sender"]), float(told["sent_at"]), float(told["seconds"]))
         except (KeyError, TypeError, ValueError):
@@ -59,12 +59,12 @@ class Wait:
 
 
 def sent(seconds: float, now: Callable[[], float] = time.time) -> Mapping[str, Any]:
-    """What a call that is sent now tells."""
+    """Return the values that a call sent now carries."""
     return {"sender": SENDER, "sent_at": now(), "seconds": seconds}
 
 
 class Delays:
-    """How long messages were under way, although clocks differ."""
+    """Computes how long messages were under way, although clocks differ."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +73,7 @@ class Delays:
         )
 
     def seconds(self, wait: Wait, arrived_at: float) -> float:
-        """Seconds since a message was sent; ``arrived_at`` by the receiver's clock."""
+        """Return the seconds since a message was sent; ``arrived_at`` by the receiver's clock."""
         shown = arrived_at - wait.sent_at
         with self._lock:
             samples = self._samples(wait.sender)
@@ -95,7 +95,7 @@ class Delays:
 
 
 class _Current(threading.local):
-    """The call that this thread answers: until when, by the monotonic clock; None: for ever."""
+    """The deadline of this thread's call, by the monotonic clock; None: there is none."""
 
     until: float | None = None
 
@@ -105,7 +105,7 @@ _current = _Current()
 
 @contextmanager
 def answering(until: float | None) -> Iterator[None]:
-    """While a call is answered whose caller waits until then. Raises Unavailable if it is over."""
+    """Set the deadline of the block's call. Raises Unavailable if it is over."""
     _current.until = until
     try:
         check()
@@ -115,17 +115,17 @@ def answering(until: float | None) -> Iterator[None]:
 
 
 def until(wait: Wait, under_way: float, arrived: float) -> float:
-    """Until when a call may be carried out, by the monotonic clock, if it ``arrived`` then."""
+    """Return the deadline, by the monotonic clock, of a call that ``arrived`` then."""
     way_back = min(wait.seconds * _WAY_BACK_SHARE, _WAY_BACK_SECONDS)
     return arrived + wait.seconds - way_back - under_way
 
 
 def check() -> None:
-    """Raise Unavailable where nobody waits for the call that this thread answers."""
+    """Raise Unavailable once the caller of this thread's call has given up."""
     if _current.until is not None and time.monotonic() >= _current.until:
         raise Unavailable("Who asked has given up waiting: nothing is done.", given_up=True)
 
 
 def carried_out() -> None:
-    """What was asked is done, or begun: the rest of it follows, whoever waits."""
+    """Drop the deadline: the work is committed, and the rest of it follows in any case."""
     _current.until = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def number(text: str, most: int) -> int | None:
-    """Return the number that the ASCII digits of a text are, ``most`` where it is larger.
+    """Return the number that the ASCII digits of a text stand for, at most ``most``.
 
     None for a text that is something else.
     """

@@ -1,4 +1,4 @@
-"""The one tree of errors.
+"""The error classes of all services.
 
 Every class carries a stable dotted code ("once set, it is set") and a sentence for people; none
 knows HTTP. Each service maps the classes to its own protocol in one table. The same classes cross
@@ -24,7 +24,7 @@ class MicronovaError(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence for people."""
+        """Return the sentence for people."""
         return str(self.args[0])
 
 
@@ -36,14 +36,14 @@ class Invalid(MicronovaError):
 
 
 class Unauthorized(MicronovaError):
-    """Who asks is not known."""
+    """The request is not authenticated."""
 
     code = "micronova.unauthorized"
     sentence = "Authentication is required."
 
 
 class Forbidden(MicronovaError):
-    """Who asks may not do this."""
+    """The policy does not allow the request."""
 
     code = "micronova.forbidden"
     sentence = "Policy doesn't allow this to be performed."
@@ -57,7 +57,7 @@ class QuotaExceeded(Forbidden):
 
 
 class NotFound(MicronovaError):
-    """What is asked for doesn't exist, or not for who asks."""
+    """The resource doesn't exist, or not for this project."""
 
     code = "micronova.not_found"
     sentence = "The resource could not be found."
@@ -106,7 +106,7 @@ class HostNotFound(NotFound):
 
 
 class Conflict(MicronovaError):
-    """The state of things forbids the request now."""
+    """The current state does not allow the request."""
 
     code = "micronova.conflict"
     sentence = "The request conflicts with the current state."
@@ -120,7 +120,7 @@ class ServerStateConflict(Conflict):
 
 
 class StaleTransition(Conflict):
-    """A writer named a state that is no longer there: somebody else moved the server."""
+    """A compare-and-set failed: another writer has moved the server."""
 
     code = "micronova.stale_transition"
     sentence = "The server was moved by another operation."

@@ -142,12 +142,12 @@ PASSING = frozenset({Verdict.WAIT, Verdict.AWAIT_HOST})
 
 
 def passes(failure: Failure) -> bool:
-    """Whether waiting may end it, where there is no other host to go to."""
+    """Return whether waiting may end it, where there is no other host to go to."""
     return verdict_of(failure) in PASSING
 
 
 def verdict_of(failure: Failure) -> Verdict:
-    """What to do about a failure: what it says itself, else its category's rule."""
+    """Return what to do about a failure: what it says itself, else its category's rule."""
     if failure.verdict in set(Verdict):
         return Verdict(failure.verdict)
     return RULES[failure.category].verdict
@@ -158,7 +158,7 @@ _NOT_THE_HOSTS = frozenset({Verdict.WAIT, Verdict.FATAL, Verdict.QUARANTINE})
 
 
 def blames_host(failure: Failure) -> bool:
-    """Whether a failed build speaks against its host.
+    """Return whether a failed build speaks against its host.
 
     It doesn't where the request, its image or the VMID is at fault, or where somebody was just
     busy: else whoever asks for what can't be had would turn others away from good hosts.

@@ -1,4 +1,4 @@
-"""Databases that can't write because their disk is full: how each of them says so."""
+"""How each database reports that its disk is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The garbage collector, told how these services use memory."""
+"""Settings of the garbage collector for long-running services."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _YOUNGEST = 50_000
 
 
 def settle() -> None:
-    """What a process has loaded by now stays: it is looked at no more.
+    """Exclude what is loaded by now from garbage collection.
 
     Called once it serves. Otherwise every few large answers make the collector walk all modules,
     some 70 ms in which a request waits.

@@ -1,4 +1,4 @@
-"""Scheduler hints that name other servers or an address: how they are read. Pure.
+"""Read scheduler hints that name other servers or an address. Pure.
 
 As Nova's filters SameHost, DifferentHost and SimpleCIDRAffinity read them.
 """
@@ -21,13 +21,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def servers(hints: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """The servers, by UUID, that a hint names: one, or a list of them."""
+    """Return the UUIDs of the servers that a hint names: one, or a list."""
     told = hints.get(name) or ()
     return (told,) if isinstance(told, str) else tuple(told)
 
 
 def all_servers(hints: Mapping[str, Any]) -> tuple[str, ...]:
-    """Every server that the hints name."""
+    """Return the UUIDs of all servers that the hints name."""
     if not hints:
         return ()
     return tuple(
@@ -36,7 +36,7 @@ def all_servers(hints: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def near(hints: Mapping[str, Any]) -> Network | None:
-    """The network that the host's address must be in; None: any. Raises ValueError."""
+    """Return the network that the host's address must be in; None: any. Raises ValueError."""
     address = hints.get(NEAR_IP)
     return _network(str(address), str(hints.get(CIDR) or _DEFAULT_CIDR)) if address else None
 

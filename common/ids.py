@@ -12,20 +12,20 @@ NAMESPACE = uuid.UUID("8f6a5a7e-6f0e-5c39-9d0b-0f8b6f6d2f11")
 
 
 def new_uuid() -> str:
-    """A random UUID, lower case with dashes."""
+    """Return a random UUID, lower case with dashes."""
     return str(uuid.uuid4())
 
 
 def new_request_id() -> str:
-    """A request ID in OpenStack's form: ``req-`` and a UUID."""
+    """Return a request ID in OpenStack's form: ``req-`` and a UUID."""
     return f"req-{uuid.uuid4()}"
 
 
 def named(kind: str, name: str) -> str:
-    """The same UUID for the same thing, always and everywhere."""
+    """Return the UUID of a name: the same on every machine and in every release."""
     return str(uuid.uuid5(NAMESPACE, f"{kind}:{name}"))
 
 
 def is_uuid(text: str) -> bool:
-    """Whether the text is a UUID, dashes optional (as Nova takes it)."""
+    """Return whether the text is a UUID, dashes optional (as in Nova)."""
     return _UUID.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Signs of life of conductors and schedulers: a tick that is sent to oneself and consumed.
+"""Heartbeats of conductors and schedulers: a message to itself, consumed, proves that it works.
 
 A timer casts a tick to the process's own queue; consuming it tells the conductor. So a sign of
 life proves that the process still takes messages, not only that it runs.
@@ -29,7 +29,7 @@ INTERVAL_SECONDS = 10.0
 
 
 def process_name() -> str:
-    """A name for this process that no other one on any machine has now."""
+    """Return a name for this process that is unique among all machines."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
@@ -48,14 +48,14 @@ class Hearing:
         self._since = self._last = -math.inf
 
     def note(self) -> None:
-        """A sign came through."""
+        """Note a heartbeat."""
         now = self._timer()
         if now - self._last > self._gap:
             self._since = now
         self._last = now
 
     def for_seconds(self) -> float:
-        """For how long everybody could be heard, up to now; 0 when that is not so now."""
+        """Return the seconds that heartbeats have arrived without a gap; 0: there is one now."""
         now = self._timer()
         return 0.0 if now - self._last > self._gap else now - self._since
 
@@ -72,7 +72,7 @@ class Ticks:
         self._beat = beat
 
     def tick(self, ctxt: RequestContext) -> None:
-        """Our own tick came through."""
+        """Take our own message."""
         self._beat(ctxt)
 
 
@@ -97,12 +97,12 @@ class Beat:
         self._thread = threading.Thread(target=self._run, name=f"beat-{binary}", daemon=True)
 
     def start(self) -> None:
-        """Begin; the first sign goes out at once."""
+        """Start; the first heartbeat is sent at once."""
         self._server.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """No more signs."""
+        """Stop the heartbeats."""
         self._stopped.set()
         self._thread.join()
         self._server.stop()

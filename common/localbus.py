@@ -29,7 +29,7 @@ class _Incoming(base.RpcIncomingMessage):  # type: ignore[misc]
     def __init__(self, ctxt: Any, message: Any, reply_queue: queue.SimpleQueue[Any] | None):
         super().__init__(ctxt, message)
         self._reply_queue = reply_queue
-        #: who called has given up waiting: as on RabbitMQ, the message has expired
+        #: the caller has given up waiting: as on RabbitMQ, the message has expired
         self.expired = False
 
     def reply(self, reply: Any = None, failure: Any = None) -> None:
@@ -40,7 +40,7 @@ class _Incoming(base.RpcIncomingMessage):  # type: ignore[misc]
         raise NotImplementedError("the dispatchers of this project never requeue")
 
     def heartbeat(self) -> None:
-        """Nothing to do: a caller in this process can't lose its callee."""
+        """Do nothing: a caller in this process can't lose its callee."""
 
 
 class _Listener(base.Listener):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class _Listener(base.Listener):  # type: ignore[misc]
         super().stop()
 
     def cleanup(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the listener holds nothing."""
 
 
 class _Bus:
@@ -127,7 +127,7 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]
             self._bus = _buses[str(url)]
 
     def require_features(self, requeue: bool = False) -> None:
-        """Only notifications ask for requeue; they have no listener here."""
+        """Accept everything: only notifications need requeue, and they have no listener here."""
 
     def send(
         self,
@@ -168,7 +168,7 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]
         raise oslo_messaging.UnsupportedVersion("notifications")
 
     def cleanup(self) -> None:
-        """The bus lives as long as the process: other transports may share it."""
+        """Do nothing: the bus lives as long as the process, as other transports may share it."""
 
 
 def _wait(replies: queue.SimpleQueue[Any], topic: str, timeout: float | None) -> Any:

@@ -18,7 +18,7 @@ DEFAULT_FORMAT = (
     "[- - project - server -] %(message)s"
 )
 
-#: libraries that would tell secrets or noise below these levels
+#: libraries that log secrets or noise below these levels
 LEVELS = [
     "urllib3=WARNING",
     "requests=WARNING",
@@ -48,6 +48,6 @@ def setup(conf: cfg.ConfigOpts, service: str) -> None:
 
 
 def logger(module: str) -> logging.LoggerAdapter[logging.Logger]:
-    """The logger of a module: ``logger(__name__)``."""
+    """Return the logger of a module: ``logger(__name__)``."""
     adapter: logging.LoggerAdapter[logging.Logger] = oslo_log.getLogger(f"micronova.{module}")
     return adapter

@@ -1,4 +1,4 @@
-"""Whether a project exists: Keystone is asked with the services' own login."""
+"""Check in Keystone, with the services' own login, whether projects exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Projects:
         self._seen: dict[str, float] = {}
 
     def missing(self, project_id: str) -> bool:
-        """Whether Keystone says that there is no such project; False where it doesn't say.
+        """Return whether Keystone says that there is no such project; False where it doesn't say.
 
         At most one request; none for a project that was there a minute ago.
         """
@@ -47,7 +47,7 @@ class Projects:
         return False
 
     def _status(self, project_id: str) -> int | str:
-        """The status of the answer, or why there is none."""
+        """Return the status of the answer, or why there is none."""
         try:
             answer = self._session.get(
                 f"/projects/{quote(project_id, safe='')}",

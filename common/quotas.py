@@ -1,4 +1,4 @@
-"""How much of everything a project may have, unless its own limits say otherwise.
+"""Default quotas of projects.
 
 Names and numbers are Nova's. Usage is never stored: it is summed over the live servers.
 """
@@ -49,12 +49,12 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
-    """The default limits of this installation: {resource: limit, -1 for unlimited}."""
+    """Return the default limits of this installation: {resource: limit, -1 for unlimited}."""
     return {
         name: conf[GROUP][option.dest] for name, option in zip(RESOURCES, OPTIONS, strict=True)
     }
 
 
 def allows(limit: int, wanted: int) -> bool:
-    """Whether so much in all stays within the limit."""
+    """Return whether a total stays within the limit."""
     return limit == UNLIMITED or wanted <= limit

@@ -32,7 +32,7 @@ def check(pattern: str) -> None:
 
 
 def finds(pattern: str, text: str) -> bool:
-    """Whether the text holds the pattern somewhere. Raises Invalid as `check` does."""
+    """Return whether the pattern matches anywhere in the text. Raises Invalid as `check` does."""
     return _compiled(pattern).search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a server asks of its host in placement's words: resources and traits. Pure.
+"""Compute the resources and traits that a server needs of its host. Pure.
 
 The flavor's sizes and extra specs and the image's properties become one ``Requirements``, as
 nova/scheduler/utils.py (ResourceRequest) reads them. Values that can't be understood are left
@@ -30,7 +30,7 @@ _WANTED_FEATURES: tuple[tuple[str, str, Mapping[str, str]], ...] = (
 
 @dataclass(frozen=True)
 class Requirements:
-    """What must be claimed of a host, and which traits it must and must not have."""
+    """Resources to claim from a host, and traits that it must and must not have."""
 
     resources: Mapping[str, int]
     """Resource class → amount, over 0; VCPU, MiB and GiB for the standard ones."""
@@ -45,7 +45,7 @@ def requirements(
     extra_specs: Mapping[str, str],
     image_properties: Mapping[str, str],
 ) -> Requirements:
-    """The requirements of a server of these sizes, in MiB and GiB.
+    """Return the requirements of a server of these sizes, in MiB and GiB.
 
     ``resources:CLASS=N`` in the extra specs replaces what the sizes say of a class, or adds one;
     0 takes it away. ``trait:NAME=required|forbidden`` counts in both. Mapped devices

@@ -69,13 +69,13 @@ OPTIONS = [
 #: modules whose exceptions are rebuilt on the caller's side
 REMOTE_ERRORS = ["common.errors"]
 
-#: the caller's own doing, and its answer: one line in the log, no traceback
+#: errors of the caller: one line in the log, no traceback
 REFUSALS = (Invalid, Unauthorized, Forbidden, NotFound, Conflict, TooLarge)
 
 #: None: the DEFAULT group, with transport_url
 _MESSAGING_GROUPS = (None, "oslo_messaging_rabbit")
 
-#: what the architecture asks of RabbitMQ: replicated queues and manual recovery never needed
+#: replicated queues, so that no manual recovery is needed
 _RABBIT_DEFAULTS = {
     "rabbit_quorum_queue": True,
     "rabbit_transient_quorum_queue": True,
@@ -103,20 +103,20 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     return [("rpc", list(OPTIONS)), *theirs]
 
 
-#: what of a message's context is of its caller's wait
+#: the key of a message's context with how long its caller waits
 _WAIT = "wait"
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The context of a call whose caller waits for so many seconds."""
+    """A request context with the time that the caller waits, in seconds."""
 
     ctxt: RequestContext
     seconds: float
 
 
 class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
-    """Entities as JSON text; the context as plain values."""
+    """Serializes entities as JSON text and the context as plain values."""
 
     def serialize_entity(self, ctxt: RequestContext, entity: Any) -> str:
         return codec.dumps(entity)
@@ -134,7 +134,7 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
 
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
-    """The transport that ``transport_url`` names."""
+    """Return the transport that ``transport_url`` names."""
     return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
 
 
@@ -198,14 +198,14 @@ class Client:
             raise Unavailable(f"The message bus did not take {method}.") from error
 
 
-#: a message that says nothing: whoever waits for one wakes up
+#: an empty message, which wakes a thread that waits for messages
 _WAKE = "_wake"
 #: seconds until an ending server is woken, again should the message have come too early
 _WAKE_AFTER, _WAKE_AGAIN = 0.05, 1.0
 
 
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
-    """Takes a refusal for the answer that it is, not for a fault of the service."""
+    """Answers refusals as expected errors, without a traceback in the log."""
 
     def dispatch(self, incoming: Any) -> Any:
         if incoming.message.get("method") == _WAKE:
@@ -224,7 +224,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
 
 
 class _Receiver(RPCServer):  # type: ignore[misc]
-    """Notes when a message came, before it waits for a thread."""
+    """Sets the deadline of each call when it arrives, before it waits for a thread."""
 
     #: of all senders, by whatever server of this process
     _delays = deadlines.Delays()
@@ -265,11 +265,11 @@ class Server:
         self._server._executor_cls = concurrent.futures.ThreadPoolExecutor
 
     def start(self) -> None:
-        """Begin to listen; returns at once."""
+        """Start listening; returns at once."""
         self._server.start(override_pool_size=self._workers)
 
     def stop(self) -> None:
-        """Take no more messages, finish those taken."""
+        """Stop listening, and finish the messages taken."""
         stopped = threading.Event()
         waker = threading.Thread(target=self._wake, args=(stopped,), name="wake", daemon=True)
         waker.start()
@@ -279,7 +279,7 @@ class Server:
 
     def _wake(self, stopped: threading.Event) -> None:
         """Send ourselves a message: the rabbit driver sees only with the next one, or after up to
-        five seconds, that it is to stop listening."""
+        five seconds, that it must stop listening."""
         pause = _WAKE_AFTER
         while not stopped.wait(pause):
             pause = _WAKE_AGAIN

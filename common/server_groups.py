@@ -1,4 +1,4 @@
-"""Server groups: policies, and what a scheduler is told of a server's group."""
+"""Server groups: policies, and the facts of a group that schedulers need."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 MAX_PER_HOST = "max_server_per_host"
-"""The one rule there is, of anti-affinity."""
+"""The only rule, of anti-affinity."""
 
 
 class Policy(enum.StrEnum):
-    """How the servers of a group share hosts; Nova's names."""
+    """How the servers of a group share hosts, under Nova's names."""
 
     AFFINITY = "affinity"
     ANTI_AFFINITY = "anti-affinity"
@@ -24,42 +24,42 @@ SOFT = {
     Policy.AFFINITY: Policy.SOFT_AFFINITY,
     Policy.ANTI_AFFINITY: Policy.SOFT_ANTI_AFFINITY,
 }
-"""The wish that a strict policy would be."""
+"""The soft policy of each strict one."""
 
 STRICT = frozenset(SOFT)
-"""Held by a constraint of the database; the others are wishes."""
+"""Policies enforced by a database constraint; the others are soft."""
 
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """A server's group, as it is when a host is looked for."""
+    """A server's group at the time of scheduling."""
 
     uuid: str
     policy: str
     max_per_host: int = 1
-    """Of anti-affinity: so many of its servers may be on one host."""
+    """Of anti-affinity: how many of its servers one host may have."""
     members: Mapping[str, int] = field(default_factory=dict)
     """{host: how many servers of the group it has}."""
 
     def with_members(self, further: Mapping[str, int]) -> GroupFacts:
-        """The group as it would be with these servers too, {host: how many}."""
+        """Return the group with these servers added, {host: how many}."""
         sums = Counter(self.members)
         sums.update(further)
         return replace(self, members=dict(sums))
 
     def less_one(self, host: str) -> GroupFacts:
-        """The group as it would be without one of its servers on a host."""
+        """Return the group without one of its servers on a host."""
         rest = {**self.members, host: self.members.get(host, 0) - 1}
         return replace(self, members={name: count for name, count in rest.items() if count > 0})
 
     def without(self, host: str) -> GroupFacts:
-        """The group as it would be if a host had none of its servers."""
+        """Return the group without its servers on a host."""
         rest = {name: number for name, number in self.members.items() if name != host}
         return replace(self, members=rest)
 
 
 def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int]) -> str | None:
-    """Why a strict policy keeps a further server from a host, or None.
+    """Return why a strict policy refuses another server on a host, or None.
 
     ``members`` is {host: how many servers of the group it has}. Names no other host, as the
     owner of the server reads it.

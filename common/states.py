@@ -76,7 +76,7 @@ class Action:
     name: str
     """As ``os-instance-actions`` shows it."""
     label: str
-    """As Nova's 409 calls it: "Cannot '<label>' instance …"."""
+    """Its name in Nova's 409: "Cannot '<label>' instance …"."""
     vm_states: frozenset[VmState] | None
     """May start from these; None: from any."""
     task_states: frozenset[TaskState | None] | None
@@ -181,7 +181,7 @@ ACTIONS: Mapping[str, Action] = {
 
 
 class InternalAction(enum.StrEnum):
-    """What the ledger tells that no user asked for, or that touches no VM."""
+    """Operations that no user asked for, or that touch no VM."""
 
     SYNC_POWER = "sync-power"  #: somebody else switched the VM on or off
     FOLLOW = "follow"  #: the VM was not where the record says: looked after, and followed
@@ -221,7 +221,7 @@ def found_well(vm_state: str, power_state: int) -> VmState:
 
 
 def as_seen(vm_state: str, power_state: int) -> VmState:
-    """The vm_state of a server with nothing under way whose VM is seen so."""
+    """Return the vm_state of a server with nothing under way whose VM is seen so."""
     return SEEN.get((VmState(vm_state), PowerState(power_state)), VmState(vm_state))
 
 
@@ -243,7 +243,7 @@ _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
 
 
 def status(vm_state: str, task_state: str | None) -> str:
-    """The API's ``status`` of a server (Nova's ``_STATE_MAP``)."""
+    """Return the API's ``status`` of a server (Nova's ``_STATE_MAP``)."""
     vm = VmState(vm_state)
     if task_state is not None:
         special = _STATUS_WHILE.get((vm, TaskState(task_state)))
@@ -255,7 +255,7 @@ def status(vm_state: str, task_state: str | None) -> str:
 def refusal(
     action: str, vm_state: str, task_state: str | None, launched: bool
 ) -> tuple[str, str] | None:
-    """Why the action may not start, as (attribute, its value), or None; the order is Nova's."""
+    """Return why the action may not start, (attribute, value), or None; in Nova's order."""
     rule = ACTIONS[action]
     if rule.vm_states is not None and vm_state not in rule.vm_states:
         return ("vm_state", vm_state)

@@ -51,7 +51,7 @@ def _arrows() -> Iterable[str]:
 
 
 def document() -> str:
-    """The page, as Markdown with a Mermaid picture."""
+    """Return the page, as Markdown with a Mermaid picture."""
     lines = [
         _HEAD,
         "| action | from vm_state | from task_state | walks | ends in | failed |",

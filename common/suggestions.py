@@ -1,4 +1,4 @@
-"""A suggestion of the scheduler's in words: what of a request would have to be otherwise. Pure."""
+"""The scheduler's suggestion in words: how a request would have to change. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES: Mapping[str, tuple[str, str]] = {
 
 
 def sizes(way: Way) -> dict[str, int]:
-    """The sizes that would have to be smaller: field → the most that would do."""
+    """Return the sizes that would have to be smaller: {field: largest that fits}."""
     return {change.field: change.works for change in way.changes if change.field in SIZES}
 
 
@@ -27,7 +27,7 @@ def others(way: Way) -> str:
 
 
 def numbers(way: Way) -> str:
-    """The sizes with their numbers, e.g. ``with 520704 MiB or less``; for operators."""
+    """Return the sizes with their numbers, e.g. ``with 520704 MiB or less``; for operators."""
     most = sizes(way)
     if not most:
         return ""
@@ -36,7 +36,7 @@ def numbers(way: Way) -> str:
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Return ``a``, ``a and b``, or ``a, b and c``."""
     *first, end = words
     return f"{', '.join(first)} {last} {end}" if first else end
 

@@ -1,4 +1,4 @@
-"""What a refusal says of a value that fits no schema: which part, and what is wrong with it.
+"""The sentence of a refusal for a value that fits no schema: which part, and why.
 
 A client's mistake is answered, kept with the refused request and shown later. So a message names
 a value where it is short and plain, and never one of a secret part nor a whole object, which may

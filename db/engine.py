@@ -1,4 +1,4 @@
-"""How the cloud database is opened: for reading by the API, for writing by the conductor."""
+"""Engines of the cloud database: read-only for the API, writing for the conductor."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _regexp(pattern: str, value: str | None) -> bool | None:
-    """SQLite's ``value REGEXP pattern``: what SQLAlchemy puts there can hold up every thread."""
+    """SQLite's ``value REGEXP pattern``; SQLAlchemy's own could block every thread."""
     return None if value is None else regex.finds(pattern, value)
 
 

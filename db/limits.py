@@ -1,4 +1,4 @@
-"""How long one statement may take, on every kind of database."""
+"""Time limits of statements, on every kind of database."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sqlalchemy import exc
 #: instructions of SQLite between two looks at the clock: a fraction of a millisecond
 _INSTRUCTIONS = 2000
 _ENDS = "micronova.statement_ends"
-#: what says that a statement was ended: SQLite, PostgreSQL, MariaDB, MySQL
+#: error codes of an ended statement: SQLite, PostgreSQL, MariaDB, MySQL
 _ENDED = frozenset({"SQLITE_INTERRUPT", "57014", 1969, 3024})
 
 
 def limit(engine: sa.Engine, seconds: float) -> None:
-    """Have every statement of the engine end after that many seconds: with OperationalError."""
+    """End every statement of the engine after that many seconds, with OperationalError."""
     if engine.dialect.name == "sqlite":
         _limit_sqlite(engine, seconds)
         return
@@ -30,7 +30,7 @@ def limit(engine: sa.Engine, seconds: float) -> None:
 
 
 def exceeded(error: exc.DBAPIError) -> bool:
-    """Whether a statement failed because it took too long."""
+    """Return whether a statement failed because it took too long."""
     cause = error.orig
     codes = {
         getattr(cause, "sqlite_errorname", None),

@@ -1,4 +1,4 @@
-"""Brings a cloud database up to date, and says whether one is."""
+"""Upgrade a cloud database, and check whether one is up to date."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def head() -> str:
-    """The revision that this release needs."""
+    """Return the revision that this release needs."""
     found = ScriptDirectory.from_config(_config()).get_current_head()
     if found is None:
         raise RuntimeError("the package holds no revision")
@@ -54,7 +54,7 @@ def head() -> str:
 
 
 def current(url: str) -> str | None:
-    """The revision that the database at `url` has; None: it is empty. Changes nothing.
+    """Return the revision of the database at `url`; None: it is empty. Changes nothing.
 
     Raises Unavailable when it doesn't answer.
     """
@@ -73,7 +73,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> str | None:
-    """What keeps the database at `url` from being used, or None; reads on after its name."""
+    """Return why the database at `url` can't be used, or None; continues a sentence."""
     needed = head()
     try:
         found = current(url)
@@ -96,5 +96,5 @@ def _config() -> Config:
 
 
 def _reason(error: sa.exc.OperationalError) -> str:
-    """The driver's words, without the statement and its values."""
+    """Return the driver's message, without the statement and its values."""
     return str(error.orig).strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""A connection to read on, whose failures are errors of the common tree."""
+"""Connections to read on, whose failures are errors of `common.errors`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations are about, in SQL: also those that the release before writes meanwhile.
+"""The resource of an operation in SQL, also of rows that the previous release writes.
 
 That one knows ``operations.server_uuid`` alone, so an operation about a server is found by it, and
 one about anything else has it empty. Once no conductor of that release runs any more the column
@@ -21,14 +21,14 @@ RESOURCE_ID: sa.Label[str] = sa.func.coalesce(_T.resource_id, _T.server_uuid).la
 
 
 def about(resource_type: str, resource_id: str) -> sa.ColumnElement[bool]:
-    """Whether an operation is about this resource."""
+    """Return the condition that an operation is about this resource."""
     if resource_type == ResourceType.SERVER:
         return _T.server_uuid == resource_id
     return (_T.resource_type == resource_type) & (_T.resource_id == resource_id)
 
 
 def columns(resource_type: str, resource_id: str) -> dict[str, str]:
-    """The columns that say so in a new row."""
+    """Return the columns of a new row that name the resource."""
     server_uuid = resource_id if resource_type == ResourceType.SERVER else ""
     return {
         "server_uuid": server_uuid,

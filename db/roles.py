@@ -10,7 +10,7 @@ from db import engine
 
 
 def grant_reader(url: str, role: str) -> None:
-    """Let `role` read every table of the cloud database at `url`, later ones too, and no more.
+    """Grant `role` read access to every table of the database at `url`, later ones too.
 
     `url` is the owner's; the role must exist. What it could do to these tables before is taken
     away. Raises ConfigurationError when the database isn't PostgreSQL, or refuses.

@@ -30,7 +30,7 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     def process_result_value(
         self, value: datetime.datetime | None, dialect: sa.engine.Dialect
     ) -> datetime.datetime | None:
-        """Say again that it is UTC where the database doesn't."""
+        """Mark the time as UTC where the database doesn't."""
         if value is None:
             return None
         if value.tzinfo is None:

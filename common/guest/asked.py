@@ -20,7 +20,7 @@ class Asked:
     image_properties: Mapping[str, str]
 
     def flavor_first(self, spec: str, image_property: str) -> str:
-        """The flavor's value, else the image's, in lower case; empty: neither asks."""
+        """Return the flavor's value, else the image's, in lower case; empty: neither asks."""
         text = self.extra_specs.get(spec) or self.image_properties.get(image_property) or ""
         return str(text).strip().lower()
 
@@ -35,7 +35,7 @@ class Asked:
         return flavor or image
 
     def number(self, spec: str, image_property: str) -> int | None:
-        """A number over 0, the flavor's first; None: neither asks. Raises CannotError."""
+        """Return a number over 0, the flavor's first; None: neither asks. Raises CannotError."""
         text = self.flavor_first(spec, image_property)
         if not text:
             return None
@@ -44,7 +44,7 @@ class Asked:
         return int(text)
 
     def flag(self, spec: str, image_property: str) -> bool:
-        """Whether it is asked for. Raises CannotError."""
+        """Return whether it is asked for. Raises CannotError."""
         text = self.agreed(spec, image_property)
         try:
             return bool(strutils.bool_from_string(text, strict=True)) if text else False
@@ -54,7 +54,7 @@ class Asked:
             ) from error
 
     def among(self, choices: Mapping[str, str], spec: str, image_property: str) -> str:
-        """What the value stands for; that of the empty one when nobody asks.
+        """Return what the value stands for; that of the empty one when nobody asks.
 
         Raises CannotError for others.
         """

@@ -81,7 +81,7 @@ def read(
     extra_specs: Mapping[str, str],
     image_properties: Mapping[str, str],
 ) -> Hardware:
-    """The hardware of a guest of this size. Raises CannotError for what can't be had."""
+    """Return the hardware of a guest of this size. Raises CannotError for what can't be had."""
     asked = Asked(extra_specs, image_properties)
     limits.check(asked)
     sockets, cores = topology.sockets_and_cores(vcpus, asked)
@@ -143,7 +143,7 @@ def devices(extra_specs: Mapping[str, str]) -> dict[str, int]:
 
 
 def device_class(name: str) -> str:
-    """The resource class that counts a mapped device."""
+    """Return the resource class that counts a mapped device."""
     return f"CUSTOM_PCI_{_NOT_IN_CLASSES.sub('_', name.upper())}"
 
 

@@ -50,7 +50,7 @@ def sockets_and_cores(vcpus: int, asked: Asked) -> tuple[int, int]:
 
 
 def numa_nodes(vcpus: int, memory_mib: int, asked: Asked) -> tuple[NumaNode, ...]:
-    """The guest's NUMA nodes; none: it has no topology. Raises CannotError."""
+    """Return the guest's NUMA nodes; none: it has no topology. Raises CannotError."""
     count = asked.number("hw:numa_nodes", "hw_numa_nodes")
     if count is None:
         return ()
@@ -94,7 +94,7 @@ def _memory(memory_mib: int, count: int, asked: Asked) -> list[int]:
 
 
 def _each(spec: str, count: int, asked: Asked) -> list[str] | None:
-    """What is said of each node; None: nothing of any."""
+    """Return what is said of each node; None: nothing of any."""
     name = spec.replace(":", "_")
     found = [asked.agreed(f"{spec}.{number}", f"{name}.{number}") for number in range(count)]
     if not any(found):
@@ -105,7 +105,7 @@ def _each(spec: str, count: int, asked: Asked) -> list[str] | None:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """The numbers of a list like ``0-3,^2,6``. Raises CannotError."""
+    """Return the numbers of a list like ``0-3,^2,6``. Raises CannotError."""
     yes: set[int] = set()
     no: set[int] = set()
     for part in text.split(","):

@@ -39,23 +39,23 @@ _COLUMNS = (_T.id, _T.uuid, _T.name, _T.meta, _T.created_at, _T.updated_at)
 
 
 def list_aggregates(connection: sa.Connection) -> list[Aggregate]:
-    """All of them, in order of age: one query."""
+    """Return all aggregates, in order of age: one query."""
     return _read(connection, sa.true())
 
 
 def of_host(connection: sa.Connection, host: str) -> list[Aggregate]:
-    """Those that a host is in, with all their hosts."""
+    """Return the aggregates that a host is in, with all their hosts."""
     mine = sa.select(_HOSTS.aggregate_id).where(_HOSTS.host == host)
     return _read(connection, _T.id.in_(mine))
 
 
 def find(connection: sa.Connection, number: int) -> Aggregate | None:
-    """The aggregate of this id, or None."""
+    """Return the aggregate with this ID, or None."""
     return next(iter(_read(connection, _T.id == number)), None)
 
 
 def version(connection: sa.Connection) -> int:
-    """How often aggregates were changed: the same version, the same aggregates."""
+    """Return how often aggregates were changed: the same version, the same aggregates."""
     return int(connection.execute(sa.select(_VERSIONS.version)).scalar() or 0)
 
 

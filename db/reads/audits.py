@@ -59,13 +59,13 @@ _FINDING = [_F[name] for name in Finding.__dataclass_fields__]
 
 
 def list_audits(connection: sa.Connection, limit: int) -> list[Audit]:
-    """The last ones, newest first."""
+    """Return the last audits, newest first."""
     query = sa.select(*_AUDIT).order_by(_A.id.desc()).limit(limit)
     return [Audit(*row) for row in connection.execute(query)]
 
 
 def find_audit(connection: sa.Connection, audit_id: int) -> Audit | None:
-    """An audit, or None."""
+    """Return an audit, or None."""
     row = connection.execute(sa.select(*_AUDIT).where(_A.id == audit_id)).first()
     return None if row is None else Audit(*row)
 
@@ -85,6 +85,6 @@ def list_findings(
 
 
 def find_finding(connection: sa.Connection, finding_id: int) -> Finding | None:
-    """A finding, healed or not, or None."""
+    """Return a finding, healed or not, or None."""
     row = connection.execute(sa.select(*_FINDING).where(_F.id == finding_id)).first()
     return None if row is None else Finding(*row)

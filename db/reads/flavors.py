@@ -71,7 +71,7 @@ class Filters:
 
 
 def find(connection: sa.Connection, flavorid: str, project_id: str | None = None) -> Flavor | None:
-    """The flavor of this ID, or None; `project_id`: only if that project may use it."""
+    """Return the flavor of this ID, or None; `project_id`: only if that project may use it."""
     query = sa.select(*_COLUMNS).where(_T.flavorid == flavorid)
     if project_id is not None:
         query = query.where(_usable(project_id))
@@ -134,7 +134,7 @@ def _usable(project_id: str) -> sa.ColumnElement[bool]:
 
 
 def projects_of(connection: sa.Connection, flavor_id: int) -> list[str]:
-    """The projects that may use a private flavor; `flavor_id` is the row's id."""
+    """Return the projects that may use a private flavor; `flavor_id` is the row's id."""
     query = (
         sa.select(_ACCESS.project_id)
         .where(_ACCESS.flavor_id == flavor_id)

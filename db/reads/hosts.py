@@ -80,7 +80,7 @@ def list_hosts(
     limit: int | None = None,
     marker: str | int | None = None,
 ) -> list[Host]:
-    """A page of the hosts that have a service, in order of age.
+    """Return a page of the hosts that have a service, in order of age.
 
     `name_part` must be in the name. `marker` is a host's UUID, or its row id as an int. Raises
     Invalid for an unknown marker.
@@ -102,7 +102,7 @@ def list_hosts(
 
 
 def find(connection: sa.Connection, named: str | int) -> Host | None:
-    """The host of this UUID, or of this row id as an int; None if there is none."""
+    """Return the host of this UUID, or of this row id as an int; None if there is none."""
     key = _HOSTS.id == named if isinstance(named, int) else _HOSTS.uuid == named
     row = connection.execute(_query().where(key)).first()
     return None if row is None else Host(*row)

@@ -91,7 +91,7 @@ _PROPERTY = re.compile(r'[^"\\\x00]+')
 
 
 def get(connection: sa.Connection, image_id: str) -> Image | None:
-    """The image with this ID, or None."""
+    """Return the image with this ID, or None."""
     row = connection.execute(_GET, {"id": image_id}).first()
     return None if row is None else _image(row)
 

@@ -33,7 +33,7 @@ _COLUMNS = [_T[name] for name in KeyPair.__dataclass_fields__]
 
 
 def find(connection: sa.Connection, user_id: str, name: str) -> KeyPair | None:
-    """A user's key pair of this name, or None."""
+    """Return a user's key pair of this name, or None."""
     query = sa.select(*_COLUMNS).where(_T.user_id == user_id, _T.name == name)
     row = connection.execute(query).first()
     return None if row is None else KeyPair(*row)
@@ -42,7 +42,7 @@ def find(connection: sa.Connection, user_id: str, name: str) -> KeyPair | None:
 def list_keypairs(
     connection: sa.Connection, user_id: str, *, limit: int | None = None, marker: str | None = None
 ) -> list[KeyPair]:
-    """A page of a user's key pairs, by name. Raises Invalid for an unknown marker."""
+    """Return a page of a user's key pairs, by name. Raises Invalid for an unknown marker."""
     if limit == 0:
         return []
     try:

@@ -23,7 +23,7 @@ class Sort:
     descending: bool = False
 
     def turned(self) -> Sort:
-        """The same key in the other direction."""
+        """Return the same key in the other direction."""
         return Sort(self.expression, not self.descending)
 
 
@@ -52,7 +52,7 @@ def read(
     *,
     visible: Sequence[sa.ColumnElement[bool]],
 ) -> Sequence[sa.Row[Any]]:
-    """The rows of `statement` in `order` that make up `page`; at most two statements.
+    """Return the rows of `statement` in `order` that make up `page`; at most two statements.
 
     `key` is the column that markers are of, unique among the visible rows; the last sort key must
     be it, or as unique. `visible` are the conditions of what may be seen: they hold for the page
@@ -81,7 +81,7 @@ def _values(
     order: Sequence[Sort],
     marked: Sequence[sa.ColumnElement[bool]],
 ) -> Sequence[Any]:
-    """The sort values of the row that satisfies `marked`."""
+    """Return the sort values of the row that satisfies `marked`."""
     source = statement.get_final_froms()
     row = connection.execute(
         sa.select(*(sort.expression for sort in order)).select_from(*source).where(*marked)
@@ -92,7 +92,7 @@ def _values(
 
 
 def after(order: Sequence[Sort], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """The condition of the rows that come after the one with these sort values."""
+    """Return the condition of the rows that come after the one with these sort values."""
     alternatives = []
     for position, (sort, value) in enumerate(zip(order, values, strict=True)):
         beyond = sort.expression < value if sort.descending else sort.expression > value

@@ -164,7 +164,7 @@ def list_ports(
 
 
 def count_ports(connection: sa.Connection, project_id: str) -> int:
-    """How many ports a project has."""
+    """Return how many ports a project has."""
     query = sa.select(sa.func.count()).where(ports.c.project_id == project_id)
     return int(connection.execute(query).scalar_one())
 

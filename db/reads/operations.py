@@ -128,7 +128,7 @@ def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
 
 
 def state_now() -> sa.Case[str]:
-    """The state, by the leases: one whose owner has let it run out is queued."""
+    """Return the state, by the leases: one whose owner has let it run out is queued."""
     gone = _T.lease_owner.is_(None) | (_T.lease_expires_at < clock.utcnow())
     abandoned = (_T.state == OperationState.RUNNING) & gone
     return sa.case((abandoned, OperationState.QUEUED), else_=_T.state)
@@ -149,7 +149,7 @@ def list_operations(
     changed_since: datetime.datetime | None = None,
     changed_before: datetime.datetime | None = None,
 ) -> list[Operation]:
-    """A page of what was done to a server, newest first; `marker` is a request ID.
+    """Return a page of what was done to a server, newest first; `marker` is a request ID.
 
     `changed_before` includes the whole second that it names.
 
@@ -177,7 +177,7 @@ def list_operations(
 
 
 def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operation | None:
-    """What a request did to a server, or None; the last, if it did several things."""
+    """Return what a request did to a server, or None; the last, if it did several things."""
     query = (
         _select()
         .where(resources.about(ResourceType.SERVER, server_uuid), _T.request_id == request_id)
@@ -189,7 +189,7 @@ def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operat
 
 
 def events_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Event]:
-    """The steps of operations, in order of time.
+    """Return the steps of operations, in order of time.
 
     Conductor and agent number their steps each from 0: the number only parts equal times.
     """
@@ -198,7 +198,7 @@ def events_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[E
 
 
 def faults_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[OperationFault]:
-    """The faults of operations, in order of time."""
+    """Return the faults of operations, in order of time."""
     return _of(connection, schema.faults, OperationFault, operation_ids, ("id",))
 
 
@@ -220,7 +220,7 @@ def _of(
 def stories(
     connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
 ) -> list[Story]:
-    """What the ledger knows under a request ID, a global request ID or a server's UUID.
+    """Return what the ledger knows under a request ID, a global request ID or a server's UUID.
 
     The oldest operation comes first; of more than `limit` the newest are told. `project_id`: only
     that project's. Six queries at most, however many operations there are.
@@ -257,7 +257,7 @@ def stories(
 
 
 def _held(connection: sa.Connection, uuids: set[str]) -> set[str]:
-    """Those of the servers that are held; no query where there is none to ask for."""
+    """Return which of these servers are held; no query where there is none to ask for."""
     if not uuids:
         return set()
     columns = schema.servers.c

@@ -33,7 +33,7 @@ _COLUMNS = (_T.uuid, _T.project_id, _T.user_id, _T.name, _T.policy, _T.rules)
 def list_groups(
     connection: sa.Connection, project_id: str | None, *, limit: int, offset: int = 0
 ) -> list[ServerGroup]:
-    """A part of a project's groups (None: of all), in order of age: two queries."""
+    """Return a part of a project's groups (None: of all), in order of age: two queries."""
     query = sa.select(*_COLUMNS).order_by(_T.id).limit(limit).offset(offset)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)
@@ -43,7 +43,7 @@ def list_groups(
 
 
 def find(connection: sa.Connection, uuid: str, project_id: str | None) -> ServerGroup | None:
-    """The group of this UUID, or None; with `project_id` only if it is that project's."""
+    """Return the group of this UUID, or None; with `project_id` only if it is that project's."""
     query = sa.select(*_COLUMNS).where(_T.uuid == uuid)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)

@@ -148,7 +148,7 @@ def find(
     deleted: bool = False,
     with_service: bool = False,
 ) -> Server | None:
-    """The server of this UUID, or None; `project_id`: only if it is that project's.
+    """Return the server of this UUID, or None; `project_id`: only if it is that project's.
 
     With `deleted` one that is gone is found too. `with_service` tells its host's state.
     """
@@ -186,7 +186,7 @@ def list_servers(
     limit: int | None = None,
     marker: str | None = None,
 ) -> list[Server]:
-    """A page of the servers that pass `filters`.
+    """Return a page of the servers that pass `filters`.
 
     `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
     of the page before, which may be deleted by now. `with_service` tells the state of their hosts.
@@ -275,7 +275,7 @@ def _tags(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElem
 
 
 def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Fault]:
-    """The latest fault of each of these servers that has one."""
+    """Return the latest fault of each of these servers that has one."""
     if not uuids:
         return {}
     faults = schema.faults.c

@@ -54,13 +54,13 @@ def list_services(
 
 
 def find(connection: sa.Connection, uuid: str) -> Service | None:
-    """The service of this UUID, or None."""
+    """Return the service of this UUID, or None."""
     row = connection.execute(sa.select(*_COLUMNS).where(_T.uuid == uuid)).first()
     return None if row is None else Service(*row)
 
 
 def find_by_id(connection: sa.Connection, number: int) -> Service | None:
-    """The service of this row id, as clients before 2.53 name it, or None."""
+    """Return the service of this row id, as clients before 2.53 name it, or None."""
     row = connection.execute(sa.select(*_COLUMNS).where(_T.id == number)).first()
     return None if row is None else Service(*row)
 
@@ -76,7 +76,7 @@ class Zones:
 
 
 def zones(connection: sa.Connection) -> Zones:
-    """The zones of all compute hosts."""
+    """Return the zones of all compute hosts."""
     rows = connection.execute(
         sa.select(_T.host, _T.disabled, ZONE).where(_T.binary == COMPUTE)
     ).all()

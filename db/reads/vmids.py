@@ -30,7 +30,7 @@ class Vmid:
 def list_vmids(
     connection: sa.Connection, limit: int, *, state: str | None = None, cluster: str | None = None
 ) -> list[Vmid]:
-    """Those in doubt first, then by cluster and number."""
+    """Return those in doubt first, then by cluster and number."""
     template = (_T.cluster == _V.cluster) & (_T.vmid == _V.vmid)
     statement = (
         sa.select(_V.cluster, _V.vmid, _V.state, _V.server_uuid, _T.image_id, _V.reason, _V.since)

@@ -222,12 +222,14 @@ def _read(row: Any) -> tuple[HostFacts, str]:
     return facts, row.worker
 
 
+_WORKERS = sa.select(hosts.c.host, hosts.c.worker).where(
+    hosts.c.host.in_(sa.bindparam("names", expanding=True))
+)
+
+
 def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     """Worker of each of these hosts."""
-    rows = connection.execute(
-        sa.select(hosts.c.host, hosts.c.worker).where(hosts.c.host.in_(list(names)))
-    )
-    return dict(rows.all())
+    return dict(connection.execute(_WORKERS, {"names": list(names)}).all())
 
 
 def hosts_in(connection: sa.Connection, cluster: str) -> tuple[str, ...]:

@@ -107,11 +107,15 @@ class Reports:
         return True
 
 
+# Built once: every batch of reports executes it.
+_KNOWN = (
+    sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
+    .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
+    .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))
+)
+
+
 def _known(connection: sa.Connection, ids: set[int]) -> dict[int, tuple[Operation, str | None]]:
-    """Operations with the host of their server: one query."""
-    rows = connection.execute(
-        sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
-        .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
-        .where(operations.c.id.in_(sorted(ids)))
-    )
+    """Return operations with the host of their server, by one query."""
+    rows = connection.execute(_KNOWN, {"ids": sorted(ids)})
     return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}

@@ -147,7 +147,7 @@ class Command(cliff.command.Command):
         for name in names:
             try:
                 act(name)
-            except Exception as error:  # noqa: BLE001  (told here, and counted below)
+            except Exception as error:  # noqa: BLE001  (shown here, and counted below)
                 failed += 1
                 self.say(f"Failed to {what} '{name}': {sentence(error)}")
         if failed:

@@ -90,9 +90,9 @@ class Demo:
         if network.subnet_ids:
             _hold(bool(addresses), "the server has no address")
         self._say(f"addresses: {', '.join(addresses) or 'from the DHCP server of its network'}")
-        self._story(server)
+        self._explain(server)
 
-    def _story(self, server: Any) -> None:
+    def _explain(self, server: Any) -> None:
         """Tell what happened, step by step, as the ledger has it."""
         answer = self._cloud.compute.get(f"/explanations/{server.id}")
         _hold(answer.status_code == 200, f"explain answers {answer.status_code}")
@@ -169,7 +169,7 @@ def main(arguments: list[str]) -> int:
     clouds_file, *simulator = arguments
     try:
         Demo(Path(clouds_file), Path(simulator[0]) if simulator else None, say).run()
-    except Exception as error:  # noqa: BLE001 - whatever it was, it is told and counts
+    except Exception as error:  # noqa: BLE001 - any failure is shown and counts
         sys.stderr.write(f"The demo failed: {type(error).__name__}: {error}\n")
         return 1
     say("All held, and nothing is left.")

@@ -76,7 +76,7 @@ class Explain(Command):
             try:
                 server = self.cloud.compute.get_server(uuid)
             except exceptions.HttpException:
-                continue  # the story itself tells how it ended
+                continue  # the explanation itself shows how it ended
             host = server.hypervisor_hostname
             known[uuid] = {"name": server.name, "status": server.status, "host": host}
         return known

@@ -33,7 +33,7 @@ _RENAMED = {
     "memory_used": "memory_mb_used",
     "memory_size": "memory_mb",
 }
-#: a hypervisor no longer tells these from microversion 2.88 on
+#: not shown since microversion 2.88
 _GONE_IN_2_88 = (
     "current_workload",
     "disk_available",

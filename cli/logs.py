@@ -44,7 +44,7 @@ def configure(stream: TextIO, level: int, log_file: str | None) -> None:
     console.setFormatter(Masking(_CONSOLE_ALL if level <= logging.DEBUG else _CONSOLE))
     root.addHandler(console)
     root.setLevel(level)
-    # it warns of each failure that it then raises, which is told once
+    # it warns of each failure that it then raises, which is shown once
     quiet = logging.ERROR if level == logging.WARNING else logging.NOTSET
     logging.getLogger("keystoneauth").setLevel(quiet)
     if log_file:

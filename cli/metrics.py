@@ -58,32 +58,32 @@ class ShowMetrics(Command):
         os.replace(draft, parsed_args.output)
 
 
-def exposition(told: Mapping[str, Any]) -> str:
+def exposition(metrics: Mapping[str, Any]) -> str:
     """The numbers in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Told(told))
+    registry.register(_Collector(metrics))
     return generate_latest(registry).decode()
 
 
-class _Told(Collector):
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told = told
+class _Collector(Collector):
+    def __init__(self, metrics: Mapping[str, Any]) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
         """One family for each kind of number."""
         for key, name, text, labels in _COUNTED:
             family = GaugeMetricFamily(name, text, labels=labels)
-            for row in self._told[key]:
+            for row in self._metrics[key]:
                 family.add_metric([row[label] for label in labels], row["count"])
             yield family
-        held = self._told["held_servers"]
+        held = self._metrics["held_servers"]
         yield GaugeMetricFamily("micronova_held_servers", "Servers that are held", value=held)
         for name, text, at in (
             ("oldest_operation", "Begin of the oldest open operation", "oldest_operation_at"),
             ("audit_started", "Begin of the last audit that ended well", "started_at"),
             ("audit_finished", "End of the last audit that ended well", "finished_at"),
         ):
-            value = (self._told["audit"] if at in self._told["audit"] else self._told)[at]
+            value = (self._metrics["audit"] if at in self._metrics["audit"] else self._metrics)[at]
             if value is not None:
                 seconds = datetime.datetime.fromisoformat(value).timestamp()
                 yield GaugeMetricFamily(f"micronova_{name}_timestamp_seconds", text, value=seconds)

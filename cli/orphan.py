@@ -68,9 +68,9 @@ class ReapOrphans(Command):
         begun: dict[str, str] = {}
 
         def reap(number: str) -> None:
-            door = f"/audit/findings/{number}/action"
+            path = f"/audit/findings/{number}/action"
             done = answer(
-                self.cloud.compute.post(door, json={"heal": {"force": parsed_args.force}})
+                self.cloud.compute.post(path, json={"heal": {"force": parsed_args.force}})
             )
             begun[number] = done["heal"]["answer"]
 
@@ -84,19 +84,19 @@ class ReapOrphans(Command):
                 self.each(list(begun), "see orphan gone", see_gone)
 
     def _see_gone(self, number: str, began: str) -> None:
-        """Say that it is gone once an audit has seen that. Raises CommandFailed: why it isn't."""
-        said = began
+        """Wait until an audit has seen it gone. Raises CommandFailed with the reason."""
+        result = began
         for _ in range(_AUDITS):
             fresh(self.cloud, _AUDIT_SECONDS)
             now = answer(self.cloud.compute.get(f"/audit/findings/{number}"))["finding"]
             if now["healed_at"]:
                 self.app.stdout.write(f"{number}: removed {now['subject']}\n")
                 return
-            said = now["answer"] or said
-            if said != began:
+            result = now["answer"] or result
+            if result != began:
                 break
             self.cloud.pause(_PAUSE_SECONDS)
-        raise CommandFailed(f"{now['subject']} is still there: {said}")
+        raise CommandFailed(f"{now['subject']} is still there: {result}")
 
     def _kept(self, finding: Mapping[str, Any], force: bool) -> str | None:
         """Return why it is left alone, and print it; None if it is removed."""

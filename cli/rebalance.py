@@ -42,7 +42,7 @@ class Rebalance(Lister):
             f"{len(moves)} moves of {plan['considered']} servers would take the score from "
             f"{before:.6f} to {after:.6f}; nothing was moved."
         )
-        self._tell_pinned(plan["pinned"])
+        self._show_pinned(plan["pinned"])
         return (
             ("ID", "Name", "From", "To", "GiB RAM", "GiB Disk", "Gain"),
             [
@@ -56,7 +56,7 @@ class Rebalance(Lister):
             ],
         )
 
-    def _tell_pinned(self, pinned: list[dict[str, Any]]) -> None:
+    def _show_pinned(self, pinned: list[dict[str, Any]]) -> None:
         """Say how many servers can't move, and why, each reason once."""
         reasons = Counter(one["reason"] for one in pinned)
         for reason, count in reasons.most_common():

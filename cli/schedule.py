@@ -81,7 +81,7 @@ class Schedule(Lister):
             self.exit_code = 1
         return (
             ("Server", "Host", "Considered", "Refused", "Alternates", "Reason"),
-            [(number, *_told(decision)) for number, decision in enumerate(decisions, 1)],
+            [(number, *_row(decision)) for number, decision in enumerate(decisions, 1)],
         )
 
 
@@ -158,7 +158,7 @@ def _json(response: Any) -> Any:
     return response.json()
 
 
-def _told(decision: dict[str, Any]) -> tuple[Any, ...]:
+def _row(decision: dict[str, Any]) -> tuple[Any, ...]:
     return (
         decision["host"] or "",
         decision["considered"],

@@ -94,26 +94,26 @@ def _claims(decision: Facts) -> Iterator[Line]:
 
 def retries(claim: Facts) -> str:
     """How often a claim was begun again: placement's generations, the conductor's transaction."""
-    told = (("generation_retries", "generation"), ("commit_retries", "commit"))
+    retries = (("generation_retries", "generation"), ("commit_retries", "commit"))
     return "".join(
         f", {claim[name]} {what} {'retry' if claim[name] == 1 else 'retries'}"
-        for name, what in told
+        for name, what in retries
         if isinstance(claim.get(name), int)
     )
 
 
 def _scores(decision: Facts) -> Iterator[Line]:
     scores = dict(decision.get("scores") or {})
-    # What gave nothing to any host told none apart.
-    telling = dict.fromkeys(
+    # A weigher that gave nothing to any host made no difference.
+    deciding = dict.fromkeys(
         name for known in scores.values() for name, value in known.items() if value
     )
-    telling.pop("total", None)
+    deciding.pop("total", None)
     for host, known in list(scores.items())[:_MOST]:
         parts = dict(known)
         total = parts.pop("total", sum(parts.values()))
         each = "  ".join(
-            f"{one_line(name)} {parts[name]:+.3f}" for name in telling if name in parts
+            f"{one_line(name)} {parts[name]:+.3f}" for name in deciding if name in parts
         )
         yield (("  score ", "dim"), (f"{one_line(host)} {total:+.3f}", ""), (f"  {each}", "dim"))
     yield from _rest(len(scores), "scored")

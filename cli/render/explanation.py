@@ -2,7 +2,7 @@
 
 The explanation of the API becomes lines: a head for each server, then for each operation one
 timeline of its state changes, steps, decisions and faults, oldest first, with a bar where each
-step lies within the operation. What the API doesn't tell (an owner reads no hosts and tasks, an
+step lies within the operation. What the API doesn't show (an owner reads no hosts and tasks, an
 older release has less) is left out, not an error.
 """
 
@@ -80,7 +80,7 @@ def operation_lines(operation: Facts) -> list[Line]:
         when = f"{'+' + duration(offset):>12}  " if offset is not None else _INDENT
         lines.append(((when, "dim"), *entry.lines[0]))
         lines.extend(((_INDENT, ""), *line) for line in entry.lines[1:])
-    if operation.get("message") and not _is_told(operation):
+    if operation.get("message") and not _is_repeated(operation):
         lines.append(((_INDENT, ""), (one_line(operation["message"]), "bold red")))
     until = parse_time(operation.get("waits_until"))
     if until:
@@ -113,7 +113,7 @@ def forgotten(operation: Facts) -> str | None:
     )
 
 
-def untold_faults(operation: Facts) -> list[Facts]:
+def other_faults(operation: Facts) -> list[Facts]:
     """The faults, less those that only repeat why a decision found no host."""
     reasons = {decision.get("reason") for decision in operation.get("decisions") or ()}
     return [
@@ -123,15 +123,15 @@ def untold_faults(operation: Facts) -> list[Facts]:
     ]
 
 
-#: what a fault may tell besides its message
+#: what a fault may have besides its message
 _MORE = ("host", "upid", "log_tail", "cleaned", "left", "remedy")
 
 
-def _is_told(operation: Facts) -> bool:
+def _is_repeated(operation: Facts) -> bool:
     """Return whether a fault or a decision repeats the operation's message."""
-    told = {fault.get("message") for fault in operation.get("faults") or ()}
-    told |= {decision.get("reason") for decision in operation.get("decisions") or ()}
-    return operation.get("message") in told
+    shown = {fault.get("message") for fault in operation.get("faults") or ()}
+    shown |= {decision.get("reason") for decision in operation.get("decisions") or ()}
+    return operation.get("message") in shown
 
 
 def bar(start: float, length: float | None, total: float) -> str:
@@ -185,7 +185,7 @@ def _entries(operation: Facts) -> Iterator[Entry]:
     for decision in operation.get("decisions") or ():
         at = decision.get("at") or started or ""
         yield Entry(str(at), 2, tuple(decision_lines(decision)))
-    for fault in untold_faults(operation):
+    for fault in other_faults(operation):
         at = fault.get("at") or operation.get("finished_at") or ""
         yield Entry(str(at), 3, tuple(_fault(fault)))
 
@@ -226,8 +226,8 @@ def _event(event: Facts, offset: float, total: float) -> Iterator[Line]:
     upids = detail.pop("upids", None) or [event.get("upid")]
     for upid in filter(None, upids):
         yield (("  task ", "dim"), (one_line(upid), "dim"))
-    if told := facts_of(detail):
-        yield (("  " + "  ".join(f"{name}={value}" for name, value in told), "dim"),)
+    if facts := facts_of(detail):
+        yield (("  " + "  ".join(f"{name}={value}" for name, value in facts), "dim"),)
 
 
 #: fields of a fault that hold several things, and what they are called

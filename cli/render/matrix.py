@@ -49,7 +49,7 @@ def matrix(decision: Mapping[str, Any]) -> Matrix:
         if isinstance(hosts, Mapping)
     }
     scores = decision.get("scores") or {}
-    # What gave nothing to any host told none apart.
+    # A weigher that gave nothing to any host made no difference.
     weighers = dict.fromkeys(
         name for given in scores.values() for name, value in given.items() if value
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from cli.render.decision import changes_that_would_do, how_many, retries
-from cli.render.explanation import beginning, forgotten, untold_faults
+from cli.render.explanation import beginning, forgotten, other_faults
 from cli.render.labels import label
 from cli.render.matrix import Matrix, matrix
 from cli.render.style import STYLE
@@ -71,11 +71,11 @@ def _operation(section: Element, operation: Facts, server: Facts) -> None:
     known = ("request_id", "server", "project_id", "user_id", "started_at", "attempts")
     moment = parse_time(began)
     facts = {**operation, "started_at": moment and f"{moment:%Y-%m-%d %H:%M:%S} UTC"}
-    told = [(label(name), facts[name]) for name in known if facts.get(name)]
+    shown = [(label(name), facts[name]) for name in known if facts.get(name)]
     if server.get("status"):
-        told.insert(0, ("status", server["status"]))
+        shown.insert(0, ("status", server["status"]))
     listed = _add(section, "dl", class_="facts")
-    for name, value in told:
+    for name, value in shown:
         pair = _add(listed, "div")
         _add(pair, "dt", name)
         _add(pair, "dd", one_line(value))
@@ -87,7 +87,7 @@ def _operation(section: Element, operation: Facts, server: Facts) -> None:
     _waterfall(section, operation)
     for decision in operation.get("decisions") or ():
         _decision(section, decision, message)
-    for fault in untold_faults(operation):
+    for fault in other_faults(operation):
         _fault(section, fault, message)
 
 
@@ -182,8 +182,8 @@ def _details(cell: Element, event: Facts, lines: Sequence[str]) -> None:
 # --- decisions and faults
 
 
-def _decision(section: Element, decision: Facts, told: str) -> None:
-    """``told``: the texts of the operation shown already."""
+def _decision(section: Element, decision: Facts, shown: str) -> None:
+    """``shown``: the texts of the operation shown already."""
     chosen = decision.get("host") or ("a host" if decision.get("placed") else None)
     heading = _add(section, "h3", f"Scheduler: {one_line(chosen) if chosen else 'nowhere'} ")
     attempt = decision.get("attempt") or 1
@@ -192,7 +192,7 @@ def _decision(section: Element, decision: Facts, told: str) -> None:
     reason = one_line(decision.get("reason") or "")
     would_do = () if reason else changes_that_would_do(decision)
     for text in (reason, *(f"would do: {change}" for change in would_do)):
-        if text and text != told:
+        if text and text != shown:
             _add(section, "p", text, class_="" if chosen else "reason")
     for claim in decision.get("claims") or ():
         words = f"claim {one_line(claim.get('host'))}: {one_line(claim.get('result'))}"
@@ -230,13 +230,13 @@ def _cell(row: Element, name: str, text: str, kind: str) -> None:
     cell.set("data-label", name)
 
 
-def _fault(section: Element, fault: Facts, told: str) -> None:
-    """``told``: the texts of the operation shown already."""
+def _fault(section: Element, fault: Facts, shown: str) -> None:
+    """``shown``: the texts of the operation shown already."""
     box = _add(section, "div", class_="fault")
     where = f" on {one_line(fault['host'])}" if fault.get("host") else ""
     _add(box, "strong", f"{label(fault.get('category') or 'fault')}{where}")
     message = one_line(fault.get("message") or "")
-    if message != told:
+    if message != shown:
         _add(box, "p", message)
     if fault.get("upid"):
         _add(box, "p", f"task {one_line(fault['upid'])}", class_="dim")

@@ -52,7 +52,7 @@ def after(
 ) -> Progress:
     """Return the progress after one more look, ``elapsed_seconds`` after the first one.
 
-    ``task_state`` is the server's own: it counts where the look doesn't tell the states.
+    ``task_state`` is the server's own: it is used where the look doesn't have the states.
     """
     steps = {step.key: step for step in progress.steps}
     if seen.states is not None:

@@ -193,7 +193,7 @@ class CreateServer(ShowOne):
             optional["security_groups"] = [{"name": n} for n in parsed_args.security_groups]
         nics = parsed_args.nics
         if nics is None and self.cloud.supports("2.37"):
-            nics = ["auto"]  # the API wants to be told since then
+            nics = ["auto"]  # required since then
         if nics is not None:
             optional["networks"] = network_ids(self.cloud, nics)
         return {

@@ -1,6 +1,6 @@
 """The progress of an operation: from the ledger, or from its events on other clouds.
 
-micronova's ledger tells when each state began; any other compute API tells the events of the
+micronova's ledger has the time when each state began; any other compute API has the events of the
 action alone, and the states are those that happen to be seen.
 """
 
@@ -22,7 +22,7 @@ class Look:
     events: Sequence[Mapping[str, Any]] = ()
     """event, start_time, finish_time, result and host of each."""
     states: Sequence[tuple[str, str]] | None = None
-    """When each task_state began (ISO 8601), and which; None: not told."""
+    """When each task_state began (ISO 8601), and which; None: not found."""
 
 
 class Operation:
@@ -38,9 +38,9 @@ class Operation:
     def look(self) -> Look:
         """Return the progress; nothing where it may not be read."""
         if self._explained:
-            told = self._ledger()
-            if told is not None:
-                return told
+            found = self._ledger()
+            if found is not None:
+                return found
             self._explained = False
         return self._events()
 

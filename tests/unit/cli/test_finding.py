@@ -18,7 +18,7 @@ def named(*names: str) -> list[SimpleNamespace]:
     return [SimpleNamespace(id=f"id-{name}", name=name) for name in names]
 
 
-def test_a_flavor_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_flavor_that_is_not_there_is_repeated_with_those_that_are() -> None:
     compute = FakeProxy(find_flavor=NOTHING, flavors=named("m1.tiny", "m1.small"))
     ran = run(FakeConnection(compute), "flavor", "show", "m1.smal")
     assert ran.code == 1
@@ -27,7 +27,7 @@ def test_a_flavor_that_is_not_there_is_told_with_those_that_are() -> None:
     )
 
 
-def test_an_image_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_image_that_is_not_there_is_repeated_with_those_that_are() -> None:
     compute = FakeProxy(find_flavor=named("f")[0], create_server=None)
     image = FakeProxy(find_image=NOTHING, images=named("debian-12", "cirros"))
     words = ("server", "create", "--flavor", "f", "--image", "windows", "--nic", "none", "web")
@@ -36,7 +36,7 @@ def test_an_image_that_is_not_there_is_told_with_those_that_are() -> None:
     assert ran.err == "No image named 'windows'. There are: debian-12, cirros\n"
 
 
-def test_where_there_is_none_that_is_told() -> None:
+def test_where_there_is_none_that_is_repeated() -> None:
     network = FakeProxy(find_network=NOTHING, networks=[])
     ran = run(FakeConnection(network=network), "network", "show", "lan")
     assert ran.err == "No network named 'lan': there is none at all.\n"

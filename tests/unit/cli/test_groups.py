@@ -116,7 +116,7 @@ def test_server_groups() -> None:
     assert run(connection, "server", "group", "delete", "apart").code == 0
 
 
-def test_a_group_that_can_t_be_deleted_is_told() -> None:
+def test_a_group_that_can_t_be_deleted_is_repeated() -> None:
     def missing(*_: Any, **__: Any) -> Any:
         raise exceptions.NotFoundException("No ServerGroup found for x")
 

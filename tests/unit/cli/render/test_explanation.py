@@ -159,7 +159,7 @@ def test_nowhere_gives_the_reason() -> None:
     assert "no host: 1 host refused by ram.  1 host considered" in text
 
 
-def test_what_would_have_worked_is_told_with_its_host() -> None:
+def test_what_would_have_worked_is_repeated_with_its_host() -> None:
     changes = [
         {"field": "memory_mib", "asked": 4096, "works": 2048},
         {"field": "force_host", "asked": "pve9", "works": None},
@@ -172,7 +172,7 @@ def test_what_would_have_worked_is_told_with_its_host() -> None:
     ) in text
 
 
-def test_every_way_around_a_group_is_told() -> None:
+def test_every_way_around_a_group_is_repeated() -> None:
     ways = [
         {"changes": [{"field": field, "asked": asked, "works": works}], "hosts": 1, "host": host}
         for field, asked, works, host in (

@@ -21,7 +21,7 @@ def texts(before: Progress, now: Progress) -> list[str]:
     return [plain(line)[12:].strip() for line in news(before, now)]
 
 
-def test_a_state_is_told_once() -> None:
+def test_a_state_is_repeated_once() -> None:
     first = after(Progress(), 0.1, "scheduling", Look())
     second = after(first, 0.2, "scheduling", Look())
     third = after(second, 0.3, None, Look())
@@ -30,14 +30,14 @@ def test_a_state_is_told_once() -> None:
     assert texts(second, third) == []
 
 
-def test_a_state_that_returns_is_told_again() -> None:
+def test_a_state_that_returns_is_repeated_again() -> None:
     one = after(Progress(), 0.1, "scheduling", Look())
     two = after(one, 0.2, "spawning", Look())
     three = after(two, 0.3, "scheduling", Look())
     assert texts(two, three) == ["scheduling"]
 
 
-def test_an_event_is_told_when_it_ends() -> None:
+def test_an_event_is_repeated_when_it_ends() -> None:
     running = after(Progress(), 0.1, None, Look(events=[an_event()]))
     ended = after(
         running,

@@ -87,8 +87,8 @@ class AdoptServer(ShowOne):
         response = self.cloud.compute.get(f"/explanations/{server_id}")
         if response.status_code != 200:
             return f"micronova explain {server_id}"
-        story = response.json()["explanation"]["operations"][-1]
-        return str(story.get("message") or f"micronova explain {server_id}")
+        found = response.json()["explanation"]["operations"][-1]
+        return str(found.get("message") or f"micronova explain {server_id}")
 
 
 class ReleaseServer(Command):
@@ -125,8 +125,8 @@ class MarkServer(Command):
         asked = _post(compute, f"/servers/{found.id}/action", {"mark": None})
         request_id = asked.headers["x-openstack-request-id"]
         for _ in range(_LOOKS):
-            story = compute.get(f"/explanations/{request_id}")
-            operations = story.json()["explanation"]["operations"] if story.ok else []
+            answer = compute.get(f"/explanations/{request_id}")
+            operations = answer.json()["explanation"]["operations"] if answer.ok else []
             ended = [one for one in operations if one["state"] in ("done", "failed")]
             if ended:
                 if ended[-1]["state"] == "failed":

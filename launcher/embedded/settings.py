@@ -37,7 +37,7 @@ Sections = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for on the command line."""
+    """The options of `micronova up`."""
 
     state_dir: Path
     host: str

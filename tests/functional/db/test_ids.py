@@ -35,10 +35,22 @@ def _value(column: sa.Column[Any]) -> Any:
     return column.type.python_type(1)
 
 
-def everything(connection: sa.Connection) -> dict[str, list[Any]]:
+def columns_there(connection: sa.Connection) -> dict[str, list[sa.Column[Any]]]:
+    """Return the columns of each table that the database has: later revisions add some."""
+    inspector = sa.inspect(connection)
+    found = {}
+    for table in metadata.sorted_tables:
+        names = {column["name"] for column in inspector.get_columns(table.name)}
+        found[table.name] = [column for column in table.columns if column.name in names]
+    return found
+
+
+def everything(
+    connection: sa.Connection, columns: dict[str, list[sa.Column[Any]]]
+) -> dict[str, list[tuple[Any, ...]]]:
     return {
-        table.name: [tuple(row) for row in connection.execute(sa.select(table))]
-        for table in metadata.sorted_tables
+        name: [tuple(row) for row in connection.execute(sa.select(*of_table))]
+        for name, of_table in columns.items()
     }
 
 
@@ -61,13 +73,19 @@ def test_no_table_gives_an_id_out_twice(url: str) -> None:
 def test_a_database_that_has_lived_keeps_its_rows_and_counts_on(url: str) -> None:
     migrate.upgrade(url, BEFORE)
     with connected(url) as connection:
+        columns = columns_there(connection)
         for table in metadata.sorted_tables:
-            if not connection.execute(sa.select(table)).first():
-                connection.execute(table.insert().values(a_row(table)))
-        before = everything(connection)
+            if not connection.execute(sa.select(sa.literal(1)).select_from(table)).first():
+                row = a_row(table)
+                known = [each for each in columns[table.name] if each.key in row]
+                plain = sa.table(table.name, *[sa.column(each.name, each.type) for each in known])
+                connection.execute(
+                    plain.insert().values({each.name: row[each.key] for each in known})
+                )
+        before = everything(connection, columns)
     migrate.upgrade(url)
     with connected(url) as connection:
-        assert everything(connection) == before
+        assert everything(connection, columns) == before
         for table in COUNTED:
             connection.execute(table.delete())
             assert inserted(connection, table) > 1, table.name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from common import rpc
 from common.aggregates import AllAggregates, Ratios
 from common.context import RequestContext
-from common.messages.facts import Heartbeat, Sightings
+from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
 from common.typed_rpc import TypedClient
@@ -32,7 +32,7 @@ class ConductorEvents(Protocol):
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
         """Steps and outcomes of operations."""
 
-    def vm_states(self, ctxt: RequestContext, seen: Sightings) -> None:
+    def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """VMs of one cluster as they were seen."""
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:

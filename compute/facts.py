@@ -50,15 +50,15 @@ def _steady(facts: HostFacts) -> HostFacts:
     )
 
 
-class Board:
+class HostFactsCache:
     """Facts by host and cluster; each is given out once unless it is asked for again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._hosts: dict[str, HostFacts] = {}
         self._clusters: dict[str, ClusterFacts] = {}
-        self._told: dict[str, HostFacts] = {}
-        self._told_clusters: dict[str, ClusterFacts] = {}
+        self._published: dict[str, HostFacts] = {}
+        self._published_clusters: dict[str, ClusterFacts] = {}
         self._seen: dict[str, HostFacts] = {}
         self._ratios = Ratios(-1)
 
@@ -72,7 +72,7 @@ class Board:
                 seen.append(self._with_ratios(facts))
             for facts in seen:
                 self._hosts[facts.host] = facts
-            news = [facts for facts in seen if is_news(self._told.get(facts.host), facts)]
+            news = [facts for facts in seen if is_news(self._published.get(facts.host), facts)]
             gone = self._gone(cluster.cluster, {facts.host for facts in seen})
             return news + gone
 
@@ -130,18 +130,20 @@ class Board:
     def take(self) -> tuple[tuple[HostFacts, ...], tuple[ClusterFacts, ...]]:
         """What is new since the last time."""
         with self._lock:
-            hosts = [one for one in self._hosts.values() if is_news(self._told.get(one.host), one)]
+            hosts = [
+                one for one in self._hosts.values() if is_news(self._published.get(one.host), one)
+            ]
             clusters = [
                 one
                 for one in self._clusters.values()
-                if self._told_clusters.get(one.cluster) != one
+                if self._published_clusters.get(one.cluster) != one
             ]
-            self._told.update({one.host: one for one in hosts})
-            self._told_clusters.update({one.cluster: one for one in clusters})
+            self._published.update({one.host: one for one in hosts})
+            self._published_clusters.update({one.cluster: one for one in clusters})
             return tuple(hosts), tuple(clusters)
 
-    def forget_told(self) -> None:
+    def publish_all(self) -> None:
         """Everything is news again: somebody just started and knows nothing."""
         with self._lock:
-            self._told.clear()
-            self._told_clusters.clear()
+            self._published.clear()
+            self._published_clusters.clear()

@@ -14,13 +14,13 @@ from common import clock, events, rpc
 from common.context import internal
 from common.events import ConductorEvents, HostEvents
 from common.log import logger
-from common.messages.facts import Heartbeat, HostFacts, Sightings
+from common.messages.facts import Heartbeat, HostFacts, VmStates
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
-from compute.facts import Board
+from compute.facts import HostFactsCache
 from compute.rpc_api import WorkerRpc
-from compute.vm_states import Watch
+from compute.vm_states import VmChanges
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -31,11 +31,11 @@ LOG = logger(__name__)
 #: hosts whose facts travel in one message (about 3 KiB each)
 FACTS_PER_MESSAGE = 200
 #: after this time all facts are told again: a message may have been lost, or overtaken another
-TELL_ALL_SECONDS = 300.0
+PUBLISH_ALL_SECONDS = 300.0
 VERSION = "1.0"
 
 
-class Heart:
+class Heartbeats:
     """The timer, and what one beat says."""
 
     def __init__(
@@ -43,22 +43,22 @@ class Heart:
         transport: oslo_messaging.Transport,
         worker: str,
         seconds: float,
-        board: Board,
-        watch: Watch,
+        cache: HostFactsCache,
+        vm_changes: VmChanges,
         working: Callable[[], tuple[Working, ...]],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._worker, self._seconds = worker, seconds
-        self._board, self._watch, self._working = board, watch, working
-        self._timer, self._told_all_at = timer, timer()
-        self._began_at = self._told_all_at
+        self._facts, self._vm_changes, self._working = cache, vm_changes, working
+        self._timer, self._published_all_at = timer, timer()
+        self._began_at = self._published_all_at
         self._conductor = events.to_conductor(transport)
         self._schedulers = events.to_schedulers(transport)
         workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._self = workers.to(worker)
         self._one_beat = threading.Lock()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="compute-heart", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="compute-heartbeats", daemon=True)
 
     def start(self) -> None:
         """Begin to tick."""
@@ -79,37 +79,37 @@ class Heart:
     def beat(self) -> None:
         """A tick was consumed: say so, with what is new, to conductor and schedulers."""
         with self._one_beat:
-            if self._timer() - self._told_all_at >= TELL_ALL_SECONDS:
-                self._forget_told()
+            if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
+                self._publish_all()
             try:
                 for heartbeat in self._heartbeats():
-                    self._tell(heartbeat)
-                for sightings in self._watch.take(self._timer()):
-                    self._tell_of_vms(sightings)
+                    self._publish(heartbeat)
+                for states in self._vm_changes.take(self._timer()):
+                    self._publish_vms(states)
             except Exception:
-                self._forget_told()
+                self._publish_all()
                 raise
 
     def announce(self) -> None:
         """Somebody started and knows nothing: say everything."""
-        self._forget_told()
+        self._publish_all()
         self.beat()
 
-    def _forget_told(self) -> None:
-        self._board.forget_told()
-        self._watch.forget_told()
-        self._told_all_at = self._timer()
+    def _publish_all(self) -> None:
+        self._facts.publish_all()
+        self._vm_changes.publish_all()
+        self._published_all_at = self._timer()
 
-    def _tell(self, heartbeat: Heartbeat) -> None:
+    def _publish(self, heartbeat: Heartbeat) -> None:
         self._conductor.cast(internal(), ConductorEvents.heartbeat, heartbeat=heartbeat)
         self._schedulers.cast(internal(), HostEvents.update_hosts, heartbeat=heartbeat)
 
-    def _tell_of_vms(self, sightings: Sightings) -> None:
-        self._conductor.cast(internal(), ConductorEvents.vm_states, seen=sightings)
+    def _publish_vms(self, states: VmStates) -> None:
+        self._conductor.cast(internal(), ConductorEvents.vm_states, seen=states)
 
     def _heartbeats(self) -> Iterator[Heartbeat]:
-        facts, clusters = self._board.take()
-        hosts = self._board.names()
+        facts, clusters = self._facts.take()
+        hosts = self._facts.names()
         # Also one message when there is nothing to tell.
         for position, part in enumerate(_parts(facts)):
             first = position == 0

@@ -21,7 +21,7 @@ from common.messages.commands import (
 from common.messages.facts import Inspection
 from common.messages.reports import Failure
 from compute.executor import Executor
-from compute.heartbeat import Heart
+from compute.heartbeat import Heartbeats
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.messages import ClusterInventory
 
@@ -35,13 +35,13 @@ class Manager:
         self,
         hypervisors: Mapping[str, Hypervisor],
         executor: Executor,
-        heart: Heart,
+        heartbeats: Heartbeats,
         introduce: Callable[[], None],
     ) -> None:
         """``introduce`` publishes all hosts, to placement too."""
         self._hypervisors = hypervisors
         self._executor = executor
-        self._heart = heart
+        self._heartbeats = heartbeats
         self._introduce = introduce
 
     def build(self, ctxt: RequestContext, command: Build) -> None:
@@ -74,7 +74,7 @@ class Manager:
 
     def tick(self, ctxt: RequestContext) -> None:
         """The worker's own tick was consumed: send a heartbeat."""
-        self._heart.beat()
+        self._heartbeats.beat()
 
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]
@@ -133,18 +133,18 @@ class Manager:
     def _accept(self, ctxt: RequestContext, command: Command) -> None:
         if not self._executor.accept(ctxt, command):
             # It is being worked on: a heartbeat renews its lease.
-            self._heart.beat()
+            self._heartbeats.beat()
 
 
 class EventEndpoint:
     """Endpoint of the announce topic: ``common.events.WorkerEvents``."""
 
-    def __init__(self, heart: Heart, set_ratios: Callable[[Ratios], None]) -> None:
-        self._heart, self._set_ratios = heart, set_ratios
+    def __init__(self, heartbeats: Heartbeats, set_ratios: Callable[[Ratios], None]) -> None:
+        self._heartbeats, self._set_ratios = heartbeats, set_ratios
 
     def announce(self, ctxt: RequestContext) -> None:
         """Publish all that is known: somebody starts and knows nothing."""
-        self._heart.announce()
+        self._heartbeats.announce()
 
     def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
         """Take over the allocation ratios of aggregates."""

@@ -1,4 +1,4 @@
-"""The observation loop of one cluster: look in bulk, keep the board, say what is new."""
+"""The observation loop of one cluster: look in bulk, keep the cache, say what is new."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from common import clock
 from common.log import logger
 from common.messages.facts import HostFacts
-from compute.facts import Board
+from compute.facts import HostFactsCache
 from compute.hypervisor.port import Hypervisor, HypervisorError
-from compute.vm_states import Watch
+from compute.vm_states import VmChanges
 
 LOG = logger(__name__)
 
@@ -21,12 +21,12 @@ class Observer:
     def __init__(
         self,
         hypervisor: Hypervisor,
-        board: Board,
-        watch: Watch,
+        cache: HostFactsCache,
+        vm_changes: VmChanges,
         seconds: float,
         news: Callable[[list[HostFacts]], None],
     ) -> None:
-        self._hypervisor, self._board, self._watch = hypervisor, board, watch
+        self._hypervisor, self._facts, self._vm_changes = hypervisor, cache, vm_changes
         self._seconds, self._news = seconds, news
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -52,11 +52,11 @@ class Observer:
             seen = self._hypervisor.observe()
         except HypervisorError as error:
             LOG.warning("Cluster %s: %s", self._hypervisor.cluster, error.message)
-            news = self._board.unreachable(self._hypervisor.cluster, error.message)
-            self._watch.unreachable(self._hypervisor.cluster)
+            news = self._facts.unreachable(self._hypervisor.cluster, error.message)
+            self._vm_changes.unreachable(self._hypervisor.cluster)
         else:
-            news = self._board.update(seen.hosts, seen.cluster)
-            moved = self._watch.update(seen, began)
+            news = self._facts.update(seen.hosts, seen.cluster)
+            moved = self._vm_changes.update(seen, began)
         if news or moved:
             self._news(news)
 

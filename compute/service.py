@@ -15,15 +15,15 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.executor import Executor
-from compute.facts import Board
-from compute.heartbeat import Heart
+from compute.facts import HostFactsCache
+from compute.heartbeat import Heartbeats
 from compute.hypervisor.port import Hypervisor
 from compute.manager import EventEndpoint, Manager
 from compute.observe import Observer
 from compute.publisher import Placement, Publisher
 from compute.reporter import Reporter
 from compute.rpc_api import WorkerRpc
-from compute.vm_states import Watch
+from compute.vm_states import VmChanges
 
 if TYPE_CHECKING:
     # Only for its types: common.rpc must be the first to import it.
@@ -50,31 +50,31 @@ class ComputeService:
         self.worker: str = options.worker
         self._hypervisors = {one.cluster: one for one in hypervisors}
         self._stop_seconds = options.stop_seconds
-        self._board, watch = Board(), Watch(self.worker)
+        self._facts, vm_changes = HostFactsCache(), VmChanges(self.worker)
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
         self._executor = Executor(
             self._hypervisors, self._reporter.report, options.threads, options.shutdown_seconds
         )
-        self._heart = Heart(
+        self._heartbeats = Heartbeats(
             transport,
             self.worker,
             options.heartbeat_seconds,
-            self._board,
-            watch,
+            self._facts,
+            vm_changes,
             self._executor.working,
         )
         self._conductor = events.to_conductor(transport)
         manager: WorkerRpc = Manager(
-            self._hypervisors, self._executor, self._heart, self._introduce
+            self._hypervisors, self._executor, self._heartbeats, self._introduce
         )
-        listener: WorkerEvents = EventEndpoint(self._heart, self._set_ratios)
+        listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [
             rpc.Server(transport, COMPUTE_TOPIC, self.worker, [manager]),
             rpc.Server(transport, ANNOUNCE_TOPIC, self.worker, [listener], workers=2),
         ]
         self._observers = [
-            Observer(one, self._board, watch, options.observe_seconds, self._news)
+            Observer(one, self._facts, vm_changes, options.observe_seconds, self._news)
             for one in hypervisors
         ]
 
@@ -87,13 +87,13 @@ class ComputeService:
             server.start()
         for observer in self._observers:
             observer.start()
-        self._heart.start()
+        self._heartbeats.start()
         self._conductor.cast(context.internal(), ConductorEvents.publish_aggregates)
         LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
         """Take no more messages, let operations end where they stand, send what is queued."""
-        self._heart.stop()
+        self._heartbeats.stop()
         for observer in self._observers:
             observer.stop()
         stopping = [threading.Thread(target=server.stop) for server in self._servers]
@@ -113,15 +113,15 @@ class ComputeService:
 
     def _introduce(self) -> None:
         if self._publisher is not None:
-            self._publisher.publish_again(self._board.all())
-        self._heart.announce()
+            self._publisher.publish_again(self._facts.all())
+        self._heartbeats.announce()
 
     def _set_ratios(self, told: Ratios) -> None:
-        news = self._board.update_ratios(told)
+        news = self._facts.update_ratios(told)
         if news:
             self._news(news)
 
     def _news(self, hosts: list[HostFacts]) -> None:
         if self._publisher is not None:
             self._publisher.publish(hosts)
-        self._heart.tick()
+        self._heartbeats.tick()

@@ -12,20 +12,20 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from common.messages.facts import Sightings, VmFacts
+from common.messages.facts import VmFacts, VmStates
 from compute.causes import Causes
 from compute.hypervisor.port import Observation
 
 #: VMs that travel in one message (some 80 bytes each)
 VMS_PER_MESSAGE = 500
 #: after this time a change is told again
-AGAIN_SECONDS = 30.0
+REPEAT_SECONDS = 30.0
 #: the highest VMID that Proxmox VE takes, and more
 _LAST = 2**31 - 1
 
 
 @dataclass
-class _Told:
+class _Reported:
     """What was said of a VM last (None: that it is gone), and whether it was said twice."""
 
     facts: VmFacts | None
@@ -42,8 +42,8 @@ class _Cluster:
     now: Mapping[int, VmFacts] = field(default_factory=dict)
     before: Mapping[int, VmFacts] = field(default_factory=dict)
     whole_looks: int = 0
-    told: dict[int, _Told] = field(default_factory=dict)
-    tell_all: bool = True
+    reported: dict[int, _Reported] = field(default_factory=dict)
+    report_all: bool = True
     causes: Causes = field(default_factory=Causes)
 
     @property
@@ -58,7 +58,7 @@ class _Cluster:
         return facts
 
 
-class Watch:
+class VmChanges:
     """Looks in, news out; threads may share it."""
 
     def __init__(self, worker: str) -> None:
@@ -77,10 +77,10 @@ class Watch:
             was_whole = cluster.whole
             cluster.whole_looks = cluster.whole_looks + 1 if seen.whole else 0
             if cluster.whole and not was_whole:
-                # Only now absence can be told.
-                cluster.tell_all = True
+                # Only now absence can be reported.
+                cluster.report_all = True
             ended = cluster.causes.update(seen.locked, seen.usable)
-            return ended or cluster.tell_all or any(_news(cluster))
+            return ended or cluster.report_all or any(_news(cluster))
 
     def unreachable(self, name: str) -> None:
         """No look at a cluster was possible."""
@@ -88,13 +88,13 @@ class Watch:
             if name in self._clusters:
                 self._clusters[name].causes.unreachable()
 
-    def forget_told(self) -> None:
+    def publish_all(self) -> None:
         """Everything is news again: somebody just started and knows nothing."""
         with self._lock:
             for cluster in self._clusters.values():
-                cluster.tell_all = True
+                cluster.report_all = True
 
-    def take(self, now: float) -> list[Sightings]:
+    def take(self, now: float) -> list[VmStates]:
         """What there is to tell, in messages of bounded size. ``now``: any monotonic seconds."""
         with self._lock:
             return [
@@ -103,8 +103,8 @@ class Watch:
                 for message in self._messages(name, cluster, now)
             ]
 
-    def _messages(self, name: str, cluster: _Cluster, now: float) -> Iterator[Sightings]:
-        head = Sightings(
+    def _messages(self, name: str, cluster: _Cluster, now: float) -> Iterator[VmStates]:
+        head = VmStates(
             worker=self._worker,
             cluster=name,
             seen_at=cluster.seen_at,
@@ -115,46 +115,48 @@ class Watch:
         for start in range(0, max(len(unlocked), bool(eased)), VMS_PER_MESSAGE):
             part = unlocked[start : start + VMS_PER_MESSAGE]
             yield replace(head, unlocked=part, eased=eased)
-        if cluster.tell_all:
-            cluster.tell_all = False
-            cluster.told = {vmid: _Told(vm, now, twice=False) for vmid, vm in cluster.now.items()}
+        if cluster.report_all:
+            cluster.report_all = False
+            cluster.reported = {
+                vmid: _Reported(vm, now, twice=False) for vmid, vm in cluster.now.items()
+            }
             yield from _everything(head, cluster)
             return
         found: list[VmFacts] = []
         gone: list[int] = []
         for vmid in sorted({*_news(cluster), *_again(cluster, now)}):
-            facts, told = cluster.here(vmid), cluster.told.get(vmid)
-            twice = told is not None and told.facts == facts
+            facts, reported = cluster.here(vmid), cluster.reported.get(vmid)
+            twice = reported is not None and reported.facts == facts
             if facts is None:
                 gone.append(vmid)
             else:
                 found.append(facts)
             if facts is None and twice:
-                del cluster.told[vmid]
+                del cluster.reported[vmid]
             else:
-                cluster.told[vmid] = _Told(facts, now, twice)
+                cluster.reported[vmid] = _Reported(facts, now, twice)
         yield from _some(head, found, gone)
 
 
 def _news(cluster: _Cluster) -> Iterator[int]:
-    """VMs that differ from what was told, those included that are gone."""
+    """VMs that differ from what was reported, those included that are gone."""
     for vmid, facts in cluster.now.items():
-        told = cluster.told.get(vmid)
-        if told is None or told.facts != facts:
+        reported = cluster.reported.get(vmid)
+        if reported is None or reported.facts != facts:
             yield vmid
-    for vmid, told in cluster.told.items():
-        if told.facts is not None and cluster.here(vmid) is None:
+    for vmid, reported in cluster.reported.items():
+        if reported.facts is not None and cluster.here(vmid) is None:
             yield vmid
 
 
 def _again(cluster: _Cluster, now: float) -> Iterator[int]:
-    for vmid, told in cluster.told.items():
-        due = not told.twice and now - told.at >= AGAIN_SECONDS
-        if due and cluster.here(vmid) == told.facts:
+    for vmid, reported in cluster.reported.items():
+        due = not reported.twice and now - reported.at >= REPEAT_SECONDS
+        if due and cluster.here(vmid) == reported.facts:
             yield vmid
 
 
-def _everything(head: Sightings, cluster: _Cluster) -> Iterator[Sightings]:
+def _everything(head: VmStates, cluster: _Cluster) -> Iterator[VmStates]:
     """All VMs, by ranges of VMIDs without a gap; at least one message."""
     here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
     vms = [vm for vm in here if vm is not None]
@@ -167,7 +169,7 @@ def _everything(head: Sightings, cluster: _Cluster) -> Iterator[Sightings]:
         low = high + 1
 
 
-def _some(head: Sightings, vms: list[VmFacts], gone: list[int]) -> Iterator[Sightings]:
+def _some(head: VmStates, vms: list[VmFacts], gone: list[int]) -> Iterator[VmStates]:
     step = VMS_PER_MESSAGE
     for start in range(0, max(len(vms), len(gone)), step):
         yield replace(

@@ -132,7 +132,7 @@ class VmFacts:
 
 
 @dataclass(frozen=True)
-class Sightings:
+class VmStates:
     """VMs of one cluster as one look saw them: those that differ from what was told last, or all.
 
     A look costs the cluster the same however many VMs there are, and so does what is told of it:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.context import RequestContext
-from common.messages.facts import Heartbeat, Sightings
+from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
@@ -35,7 +35,7 @@ class EventEndpoint:
         """Keep steps, and hand outcomes to their flows."""
         self._reports.take(reports)
 
-    def vm_states(self, ctxt: RequestContext, seen: Sightings) -> None:
+    def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Compare VMs with the record."""
         self._followed.take(seen)
 

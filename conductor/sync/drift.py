@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from common.messages.facts import Sightings, VmFacts
+from common.messages.facts import VmFacts, VmStates
 from common.states import PowerState, as_seen
 from conductor.store.vm_states import HostOf, Known
 
@@ -42,7 +42,7 @@ class Difference:
 
 
 def differences(
-    told: Sightings, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
+    told: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
     """Those servers that the message may speak of, and of which it tells something new."""
     seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
@@ -62,7 +62,7 @@ def differences(
 
 
 def _absent(
-    told: Sightings, known: Known, carried: set[str], others: set[int]
+    told: VmStates, known: Known, carried: set[str], others: set[int]
 ) -> Difference | None:
     """Gone is what the whole cluster, the node that had it included, twice hasn't got."""
     covered = told.low is not None and told.high is not None
@@ -76,7 +76,7 @@ def _absent(
 
 
 def _present(
-    told: Sightings,
+    told: VmStates,
     known: Known,
     vm: VmFacts,
     carried: set[str],
@@ -97,7 +97,7 @@ def _present(
     return None
 
 
-def _due(told: Sightings, known: Known) -> bool:
+def _due(told: VmStates, known: Known) -> bool:
     """Whether a search may be of use now."""
     if known.saw not in (Saw.FOREIGN, Saw.UNMANAGED):
         return True

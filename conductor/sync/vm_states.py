@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.context import RequestContext, internal
 from common.log import logger
-from common.messages.facts import Sightings
+from common.messages.facts import VmStates
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
@@ -37,7 +37,7 @@ class Followed:
         self._runner = runner
         runner.chores.append(self.look_after_errors)
 
-    def take(self, told: Sightings) -> None:
+    def take(self, told: VmStates) -> None:
         """Compare a batch with the record: two queries, and writes only where they differ."""
         if told.unlocked or told.eased:
             self._hasten(told)
@@ -66,7 +66,7 @@ class Followed:
 
     # --- VMIDs that others have
 
-    def _notice(self, told: Sightings) -> None:
+    def _notice(self, told: VmStates) -> None:
         """Keep in mind which VMIDs of the band others have, so that no build is given them."""
         seen = {vm.vmid: vm for vm in told.vms if vm.node}
         # Of what was missed once nothing is known yet: it is not free.
@@ -80,7 +80,7 @@ class Followed:
         if strangers or free:
             self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
 
-    def _hasten(self, told: Sightings) -> None:
+    def _hasten(self, told: VmStates) -> None:
         """What operations waited for has ended: they need not wait out their pauses."""
         hastened = self._cloud.store.run(
             lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)

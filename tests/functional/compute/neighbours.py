@@ -35,7 +35,7 @@ class FakeConductor:
             self.heartbeats.append(codec.load(Heartbeat, heartbeat))
             self.changed.notify_all()
 
-    def sightings(self, ctxt: Any, **told: Any) -> None:
+    def vm_states(self, ctxt: Any, **states: Any) -> None:
         """What was seen of VMs: heard, and of no use here."""
 
     def wait_for(self, found: Any) -> Any:

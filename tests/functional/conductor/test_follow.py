@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.messages.facts import Inspection, Sightings, VmFacts
+from common.messages.facts import Inspection, VmFacts, VmStates
 from common.messages.reports import Category, Failure
 from common.states import PowerState
 from conductor.store import vmids
@@ -44,7 +44,7 @@ def sighting(server: Any, node: str | None, power: int = 1) -> VmFacts:
 
 def tell(world: World, *vms: VmFacts, worker: str = "w1", **more: Any) -> None:
     values: dict[str, Any] = {"nodes": NODES, "whole": True} | more
-    told = Sightings(worker, "sim1", clock.utcnow(), vms=vms, **values)
+    told = VmStates(worker, "sim1", clock.utcnow(), vms=vms, **values)
     world.conductor.followed.take(told)
 
 
@@ -109,7 +109,7 @@ def test_a_stranger_and_a_fresh_look_have_no_say(world: World) -> None:
     server = active(world)
     tell(world, sighting(server, "pve1", PowerState.SHUTDOWN), worker="w2")
     assert world.row(server.uuid).vm_state == "active"
-    told = Sightings("w1", "sim1", clock.after(-60), NODES, True, (sighting(server, "pve1", 4),))
+    told = VmStates("w1", "sim1", clock.after(-60), NODES, True, (sighting(server, "pve1", 4),))
     world.conductor.followed.take(told)
     assert world.row(server.uuid).vm_state == "active"
 

@@ -13,7 +13,7 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, ServerNotFound
 from common.failures import Verdict
-from common.messages.facts import Inspection, Sightings, VmFacts
+from common.messages.facts import Inspection, VmFacts, VmStates
 from common.messages.reports import Category, Failure
 from db import schema
 from tests.functional.conductor.harness import World
@@ -57,7 +57,7 @@ def waiting_delete(world: World) -> Any:
 def tell(world: World, *vms: VmFacts, **ended: Any) -> None:
     """What an agent saw end."""
     now, nodes = clock.utcnow(), ("pve1", "pve2")
-    told = Sightings("w1", "sim1", now, nodes=nodes, vms=vms, **ended)
+    told = VmStates("w1", "sim1", now, nodes=nodes, vms=vms, **ended)
     world.conductor.followed.take(told)
 
 

@@ -14,11 +14,11 @@ from common.messages.commands import Command, Destroy, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Report
 from compute.executor import Executor
-from compute.facts import Board
-from compute.heartbeat import TELL_ALL_SECONDS, Heart
+from compute.facts import HostFactsCache
+from compute.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
 from compute.hypervisor.port import Machine
 from compute.hypervisor.proxmox.api.tasks import Tasks
-from compute.vm_states import Watch
+from compute.vm_states import VmChanges
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts
 
 
@@ -117,27 +117,27 @@ class Bus:
 
 def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
     now = [0.0]
-    board = Board()
-    board.update([some_facts()], ClusterFacts("c1", "9.2", True))
+    cache = HostFactsCache()
+    cache.update([some_facts()], ClusterFacts("c1", "9.2", True))
     bus = Bus()
     conf = config.load([rpc.register, log.register])
     conf.set_override("transport_url", "micronova-local://again/")
-    heart = Heart(
-        rpc.transport(conf), "w1", 10, board, Watch("w1"), lambda: (), timer=lambda: now[0]
+    heartbeats = Heartbeats(
+        rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: (), timer=lambda: now[0]
     )
-    heart._conductor = heart._schedulers = bus  # type: ignore[assignment]
-    heart.beat()
-    heart.beat()
-    now[0] = TELL_ALL_SECONDS
-    heart.beat()
-    heart.beat()
+    heartbeats._conductor = heartbeats._schedulers = bus  # type: ignore[assignment]
+    heartbeats.beat()
+    heartbeats.beat()
+    now[0] = PUBLISH_ALL_SECONDS
+    heartbeats.beat()
+    heartbeats.beat()
     assert bus.cast_facts == [1, 0, 1, 0]
-    board.update([some_facts(vcpus=9)], ClusterFacts("c1", "9.2", True))
+    cache.update([some_facts(vcpus=9)], ClusterFacts("c1", "9.2", True))
     bus.broken = True
     with pytest.raises(RuntimeError):
-        heart.beat()
+        heartbeats.beat()
     bus.broken = False
-    heart.beat()
+    heartbeats.beat()
     assert bus.cast_facts[-1] == 1
 
 

@@ -1,4 +1,4 @@
-"""Pool, outbox, board and publisher."""
+"""Pool, outbox, cache and publisher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from common.errors import Conflict, Unavailable
 from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
-from compute.facts import Board, is_news
+from compute.facts import HostFactsCache, is_news
 from compute.hypervisor.port import Abandoned
 from compute.job import Job
 from compute.publisher import MANY, Publisher
@@ -124,25 +124,25 @@ def test_noise_is_no_news() -> None:
 
 
 def test_the_board_gives_each_fact_out_once() -> None:
-    board = Board()
+    cache = HostFactsCache()
     facts = some_facts()
-    assert board.update([facts], CLUSTER) == [facts]
-    assert board.take() == ((facts,), (CLUSTER,))
-    assert board.take() == ((), ())
-    assert board.update([facts], CLUSTER) == []
-    board.forget_told()
-    assert board.take() == ((facts,), (CLUSTER,))
-    [down] = board.unreachable("c1", "No endpoint answers.")
+    assert cache.update([facts], CLUSTER) == [facts]
+    assert cache.take() == ((facts,), (CLUSTER,))
+    assert cache.take() == ((), ())
+    assert cache.update([facts], CLUSTER) == []
+    cache.publish_all()
+    assert cache.take() == ((facts,), (CLUSTER,))
+    [down] = cache.unreachable("c1", "No endpoint answers.")
     assert (down.healthy, down.health) == (False, "No endpoint answers.")
-    assert board.unreachable("c1", "No endpoint answers.") == []
-    assert board.names() == ("pve1",)
+    assert cache.unreachable("c1", "No endpoint answers.") == []
+    assert cache.names() == ("pve1",)
 
 
 def test_a_node_that_left_is_unhealthy() -> None:
-    board = Board()
-    board.update([some_facts()], CLUSTER)
-    board.take()
-    [gone] = board.update([], CLUSTER)
+    cache = HostFactsCache()
+    cache.update([some_facts()], CLUSTER)
+    cache.take()
+    [gone] = cache.update([], CLUSTER)
     assert not gone.healthy
 
 
@@ -250,16 +250,16 @@ def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
 
 
 def test_aggregates_say_how_much_may_be_promised() -> None:
-    board = Board()
+    cache = HostFactsCache()
     facts = some_facts()
-    board.update([facts], CLUSTER)
+    cache.update([facts], CLUSTER)
     ours, more = facts.cpu_allocation_ratio, {"cpu_allocation_ratio": 16.0}
-    [news] = board.update_ratios(Ratios(3, {facts.host: more, "another": more}))
+    [news] = cache.update_ratios(Ratios(3, {facts.host: more, "another": more}))
     assert (news.cpu_allocation_ratio, news.vcpus) == (16.0, facts.vcpus)
-    assert board.update_ratios(Ratios(3, {})) == board.update_ratios(Ratios(2, {})) == []
-    board.update([dataclasses.replace(facts, cpu_load=1.0)], CLUSTER)
-    assert [one.cpu_allocation_ratio for one in board.all()] == [16.0]
-    [news] = board.update_ratios(Ratios(4, {}))
+    assert cache.update_ratios(Ratios(3, {})) == cache.update_ratios(Ratios(2, {})) == []
+    cache.update([dataclasses.replace(facts, cpu_load=1.0)], CLUSTER)
+    assert [one.cpu_allocation_ratio for one in cache.all()] == [16.0]
+    [news] = cache.update_ratios(Ratios(4, {}))
     assert (
-        [one.cpu_allocation_ratio for one in board.all()] == [ours] == [news.cpu_allocation_ratio]
+        [one.cpu_allocation_ratio for one in cache.all()] == [ours] == [news.cpu_allocation_ratio]
     )

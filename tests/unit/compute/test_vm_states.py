@@ -6,10 +6,10 @@ import datetime
 
 import pytest
 
-from common.messages.facts import ClusterFacts, Sightings, VmFacts
+from common.messages.facts import ClusterFacts, VmFacts, VmStates
 from compute import vm_states
 from compute.hypervisor.port import Observation
-from compute.vm_states import AGAIN_SECONDS, Watch
+from compute.vm_states import REPEAT_SECONDS, VmChanges
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -23,36 +23,36 @@ def vm(vmid: int, node: str = "a", power: int = 1) -> VmFacts:
 
 
 class Worker:
-    """A watch and its clock."""
+    """A vm_changes and its clock."""
 
     def __init__(self) -> None:
-        self.watch, self.seconds = Watch("w1"), 0.0
+        self.vm_changes, self.seconds = VmChanges("w1"), 0.0
 
     def look(self, *vms: VmFacts, whole: bool = True) -> bool:
         began = START + datetime.timedelta(seconds=self.seconds)
-        return self.watch.update(a_look(*vms, whole=whole), began)
+        return self.vm_changes.update(a_look(*vms, whole=whole), began)
 
-    def told(self, seconds: float = 0.0) -> list[Sightings]:
+    def reported(self, seconds: float = 0.0) -> list[VmStates]:
         self.seconds += seconds
-        return self.watch.take(self.seconds)
+        return self.vm_changes.take(self.seconds)
 
     def settle(self, *vms: VmFacts) -> None:
         """Look and tell until there is nothing more to tell."""
         for _ in range(3):
             self.look(*vms)
-            self.told(AGAIN_SECONDS)
-        assert self.told(AGAIN_SECONDS) == []
+            self.reported(REPEAT_SECONDS)
+        assert self.reported(REPEAT_SECONDS) == []
 
 
 def test_the_first_look_tells_all_and_absence_only_after_the_second() -> None:
     worker = Worker()
     assert worker.look(vm(1), vm(2))
-    (first,) = worker.told()
+    (first,) = worker.reported()
     assert (first.vms, first.whole, first.low) == ((vm(1), vm(2)), False, 0)
     assert first.high is not None
     assert first.high > 999_999_999
     assert worker.look(vm(1), vm(2))
-    (second,) = worker.told()
+    (second,) = worker.reported()
     assert (second.whole, second.vms) == (True, (vm(1), vm(2)))
     assert not worker.look(vm(1), vm(2))
 
@@ -61,26 +61,26 @@ def test_only_changes_are_told_and_once_more_later() -> None:
     worker = Worker()
     worker.settle(vm(1), vm(2))
     assert worker.look(vm(1), vm(2, power=4))
-    (news,) = worker.told()
+    (news,) = worker.reported()
     assert (news.vms, news.gone, news.low) == ((vm(2, power=4),), (), None)
     worker.look(vm(1), vm(2, power=4))
-    assert worker.told() == []
-    (again,) = worker.told(AGAIN_SECONDS)
+    assert worker.reported() == []
+    (again,) = worker.reported(REPEAT_SECONDS)
     assert again.vms == (vm(2, power=4),)
-    assert worker.told(AGAIN_SECONDS) == []
+    assert worker.reported(REPEAT_SECONDS) == []
 
 
 def test_a_vm_is_gone_after_two_looks_at_the_whole_cluster() -> None:
     worker = Worker()
     worker.settle(vm(1), vm(2))
     worker.look(vm(1))
-    assert all(not one.gone for one in worker.told())
+    assert all(not one.gone for one in worker.reported())
     worker.look(vm(1))
-    (news,) = worker.told()
+    (news,) = worker.reported()
     assert (news.gone, news.whole) == ((2,), True)
-    (again,) = worker.told(AGAIN_SECONDS)
+    (again,) = worker.reported(REPEAT_SECONDS)
     assert again.gone == (2,)
-    assert worker.told(AGAIN_SECONDS) == []
+    assert worker.reported(REPEAT_SECONDS) == []
 
 
 def test_nothing_is_gone_while_part_of_the_cluster_is_away() -> None:
@@ -88,11 +88,11 @@ def test_nothing_is_gone_while_part_of_the_cluster_is_away() -> None:
     worker.settle(vm(1), vm(2))
     for _ in range(4):
         worker.look(vm(1), whole=False)
-        assert all(not one.gone and not one.whole for one in worker.told(AGAIN_SECONDS))
+        assert all(not one.gone and not one.whole for one in worker.reported(REPEAT_SECONDS))
     worker.look(vm(1))
-    assert all(not one.gone for one in worker.told())
+    assert all(not one.gone for one in worker.reported())
     worker.look(vm(1))
-    everything = worker.told()
+    everything = worker.reported()
     assert [one.whole for one in everything] == [True]
     assert 2 not in {one.vmid for one in everything[0].vms}
 
@@ -101,19 +101,19 @@ def test_everything_leaves_no_gap_and_is_split(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(vm_states, "VMS_PER_MESSAGE", 2)
     worker = Worker()
     worker.look(*(vm(number) for number in (5, 9, 12)))
-    parts = worker.told()
+    parts = worker.reported()
     assert [tuple(one.vmid for one in part.vms) for part in parts] == [(5, 9), (12,)]
     assert (parts[0].low, parts[0].high, parts[1].low) == (0, 9, 10)
     worker.settle(vm(5))
     worker.look(vm(5), vm(6), vm(7), vm(8))
-    assert [len(part.vms) for part in worker.told()] == [2, 1]
+    assert [len(part.vms) for part in worker.reported()] == [2, 1]
 
 
 def test_a_new_listener_hears_everything() -> None:
     worker = Worker()
     worker.settle(vm(1))
-    worker.watch.forget_told()
-    (everything,) = worker.told()
+    worker.vm_changes.publish_all()
+    (everything,) = worker.reported()
     assert (everything.vms, everything.low) == ((vm(1),), 0)
 
 
@@ -121,6 +121,6 @@ def test_a_vm_that_is_missed_once_is_in_doubt_not_gone() -> None:
     worker = Worker()
     worker.settle(vm(1), vm(2))
     worker.look(vm(1))
-    worker.watch.forget_told()
-    (everything,) = worker.told()
+    worker.vm_changes.publish_all()
+    (everything,) = worker.reported()
     assert everything.vms == (vm(1), VmFacts(2, "", 0))

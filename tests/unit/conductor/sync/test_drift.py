@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.messages.facts import Sightings, VmFacts
+from common.messages.facts import VmFacts, VmStates
 from common.states import PowerState
 from conductor.store.vm_states import HostOf, Known
 from conductor.sync.drift import Difference, Saw, differences
@@ -19,12 +19,12 @@ HOSTS = {"a": HostOf("host-a", "w1"), "b": HostOf("host-b", "w1"), "c": HostOf("
 SERVER = Known("uuid", 100, "host-a", "a", "active", PowerState.RUNNING, 7, LONG_AGO)
 
 
-def told(*vms: VmFacts, **more: Any) -> Sightings:
+def told(*vms: VmFacts, **more: Any) -> VmStates:
     values: dict[str, Any] = {"nodes": ("a", "b", "c"), "whole": True} | more
-    return Sightings("w1", "c1", NOW, vms=vms, **values)
+    return VmStates("w1", "c1", NOW, vms=vms, **values)
 
 
-def found(message: Sightings, server: Known = SERVER) -> Difference | None:
+def found(message: VmStates, server: Known = SERVER) -> Difference | None:
     return next(iter(differences(message, [server], HOSTS, 15.0)), None)
 
 

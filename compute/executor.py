@@ -99,7 +99,7 @@ class Executor:
         if isinstance(command, RetireTemplate):
             return retire.retire(job, hypervisor, command)
         if isinstance(command, Mark):
-            return mark.mark(job, hypervisor.custody(job), command)
+            return mark.mark(job, hypervisor.owner_mark(job), command)
         machine = hypervisor.machine(job)
         if isinstance(command, CacheImage):
             return cache.cache(job, machine, command)

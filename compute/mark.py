@@ -5,25 +5,25 @@ from __future__ import annotations
 from common.messages.commands import Mark
 from common.messages.reports import Outcome
 from common.states import PowerState
-from compute.hypervisor.port import Custody, HypervisorError
+from compute.hypervisor.port import HypervisorError, OwnerMark
 from compute.job import Job
 from compute.steps import Step, carry_out
 
 
-def mark(job: Job, custody: Custody, command: Mark) -> Outcome:
+def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
     """Run the one step; ``gone`` tells that the VM was seen without the server's mark."""
     if command.again:
-        step = Step("compute_mark_vm", custody.mark_again)
+        step = Step("compute_mark_vm", owner_mark.mark_again)
     elif command.on:
-        step = Step("compute_mark_vm", lambda: custody.mark(command.smbios_uuid))
+        step = Step("compute_mark_vm", lambda: owner_mark.mark(command.smbios_uuid))
     else:
-        step = Step("compute_unmark_vm", custody.unmark)
+        step = Step("compute_unmark_vm", owner_mark.unmark)
     failure = carry_out(job, (step,))
     power, gone = PowerState.NOSTATE, False
     try:
-        gone = not custody.marked()
+        gone = not owner_mark.marked()
         if not gone:
-            power = custody.power_state()
+            power = owner_mark.power_state()
     except HypervisorError as error:
         job.journal.tell(None, {"probe": error.message})
     return Outcome(failure is None and gone != command.on, power, None, failure, gone)

@@ -105,7 +105,7 @@ class NullHypervisor:
             disk_gib=vm.disk_gib,
         )
 
-    def custody(self, work: Work) -> NullMachine:
+    def owner_mark(self, work: Work) -> NullMachine:
         """The same: the mark is who it belongs to."""
         return NullMachine(self.vms, self.lock, work)
 

@@ -169,7 +169,7 @@ class Observation:
     answer."""
 
 
-class Custody(Protocol):
+class OwnerMark(Protocol):
     """The owner mark of one VM; nothing else of it is changed. Methods look before they act."""
 
     def mark(self, smbios_uuid: str | None) -> Detail:
@@ -232,7 +232,7 @@ class Hypervisor(Protocol):
         can't be told.
         """
 
-    def custody(self, work: Work) -> Custody:
+    def owner_mark(self, work: Work) -> OwnerMark:
         """The owner mark of the VM that the operation is about."""
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from compute.hypervisor.proxmox.observe.refresh import Surveyor
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
-from compute.hypervisor.proxmox.vm.manage import ProxmoxCustody
+from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.messages import ClusterInventory
 
@@ -104,9 +104,9 @@ class ProxmoxHypervisor:
         """See ``port.Hypervisor``."""
         return inspection.inspect(self.shared, vmid, node, server_uuid)
 
-    def custody(self, work: Work) -> ProxmoxCustody:
+    def owner_mark(self, work: Work) -> ProxmoxOwnerMark:
         """The owner mark of the VM of the work's server."""
-        return ProxmoxCustody(self.shared, work)
+        return ProxmoxOwnerMark(self.shared, work)
 
     def close(self) -> None:
         """Let go of connections."""

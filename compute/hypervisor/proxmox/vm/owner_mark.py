@@ -17,8 +17,8 @@ from compute.hypervisor.proxmox.vmconfig import hardware, marks
 from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 
-class ProxmoxCustody:
-    """Implements ``port.Custody`` for one VM in the hands of one operation."""
+class ProxmoxOwnerMark:
+    """Implements ``port.OwnerMark`` for one VM in the hands of one operation."""
 
     def __init__(self, shared: Shared, work: Work) -> None:
         command = work.command
@@ -26,7 +26,7 @@ class ProxmoxCustody:
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, self._mark)
 
     def mark(self, smbios_uuid: str | None) -> Detail:
-        """See ``port.Custody``."""
+        """See ``port.OwnerMark``."""
         config = self._vm.locate()
         if config is not None and self._is_ours(config):
             return {"node": self._vm.node, "found": "the server's mark"}
@@ -39,7 +39,7 @@ class ProxmoxCustody:
         return {"node": self._vm.node, "set": ["description"]}
 
     def mark_again(self) -> Detail:
-        """See ``port.Custody``."""
+        """See ``port.OwnerMark``."""
         config = self._vm.locate()
         if config is not None and self._is_ours(config):
             return {"node": self._vm.node, "found": "the server's mark"}
@@ -52,7 +52,7 @@ class ProxmoxCustody:
         return {"node": self._vm.node, "set": ["description", "tags"], "before": list(before)}
 
     def unmark(self) -> Detail:
-        """See ``port.Custody``."""
+        """See ``port.OwnerMark``."""
         config = self._vm.locate()
         if config is None or not self._is_ours(config):
             return {"node": self._vm.node, "found": "no mark of the server"}
@@ -64,12 +64,12 @@ class ProxmoxCustody:
         return {"node": self._vm.node, "set": ["description", "tags"]}
 
     def marked(self) -> bool:
-        """See ``port.Custody``."""
+        """See ``port.OwnerMark``."""
         config = self._vm.locate()
         return config is not None and self._is_ours(config)
 
     def power_state(self) -> PowerState:
-        """See ``port.Custody``."""
+        """See ``port.OwnerMark``."""
         return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
 
     def _is_ours(self, config: Config) -> bool:

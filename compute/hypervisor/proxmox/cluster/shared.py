@@ -10,7 +10,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.hypervisor.proxmox.cluster.restarts import Restarts
-from compute.hypervisor.proxmox.cluster.storage_queue import Admission, Key
+from compute.hypervisor.proxmox.cluster.storage_queue import Key, StorageQueue
 from compute.hypervisor.proxmox.cluster.stray_volumes import Elsewhere
 from compute.hypervisor.proxmox.ha.affinity import Affinity
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
@@ -36,7 +36,7 @@ class Shared:
         self.restarts = Restarts(settings.restart_lock_seconds)
         self.affinity = Affinity(self.client)
         self.elsewhere = Elsewhere(self.client)
-        self.admission = Admission(
+        self.storage_queue = StorageQueue(
             settings.local_storage_slots,
             settings.shared_storage_slots,
             settings.most_storage_slots,

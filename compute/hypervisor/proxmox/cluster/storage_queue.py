@@ -1,4 +1,4 @@
-"""Admission to storages: a fair queue per storage lock, whose width is learnt.
+"""A fair queue per storage lock, whose width is learnt.
 
 Proxmox VE gives up on a storage lock after ten seconds, so what would only queue there and fail
 queues here: per cluster for a shared storage, per node for a local one. Work on a storage holds
@@ -85,7 +85,7 @@ class _Line:
     waiting: collections.deque[threading.Event] = field(default_factory=collections.deque)
 
 
-class Admission:
+class StorageQueue:
     """Slots of all storages of one cluster; first come, first served.
 
     ``local_slots`` and ``shared_slots`` are the widths to begin with, ``most_slots`` the widest.

@@ -249,7 +249,7 @@ class Vm:
                 problem = error
                 if error.storage_lock is not None:
                     key = self.shared.storage_key(self.node, error.storage_lock)
-                    self.shared.admission.refused(key)
+                    self.shared.storage_queue.refused(key)
                 if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
                     self.work.pause(self.lock_pause(error, attempt))
                 elif error.category is Category.UNKNOWN_OUTCOME:

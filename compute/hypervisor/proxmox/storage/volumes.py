@@ -237,7 +237,7 @@ def delete(
         fence()
         return vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
 
-    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
+    with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
         vm.converge(
             lambda: not exists(vm, node, storage, volid),
             call,
@@ -258,7 +258,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
     """Have the root disk as large as that; bound to the configuration that was seen to be ours."""
-    with vm.shared.admission.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
+    with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
         vm.converge(
             lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,
             lambda: vm.shared.client.put(

@@ -17,7 +17,7 @@ def ensure(vm: Vm, wanted: Mapping[str, str], storage: Storage) -> bool:
     if not _lacking(vm, wanted):
         return False
     key = vm.shared.storage_key(vm.node, storage.name)
-    with vm.shared.admission.slot(vm.work, key, "firmware"):
+    with vm.shared.storage_queue.slot(vm.work, key, "firmware"):
         vm.converge(
             lambda: not _lacking(vm, wanted),
             lambda: vm.shared.client.post(

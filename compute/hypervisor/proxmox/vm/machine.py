@@ -273,7 +273,7 @@ class ProxmoxMachine:
         key = self._shared.storage_key(self._vm.node, storage.name)
         volid = build.image.volid if build.image is not None else ""
         try:
-            with self._shared.admission.slot(self._work, key, f"{self._way} {volid}"):
+            with self._shared.storage_queue.slot(self._work, key, f"{self._way} {volid}"):
                 self._vm.converge(
                     lambda: self._see() is not None,
                     lambda: call(build, storage),

@@ -101,7 +101,7 @@ def _destroy(vm: Vm, config: Config) -> None:
         require_unprotected(vm, vm.fence())
         return vm.shared.client.delete(vm.path, purge=1)
 
-    with vm.shared.admission.slot(vm.work, key, "destroy"):
+    with vm.shared.storage_queue.slot(vm.work, key, "destroy"):
         ended = vm.converge(lambda: vm.look() is None, delete, look_first=False)
     # Gone without a task of ours: from this node, but perhaps to another one.
     if (vm.locate() if ended is None else vm.look()) is not None:

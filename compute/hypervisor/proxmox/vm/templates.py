@@ -197,7 +197,7 @@ class Templates:
         key = self._shared.storage_key(vm.node, template.storage)
         values = self._values(vm, image, template, source)
         try:
-            with self._shared.admission.slot(vm.work, key, f"import {image.volid}"):
+            with self._shared.storage_queue.slot(vm.work, key, f"import {image.volid}"):
                 done = vm.converge(
                     lambda: self._settled(vm) is not None,
                     lambda: self._shared.client.post(f"nodes/{vm.node}/qemu", **values),

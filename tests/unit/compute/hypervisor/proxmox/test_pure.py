@@ -17,7 +17,7 @@ from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.tasks import is_running
 from compute.hypervisor.proxmox.api.upid import parse
-from compute.hypervisor.proxmox.cluster.storage_queue import Admission
+from compute.hypervisor.proxmox.cluster.storage_queue import StorageQueue
 from compute.hypervisor.proxmox.observe import images, pins
 from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
 from compute.hypervisor.proxmox.settings import Token
@@ -290,12 +290,12 @@ def test_settings_that_are_wrong_say_so(tmp_path: Path, lines: str, mode: int, w
 
 
 def test_a_storage_admits_so_many_in_order() -> None:
-    admission = Admission(local_slots=1, shared_slots=2)
+    queue = StorageQueue(local_slots=1, shared_slots=2)
     order: list[int] = []
     first_in, go = threading.Event(), threading.Event()
 
     def use(number: int) -> None:
-        with admission.slot(FakeWork(), ("pve1", "local")):
+        with queue.slot(FakeWork(), ("pve1", "local")):
             order.append(number)
             first_in.set()
             assert go.wait(5)
@@ -306,7 +306,7 @@ def test_a_storage_admits_so_many_in_order() -> None:
     for thread in threads[1:]:
         thread.start()
     assert order == [0]
-    with admission.slot(FakeWork(), ("pve2", "local")), admission.slot(FakeWork(), (None, "nfs")):
+    with queue.slot(FakeWork(), ("pve2", "local")), queue.slot(FakeWork(), (None, "nfs")):
         go.set()
     for thread in threads:
         thread.join(5)
@@ -318,9 +318,9 @@ def test_who_gives_up_waiting_takes_no_slot() -> None:
         def check(self) -> None:
             raise TimeoutError
 
-    admission = Admission(local_slots=1, shared_slots=1)
-    with admission.slot(FakeWork(), ("pve1", "local")):
-        with pytest.raises(TimeoutError), admission.slot(Impatient(), ("pve1", "local")):
+    queue = StorageQueue(local_slots=1, shared_slots=1)
+    with queue.slot(FakeWork(), ("pve1", "local")):
+        with pytest.raises(TimeoutError), queue.slot(Impatient(), ("pve1", "local")):
             pytest.fail("the slot was taken")
-    with admission.slot(FakeWork(), ("pve1", "local")):
+    with queue.slot(FakeWork(), ("pve1", "local")):
         pass

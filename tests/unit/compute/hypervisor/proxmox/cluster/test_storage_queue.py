@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from compute.hypervisor.proxmox.cluster.storage_queue import LOCK_WAIT_SECONDS, Admission, Width
+from compute.hypervisor.proxmox.cluster.storage_queue import LOCK_WAIT_SECONDS, StorageQueue, Width
 from tests.unit.compute.fakes import FakeWork
 
 
@@ -95,11 +95,11 @@ def test_what_began_before_a_change_says_nothing_of_it() -> None:
 
 
 def test_a_width_that_grew_lets_in_who_waits() -> None:
-    admission = Admission(1, 1, most_slots=2)
+    queue = StorageQueue(1, 1, most_slots=2)
     key = ("pve1", "local")
-    with admission.slot(FakeWork(), key, "clone"):
-        assert admission.limit(key) == 1
-    admission.refused(key)
-    assert admission.limit(key) == 1
-    fixed = Admission(3, 1)
+    with queue.slot(FakeWork(), key, "clone"):
+        assert queue.limit(key) == 1
+    queue.refused(key)
+    assert queue.limit(key) == 1
+    fixed = StorageQueue(3, 1)
     assert fixed.limit(key) == 3

@@ -23,7 +23,7 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
     missing_privileges,
     storages_of,
 )
-from compute.hypervisor.proxmox.observe.refresh import Surveyor
+from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES
@@ -76,14 +76,14 @@ def findings(conf: cfg.ConfigOpts) -> list[Finding]:
 def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
     """One cluster: what it has, and what is wrong with it."""
     client = Client(cluster)
-    surveyor = Surveyor(client, 0, 0)
+    refresher = Refresher(client, 0, 0)
     try:
         client.get("version")
         # Before the survey, which needs some of them itself: all that is lacking is told at once.
         lacking = missing_privileges(client, configured_storages(client))
         if lacking:
             return _nothing(cluster), [_lacks(cluster, lacking)]
-        snapshot = surveyor.survey()
+        snapshot = refresher.refresh()
         lacking = missing_privileges(client, storages_of(_ours(cluster, snapshot)))
         overlap = next_ids(cluster, client.get("cluster/options"), snapshot.vms)
     except HypervisorError as error:
@@ -91,7 +91,7 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
             Finding(cluster.name, _sentence(cluster, error), _remedy(cluster, error))
         ]
     finally:
-        surveyor.close()
+        refresher.close()
         client.close()
     found = [_lacks(cluster, lacking)] if lacking else []
     found += _problems(cluster, snapshot)

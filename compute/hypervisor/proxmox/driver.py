@@ -17,7 +17,7 @@ from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect import inspection
 from compute.hypervisor.proxmox.inspect.inventory import Census
 from compute.hypervisor.proxmox.observe import facts
-from compute.hypervisor.proxmox.observe.refresh import Surveyor
+from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
@@ -34,13 +34,13 @@ class ProxmoxHypervisor:
     ) -> None:
         self._conf, self._settings = conf, settings
         self.shared = Shared(settings, client)
-        self._surveyor = Surveyor(
+        self._refresher = Refresher(
             self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
         )
         self._templates = Templates(self.shared)
         self._one_look = threading.Lock()
-        self.shared.survey = self._survey
-        self.shared.list_anew = self._list_anew
+        self.shared.refresh = self._refresh
+        self.shared.relist = self._relist
 
     @property
     def cluster(self) -> str:
@@ -49,18 +49,18 @@ class ProxmoxHypervisor:
 
     def observe(self) -> Observation:
         """Two bulk calls, and what of the slower facts is due."""
-        return facts.observation(self._conf, self._settings, self._survey())
+        return facts.observation(self._conf, self._settings, self._refresh())
 
-    def _survey(self) -> Snapshot:
+    def _refresh(self) -> Snapshot:
         with self._one_look:
             # Within the lock: an older look never takes the place of a newer one.
-            self.shared.snapshot = self._surveyor.survey()
+            self.shared.snapshot = self._refresher.refresh()
             return self.shared.snapshot
 
-    def _list_anew(self, node: str, storage: str) -> None:
+    def _relist(self, node: str, storage: str) -> None:
         with self._one_look:
-            self._surveyor.expire_images(node, storage)
-            self.shared.snapshot = self._surveyor.survey()
+            self._refresher.expire_images(node, storage)
+            self.shared.snapshot = self._refresher.refresh()
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
         """Three bulk calls, one for each storage, one for each VM that is to be read."""
@@ -110,5 +110,5 @@ class ProxmoxHypervisor:
 
     def close(self) -> None:
         """Let go of connections."""
-        self._surveyor.close()
+        self._refresher.close()
         self.shared.client.close()

@@ -199,7 +199,7 @@ def worker(simulator: RunningSimulator, long_lived: Worker) -> Worker:
     """A worker on a cluster that was emptied behind its back."""
     simulator.control("POST", "reset")
     # Its images are others by their times; listed late, they would be taken for changed ones.
-    long_lived.hypervisors[0]._surveyor._images.clear()  # type: ignore[attr-defined]
+    long_lived.hypervisors[0]._refresher._images.clear()  # type: ignore[attr-defined]
     long_lived.hypervisors[0].observe()
     _template.append(_template[-1] + 1)
     return long_lived

@@ -72,7 +72,7 @@ def test_a_storage_for_disks_that_is_not_there(
     if storage == "shared":
         simulator.fault(action="storage-full", storage="shared")
         worker.hypervisors[0].shared.snapshot = (  # type: ignore[attr-defined]
-            worker.hypervisors[0]._survey()  # type: ignore[attr-defined]
+            worker.hypervisors[0]._refresh()  # type: ignore[attr-defined]
         )
     failure = refused(worker, cluster, a_build(storage=storage))
     wanted = {"nowhere": Category.CONFIGURATION, "shared": Category.STORAGE_FULL}

@@ -60,12 +60,12 @@ def root(simulator: RunningSimulator) -> Any:
 def mapped(root: Any, worker: Worker) -> Iterator[None]:
     """Two devices on pve1, by the name of gpu-a; the worker looks for them at once."""
     paths = [f"id=10de:2236,node=pve1,path=0000:{bus}:00.0" for bus in ("81", "82")]
-    surveyor = worker.hypervisors[0]._surveyor  # type: ignore[attr-defined]
+    refresher = worker.hypervisors[0]._refresher  # type: ignore[attr-defined]
     root.cluster.mapping.pci.post(id="gpu-a", map=paths)
-    surveyor._clusterwide._rights_due = 0.0
+    refresher._clusterwide._rights_due = 0.0
     yield
     root.cluster.mapping.pci("gpu-a").delete()
-    surveyor._clusterwide._rights_due = 0.0
+    refresher._clusterwide._rights_due = 0.0
     worker.conductor.wait_for(
         lambda: not any("CUSTOM_PCI_GPU_A" in one for one in worker.placement.inventories.values())
     )

@@ -123,14 +123,14 @@ def test_a_file_that_is_replaced_all_the_time_ends_the_build(
     slow: Worker, simulator: RunningSimulator
 ) -> None:
     shared = slow.hypervisors[0].shared  # type: ignore[attr-defined]
-    list_anew = shared.list_anew
+    relist = shared.relist
 
     def and_replace_it_again(node: str, storage: str) -> None:
-        list_anew(node, storage)
+        relist(node, storage)
         remove(slow)
         put(simulator, 25 * MIB)
 
-    shared.list_anew = and_replace_it_again
+    shared.relist = and_replace_it_again
     remove(slow)
     put(simulator, 24 * MIB)
     failure = slow.run(of_fresh()).failure

@@ -23,8 +23,8 @@ def root(simulator: RunningSimulator, worker: Worker) -> Any:
 def facts(worker: Worker) -> dict[str, HostFacts]:
     """As a survey in which everything is due sees them."""
     hypervisor: Any = worker.hypervisors[0]
-    hypervisor._surveyor._details.clear()
-    hypervisor._surveyor._clusterwide._plans_due = 0.0
+    hypervisor._refresher._details.clear()
+    hypervisor._refresher._clusterwide._plans_due = 0.0
     return {one.node: one for one in hypervisor.observe().hosts}
 
 
@@ -112,7 +112,7 @@ def test_a_new_vnet_is_seen_without_waiting_for_a_look_at_every_node(
     root.cluster.sdn.zones.post(zone="z1", type="simple")
     root.cluster.sdn.vnets.post(vnet="blue", zone="z1")
     done(root, root.cluster.sdn.put())
-    hypervisor._surveyor._clusterwide._plans_due = 0.0
+    hypervisor._refresher._clusterwide._plans_due = 0.0
     seen = [
         {one.node: "blue" in one.bridges for one in hypervisor.observe().hosts} for _ in range(2)
     ]

@@ -1,4 +1,4 @@
-"""What all operations on one cluster share: client, watchers, queues, the last survey."""
+"""What all operations on one cluster share: client, watchers, queues, the last snapshot."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class Shared:
             settings.most_storage_slots,
         )
         self._snapshot: Snapshot | None = None
-        self.survey: Callable[[], Snapshot] | None = None
-        """Takes a survey; for who comes before the first one was taken."""
-        self.list_anew: Callable[[str, str], None] = lambda node, storage: None
-        """Takes a survey that lists the images of a node's storage, due or not."""
+        self.refresh: Callable[[], Snapshot] | None = None
+        """Refreshes the snapshot; for who comes before there is one."""
+        self.relist: Callable[[str, str], None] = lambda node, storage: None
+        """Refreshes the snapshot, and lists the images of a node's storage, due or not."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """The last survey, at most an observation interval old. Raises HypervisorError."""
+        """The last snapshot, at most an observation interval old. Raises HypervisorError."""
         if self._snapshot is None:
-            if self.survey is None:
+            if self.refresh is None:
                 raise HypervisorError(
                     Category.NODE_UNHEALTHY, f"Cluster {self.settings.name} was not seen yet."
                 )
-            self._snapshot = self.survey()
+            self._snapshot = self.refresh()
         return self._snapshot
 
     @snapshot.setter

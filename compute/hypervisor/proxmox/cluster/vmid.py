@@ -69,7 +69,7 @@ class Vm:
         """Its configuration wherever in the cluster it is; None when it is nowhere.
 
         Nowhere takes two witnesses: its node, alive, and the cluster's list; with ``recent`` the
-        list of the last survey will do. Raises ForeignError when a container has the id.
+        list of the last snapshot will do. Raises ForeignError when a container has the id.
         """
         problem: ApiError | None = None
         try:

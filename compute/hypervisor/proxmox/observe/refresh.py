@@ -1,4 +1,4 @@
-"""The survey of a cluster: two bulk calls each time, slower facts when they are due.
+"""The refresh of a cluster's snapshot: two bulk calls each time, slower facts when they are due.
 
 ``/cluster/resources`` and ``/cluster/status`` are one call each, whatever the cluster's size. A
 node's processors and bridges, and a storage's import volumes, are read at their own pace, a few at
@@ -41,8 +41,8 @@ T = TypeVar("T")
 Zones = Mapping[str, Mapping[str, str]]
 
 
-class Surveyor:
-    """Keeps what is read rarely between surveys. Used by one thread at a time."""
+class Refresher:
+    """Keeps what is read rarely between refreshes. Used by one thread at a time."""
 
     def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
         self._client = client
@@ -54,9 +54,9 @@ class Surveyor:
         self._broken: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._vnets: Mapping[str, str] = {}
         self._clusterwide = Clusterwide(client, content_seconds, detail_seconds)
-        self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-survey")
+        self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-refresh")
 
-    def survey(self) -> Snapshot:
+    def refresh(self) -> Snapshot:
         """Look. Raises HypervisorError when no endpoint answers."""
         resources = self._client.get("cluster/resources")
         status = self._client.get("cluster/status")
@@ -69,7 +69,7 @@ class Surveyor:
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         settled = self._clusterwide.look(full.values())
         if settled.vnets != self._vnets:
-            # Nodes list others by now: they are read anew with the next survey.
+            # Nodes list others by now: they are read anew with the next refresh.
             self._vnets = settled.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
@@ -87,7 +87,7 @@ class Surveyor:
         )
 
     def expire_images(self, node: str, storage: str) -> None:
-        """Have a storage's import volumes listed with the next survey."""
+        """Have a storage's import volumes listed with the next refresh."""
         for key in (("", storage), (node, storage)):
             self._images.pop(key, None)
 
@@ -152,7 +152,7 @@ class Surveyor:
         return pins.of_storage(storage, listed)
 
     def _read(self, items: list[Any], read: Callable[[Any], T]) -> Iterable[tuple[Any, T]]:
-        """Read several things at a time; one that fails is left for the next survey."""
+        """Read several things at a time; one that fails is left for the next refresh."""
         futures = [(item, self._readers.submit(read, item)) for item in items]
         for item, future in futures:
             try:

@@ -1,4 +1,4 @@
-"""A survey's result: nodes, storages and VMs of one cluster, frozen."""
+"""The snapshot of a cluster: nodes, storages and VMs of one cluster, frozen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a node can take a server, by the last survey. Refusals give their numbers."""
+"""Whether a node can take a server, by the last snapshot. Refusals give their numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compute.hypervisor.proxmox.vmconfig.disks import THIN_TYPES
 
 
 class ReplacedError(HypervisorError):
-    """An image's file isn't the one that the last survey listed."""
+    """An image's file isn't the one that the last snapshot listed."""
 
 
 def host(shared: Shared, build: Build, node_name: str) -> Storage:
@@ -111,7 +111,7 @@ def image(shared: Shared, build: Build) -> Image:
 
 
 def image_is_there(shared: Shared, build: Build) -> None:
-    """Refuse what the last survey didn't see, if a look at the storage doesn't see it either.
+    """Refuse what the last snapshot didn't see, if a look at the storage doesn't see it either.
 
     Raises image_not_found, and image_corrupt where what is there is no disk image.
     """
@@ -144,10 +144,10 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
             )
 
 
-def list_anew(shared: Shared, build: Build, node_name: str) -> None:
+def relist(shared: Shared, build: Build, node_name: str) -> None:
     """See a replaced image as it is now. Raises image_corrupt where it needs a larger disk."""
     found = image(shared, build)
-    shared.list_anew(node_name, found.volid.split(":", 1)[0])
+    shared.relist(node_name, found.volid.split(":", 1)[0])
     for now in shared.node(node_name).images:
         size = now.virtual_size_bytes or 0
         if now.volid == found.volid and size > build.disk_gib << 30:

@@ -92,7 +92,7 @@ class ProxmoxMachine:
             return self._ensure_image(build)
         except host_checks.ReplacedError as replaced:
             self._work.tell(listed_anew=replaced.message)
-            host_checks.list_anew(self._shared, build, self._vm.node)
+            host_checks.relist(self._shared, build, self._vm.node)
         return self._ensure_image(build)
 
     def _ensure_image(self, build: Build) -> Detail:

@@ -121,7 +121,7 @@ class Templates:
         return None
 
     def _is_ready(self, template: Template, image: Image, source: str) -> bool:
-        """Whether it was seen ready here, and the last survey doesn't say otherwise."""
+        """Whether it was seen ready here, and the last snapshot doesn't say otherwise."""
         listed = self._shared.snapshot.vms.get(template.vmid)
         named = hardware.template_name(image.id)
         if listed is not None and listed.name and not (listed.template and listed.name == named):

@@ -15,7 +15,7 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.ha import affinity
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect import inspection
-from compute.hypervisor.proxmox.inspect.inventory import Census
+from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
@@ -64,7 +64,7 @@ class ProxmoxHypervisor:
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
         """Three bulk calls, one for each storage, one for each VM that is to be read."""
-        return Census(self.shared, known, read).take()
+        return InventoryReader(self.shared, known, read).take()
 
     def group_writer(self, build: Build) -> Callable[[], Detail] | None:
         """See ``port.Hypervisor``."""

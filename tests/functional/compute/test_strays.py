@@ -118,8 +118,8 @@ def test_parallel_builds_share_what_began_after_they_asked(
 ) -> None:
     """One listing is under way while the others ask: one more serves them all."""
     (hypervisor,) = worker.hypervisors
-    elsewhere = hypervisor.shared.elsewhere  # type: ignore[attr-defined]
-    monkeypatch.setattr(elsewhere, "_patience_seconds", 60)
+    strays = hypervisor.shared.stray_volumes  # type: ignore[attr-defined]
+    monkeypatch.setattr(strays, "_patience_seconds", 60)
     assert worker.run(a_build()).ok  # the template
     simulator.control("DELETE", "calls")
     held = simulator.fault(action="hold", method="GET", path=f"{LISTING}$")
@@ -129,7 +129,7 @@ def test_parallel_builds_share_what_began_after_they_asked(
     eventually(lambda: struck(simulator, held["id"]), 10)
     for build in builds[1:]:
         worker.send(build)
-    eventually(lambda: (look := elsewhere._next) and len(look.vmids) == BESIDE - 1, 30)
+    eventually(lambda: (look := strays._next) and len(look.vmids) == BESIDE - 1, 30)
     simulator.control("DELETE", f"faults?id={held['id']}")
     outcomes = worker.conductor.wait_for(
         lambda: (

@@ -11,7 +11,7 @@ from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.hypervisor.proxmox.cluster.restarts import Restarts
 from compute.hypervisor.proxmox.cluster.storage_queue import Key, StorageQueue
-from compute.hypervisor.proxmox.cluster.stray_volumes import Elsewhere
+from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.ha.affinity import Affinity
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
 from compute.hypervisor.proxmox.settings import Cluster
@@ -35,7 +35,7 @@ class Shared:
         self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)
         self.restarts = Restarts(settings.restart_lock_seconds)
         self.affinity = Affinity(self.client)
-        self.elsewhere = Elsewhere(self.client)
+        self.stray_volumes = StrayVolumes(self.client)
         self.storage_queue = StorageQueue(
             settings.local_storage_slots,
             settings.shared_storage_slots,

@@ -41,7 +41,7 @@ class _Look:
     listed: dict[Place, Listing] = field(default_factory=dict)
 
 
-class Elsewhere:
+class StrayVolumes:
     """The looks at one cluster; safe for any number of threads. One of those who wait leads."""
 
     def __init__(self, client: Client, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -90,7 +90,7 @@ class Elsewhere:
         # One VMID alone is asked for by number: that is cheaper where images are files.
         narrow = {"vmid": min(look.vmids)} if len(look.vmids) == 1 else {}
         self._late = {place: one for place, one in self._late.items() if not one.done()}
-        readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-elsewhere")
+        readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-stray-volumes")
         began = {
             place: readers.submit(self._list, place, narrow)
             for place in sorted(look.places - self._late.keys())

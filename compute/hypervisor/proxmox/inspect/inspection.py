@@ -69,10 +69,10 @@ def _on(shared: Shared, vmid: int, node: str, server_uuid: str | None) -> Inspec
     config = shared.client.get(f"{path}/config")
     status = shared.client.get(f"{path}/status/current")
     power = _POWER.get(str(status.get("status", "")), PowerState.NOSTATE)
-    return described(vmid, node, config, power, server_uuid)
+    return inspected(vmid, node, config, power, server_uuid)
 
 
-def described(
+def inspected(
     vmid: int, node: str, config: Config, power_state: PowerState, server_uuid: str | None
 ) -> Inspection:
     """What a configuration says. Pure."""

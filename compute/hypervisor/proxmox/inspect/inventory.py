@@ -1,4 +1,4 @@
-"""The census of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
+"""The inventory of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
 
 Three calls for the cluster, one for each storage (of each node, unless it is shared). No list of
 Proxmox VE tells descriptions, so of VMs only those are read that the record doesn't explain, that
@@ -39,7 +39,7 @@ _TAGS = re.compile(r"[;, ]+")
 _MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
-class Census:
+class InventoryReader:
     """One count of one cluster."""
 
     def __init__(self, shared: Shared, known: Collection[int], read: Collection[int] = ()) -> None:
@@ -55,7 +55,7 @@ class Census:
         """Count. Raises HypervisorError when the cluster as a whole doesn't answer."""
         resources = self._client.get("cluster/resources")
         online = self._online(resources, self._client.get("cluster/status"))
-        with concurrent.futures.ThreadPoolExecutor(READERS, "census") as readers:
+        with concurrent.futures.ThreadPoolExecutor(READERS, "compute-inventory") as readers:
             listed = [one for one in resources if "vmid" in one and self._may_be_ours(one)]
             self._read |= frozenset(itertools.islice(self._untagged(listed), UNTAGGED))
             vms = readers.map(lambda one: self._vm(one, online), listed)

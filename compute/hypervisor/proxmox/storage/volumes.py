@@ -68,7 +68,7 @@ def everywhere(vm: Vm) -> Seen:
     """
     found = _here(vm)
     places = list(_other_places(vm, found))
-    listed = vm.shared.elsewhere.listed(vm.work, vm.vmid, places)
+    listed = vm.shared.stray_volumes.listed(vm.work, vm.vmid, places)
     for node, storage in places:
         if (node, storage) in listed:
             found.storages.add(vm.shared.storage_key(node, storage))

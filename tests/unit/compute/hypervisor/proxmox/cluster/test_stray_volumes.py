@@ -12,7 +12,7 @@ import pytest
 from common.messages.reports import Category
 from compute.hypervisor.port import Cancelled
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster.stray_volumes import READERS, Elsewhere, Place
+from compute.hypervisor.proxmox.cluster.stray_volumes import READERS, Place, StrayVolumes
 from tests.unit.compute.fakes import FakeWork
 
 PLACES = [("pve2", "local"), ("pve3", "local")]
@@ -57,8 +57,8 @@ def _open() -> threading.Event:
     return gate
 
 
-def looks(nodes: Nodes, patience_seconds: float = SECONDS) -> Elsewhere:
-    return Elsewhere(nodes, patience_seconds)  # type: ignore[arg-type]
+def looks(nodes: Nodes, patience_seconds: float = SECONDS) -> StrayVolumes:
+    return StrayVolumes(nodes, patience_seconds)  # type: ignore[arg-type]
 
 
 def test_one_alone_asks_for_its_own_and_tells_others_apart() -> None:
@@ -78,16 +78,16 @@ def test_nobody_is_asked_where_there_is_no_place() -> None:
 def test_who_asks_during_a_look_is_served_by_the_next_one_with_all_others() -> None:
     nodes = Nodes()
     gate = nodes.gates[PLACES[0]] = threading.Event()
-    elsewhere = looks(nodes)
+    strays = looks(nodes)
     with ThreadPoolExecutor(READERS) as pool:
-        first = pool.submit(elsewhere.listed, FakeWork(), 100, PLACES)
+        first = pool.submit(strays.listed, FakeWork(), 100, PLACES)
         assert nodes.began.acquire(timeout=SECONDS)
         assert nodes.began.acquire(timeout=SECONDS)
         # Begun before these ask: what it lists is too old for them.
         nodes.images = {place: [101, 102] for place in PLACES}
         waits = [Waiting() for _ in range(5)]
         others = [
-            pool.submit(elsewhere.listed, one, 101 + number, PLACES)
+            pool.submit(strays.listed, one, 101 + number, PLACES)
             for number, one in enumerate(waits)
         ]
         assert all(one.waits.wait(SECONDS) for one in waits)
@@ -119,15 +119,15 @@ class Overtaken(FakeWork):
 def test_who_gives_up_waiting_leaves_nobody_waiting() -> None:
     nodes = Nodes()
     gate = nodes.gates[PLACES[0]] = threading.Event()
-    elsewhere = looks(nodes)
+    strays = looks(nodes)
     with ThreadPoolExecutor(READERS) as pool:
-        first = pool.submit(elsewhere.listed, FakeWork(), 100, PLACES)
+        first = pool.submit(strays.listed, FakeWork(), 100, PLACES)
         assert nodes.began.acquire(timeout=SECONDS)
         with pytest.raises(Cancelled):
-            elsewhere.listed(Overtaken(), 101, PLACES)
+            strays.listed(Overtaken(), 101, PLACES)
         gate.set()
         first.result(SECONDS)
-    assert elsewhere.listed(FakeWork(), 102, PLACES) == {place: [] for place in PLACES}
+    assert strays.listed(FakeWork(), 102, PLACES) == {place: [] for place in PLACES}
 
 
 def test_few_are_listed_at_the_same_time() -> None:
@@ -150,10 +150,10 @@ def test_what_can_t_be_listed_is_missing_and_logged_once(
 ) -> None:
     nodes = Nodes()
     nodes.broken = {PLACES[1]}
-    elsewhere = looks(nodes)
+    strays = looks(nodes)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert elsewhere.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
+            assert strays.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
     assert [one.getMessage() for one in caplog.records] == [
         "Storage local on pve3 can't be looked at: no route to host"
     ]
@@ -162,14 +162,14 @@ def test_what_can_t_be_listed_is_missing_and_logged_once(
 def test_a_node_that_hangs_is_waited_for_once() -> None:
     nodes = Nodes()
     gate = nodes.gates[PLACES[1]] = threading.Event()
-    elsewhere = looks(nodes, 0.5)
+    strays = looks(nodes, 0.5)
     for _ in range(3):
-        assert elsewhere.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
+        assert strays.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
     assert [place for place, _ in nodes.asked].count(PLACES[1]) == 1
-    late = elsewhere._late[PLACES[1]]
+    late = strays._late[PLACES[1]]
     gate.set()
     late.result(SECONDS)
-    assert elsewhere.listed(FakeWork(), 100, PLACES) == {place: [] for place in PLACES}
+    assert strays.listed(FakeWork(), 100, PLACES) == {place: [] for place in PLACES}
 
 
 def test_many_that_hang_keep_the_others_waiting_once() -> None:
@@ -177,8 +177,8 @@ def test_many_that_hang_keep_the_others_waiting_once() -> None:
     gate = threading.Event()
     hung = [(f"pve{number:02}", "local") for number in range(READERS)]
     nodes.gates = dict.fromkeys(hung, gate)
-    elsewhere = looks(nodes, 0.5)
+    strays = looks(nodes, 0.5)
     places = [*hung, ("pve99", "local")]
-    assert elsewhere.listed(FakeWork(), 100, places) == {}
-    assert elsewhere.listed(FakeWork(), 100, places) == {places[-1]: []}
+    assert strays.listed(FakeWork(), 100, places) == {}
+    assert strays.listed(FakeWork(), 100, places) == {places[-1]: []}
     gate.set()

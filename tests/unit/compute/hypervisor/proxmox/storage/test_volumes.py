@@ -8,7 +8,7 @@ from typing import Any
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.cluster.stray_volumes import Elsewhere
+from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage
 from compute.hypervisor.proxmox.storage import volumes
@@ -49,7 +49,7 @@ def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
     client = Client(nodes, {key.replace("_on_", " on "): value for key, value in images.items()})
     shared: Any = SimpleNamespace(
         client=client,
-        elsewhere=Elsewhere(client),  # type: ignore[arg-type]
+        stray_volumes=StrayVolumes(client),  # type: ignore[arg-type]
         snapshot=Snapshot(True, {one.name: one for one in nodes}, {}),
         settings=SimpleNamespace(vm_storage="local"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.messages.facts import NicFacts
 from common.states import PowerState
-from compute.hypervisor.proxmox.inspect.inspection import described
+from compute.hypervisor.proxmox.inspect.inspection import inspected
 from compute.hypervisor.proxmox.vmconfig import marks
 from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
@@ -65,7 +65,7 @@ def test_what_a_configuration_says() -> None:
         "smbios1": smbios(SERVER),
         "lock": "backup",
     }
-    found = described(500, "pve1", config, PowerState.RUNNING, SERVER)
+    found = inspected(500, "pve1", config, PowerState.RUNNING, SERVER)
     assert (found.vcpus, found.memory_mib, found.disk_gib) == (4, 2048, 11)
     assert found.nics == (
         NicFacts("aa:bb:cc:dd:ee:01", "vmbr0", None, "10.0.0.5"),
@@ -74,4 +74,4 @@ def test_what_a_configuration_says() -> None:
     assert (found.kind, found.lock, found.smbios_uuid) == ("vm", "backup", SERVER)
     assert not found.ours
     assert found.marked_by is None
-    assert described(5, "n", {"template": 1}, PowerState.NOSTATE, None).kind == "template"
+    assert inspected(5, "n", {"template": 1}, PowerState.NOSTATE, None).kind == "template"

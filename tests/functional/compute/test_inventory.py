@@ -1,4 +1,4 @@
-"""The census that the audit asks for: what it shows of VMs, marks, locks and volumes."""
+"""The inventory that the audit asks for: what it shows of VMs, marks, locks and volumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 
-def census(worker: Worker, *known: int, read: tuple[int, ...] = ()) -> ClusterInventory:
+def take_inventory(worker: Worker, *known: int, read: tuple[int, ...] = ()) -> ClusterInventory:
     return worker.client.inventory(internal(), worker.service.worker, "c1", known, read)
 
 
@@ -52,13 +52,13 @@ def test_what_the_record_explains_is_not_read(
     assert worker.run(build).ok
     simulator.control("DELETE", "calls")
     simulator.control("POST", "clock", {"statistics": True})
-    inventory = census(worker, vmid, template_vmid())
+    inventory = take_inventory(worker, vmid, template_vmid())
     assert inventory.unseen == ()
     seen = vms(inventory)[vmid]
     assert (seen.read, seen.status, seen.vcpus, seen.memory_mib) == (False, "running", 2, 512)
     assert vms(inventory)[template_vmid()].template
     assert cluster.calls("GET", "/config") == []
-    stranger = vms(census(worker, template_vmid()))[vmid]
+    stranger = vms(take_inventory(worker, template_vmid()))[vmid]
     assert (stranger.server_uuid, stranger.proven) == (build.server_uuid, True)
     [drive] = [one for one in inventory.volumes if one.server_uuid]
     assert (drive.vmid, drive.server_uuid, drive.shared) == (vmid, build.server_uuid, False)
@@ -70,7 +70,7 @@ def test_what_the_record_explains_is_not_read(
 def test_a_template_says_whose_it_is(worker: Worker, cluster: Cluster) -> None:
     build = a_build()
     assert worker.run(build).ok
-    template = vms(census(worker))[template_vmid()]
+    template = vms(take_inventory(worker))[template_vmid()]
     assert build.image is not None
     assert (template.image_id, template.proven) == (build.image.id, True)
 
@@ -85,7 +85,7 @@ def test_marks_that_do_not_agree_prove_nothing(
     make(client, 901, tags="micronova")
     make(client, 902, tags="a;micronova", smbios1=f"uuid={server}", **named)
     make(client, 903, **named)
-    seen = vms(census(worker))
+    seen = vms(take_inventory(worker))
     assert (seen[100_801].server_uuid, seen[100_801].proven) == (server, False)
     assert (seen[100_802].server_uuid, seen[100_802].proven) == (None, False)
     # Outside of the band the tag only says where to look, and alone it says nothing.
@@ -93,7 +93,7 @@ def test_marks_that_do_not_agree_prove_nothing(
     assert seen[902].proven
     assert 903 not in seen
     # What the record names is looked for wherever it is.
-    assert vms(census(worker, 903))[903].read
+    assert vms(take_inventory(worker, 903))[903].read
 
 
 def test_locks_and_who_left_them(
@@ -108,14 +108,14 @@ def test_locks_and_who_left_them(
     client.post("nodes/pve1/qemu", vmid=100_803, memory=128, scsi0="local:1")
 
     def left() -> SeenVm | None:
-        shell = vms(census(worker)).get(100_803)
+        shell = vms(take_inventory(worker)).get(100_803)
         return shell if shell is not None and not shell.lock_live else None
 
     shell = eventually(left, 20)
     assert shell.lock == "create"
     assert shell.server_uuid is None
     assert shell.maker.split(":")[5:7] == ["qmcreate", "100803"]
-    assert [one.vmid for one in census(worker).volumes if one.vmid == 100_803]
+    assert [one.vmid for one in take_inventory(worker).volumes if one.vmid == 100_803]
 
 
 def test_a_lock_that_a_task_holds_is_explained(
@@ -124,7 +124,7 @@ def test_a_lock_that_a_task_holds_is_explained(
     simulator.control("POST", "clock", {"speed": 0.05})
     try:
         client.post("nodes/pve1/qemu", vmid=100_804, memory=128, scsi0="local:1")
-        assert vms(census(worker))[100_804].lock_live
+        assert vms(take_inventory(worker))[100_804].lock_live
     finally:
         simulator.control("POST", "clock", {"speed": 50})
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_seen_is_told(
     make(client, 100_805)
     fault = simulator.fault(action="node-down", node="pve1")
     try:
-        inventory = census(worker)
+        inventory = take_inventory(worker)
     finally:
         simulator.control("DELETE", "faults", {"id": fault["id"]})
     assert "Node pve1 is offline." in inventory.unseen
@@ -144,7 +144,7 @@ def test_what_cannot_be_seen_is_told(
     order = {"action": "fail", "method": "GET", "path": "/storage/local/content", "times": 9}
     fault = simulator.fault(**order)
     try:
-        inventory = census(worker)
+        inventory = take_inventory(worker)
     finally:
         simulator.control("DELETE", "faults", {"id": fault["id"]})
     assert any("Storage local on pve1" in text for text in inventory.unseen)
@@ -159,9 +159,9 @@ def test_a_vm_of_the_record_is_read_when_it_is_its_turn(worker: Worker, cluster:
     build = a_build()
     vmid = build.placed.vmid
     assert worker.run(build).ok
-    seen = vms(census(worker, vmid, template_vmid(), read=(vmid,)))[vmid]
+    seen = vms(take_inventory(worker, vmid, template_vmid(), read=(vmid,)))[vmid]
     assert (seen.read, seen.proven, seen.smbios_uuid) == (True, True, build.server_uuid)
-    assert not vms(census(worker, vmid, template_vmid()))[vmid].read
+    assert not vms(take_inventory(worker, vmid, template_vmid()))[vmid].read
     assert worker.run(a_destroy(build)).gone
 
 
@@ -184,7 +184,7 @@ def test_a_disk_without_a_vm_says_whether_a_task_of_ours_made_it(
     }
     for one in (ours, theirs):
         simulator.control("POST", "volume", one)
-    told = {one.volid: one.ours for one in census(worker).volumes if one.vmid == vmid}
+    told = {one.volid: one.ours for one in take_inventory(worker).volumes if one.vmid == vmid}
     assert told == {ours["volid"]: True, theirs["volid"]: False}
     for one in (ours, theirs):
         worker.hypervisors[0].shared.client.delete(  # type: ignore[attr-defined]

@@ -55,7 +55,7 @@ class WorkerEvents(Protocol):
     def announce(self, ctxt: RequestContext) -> None:
         """A scheduler or conductor starts: it needs all facts."""
 
-    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+    def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         """The allocation ratios of all aggregates, from the conductor."""
 
 

@@ -40,8 +40,8 @@ def build(
     # What only the operator can remove is told, and its VM id set aside: nothing else is left.
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
     gone = clean or set_aside
-    told = replace(failure, clean=clean, refused=gone and machine.refused)
-    return Outcome(False, PowerState.NOSTATE, None, told, gone=gone)
+    reported = replace(failure, clean=clean, refused=gone and machine.refused)
+    return Outcome(False, PowerState.NOSTATE, None, reported, gone=gone)
 
 
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:

@@ -37,6 +37,6 @@ class Causes:
 
     def take(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """VMs that are unlocked, or gone, and nodes that take work again; told once."""
-        told = tuple(sorted(self._unlocked)), tuple(sorted(self._eased))
+        ended = tuple(sorted(self._unlocked)), tuple(sorted(self._eased))
         self._unlocked, self._eased = set(), set()
-        return told
+        return ended

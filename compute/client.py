@@ -174,9 +174,9 @@ class ComputeClient:
         """Ask every worker to say all it knows: somebody just started."""
         self._everyone.cast(ctxt, WorkerEvents.announce)
 
-    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+    def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         """Tell every worker how much its hosts may promise."""
-        self._everyone.cast(ctxt, WorkerEvents.update_ratios, told=told)
+        self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
     def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:
         # A worker does nothing of what was sent before its process began, by its own clock.

@@ -25,7 +25,7 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
     failure = carry_out(job, todo)
     if failure is None:
         return Outcome(True, PowerState.NOSTATE, gone=True)
-    return Outcome(False, PowerState.NOSTATE, failure=sums.tell(failure, machine))
+    return Outcome(False, PowerState.NOSTATE, failure=sums.failure(failure, machine))
 
 
 class _Sums:
@@ -51,7 +51,7 @@ class _Sums:
 
         return do
 
-    def tell(self, failure: Failure, machine: Machine) -> Failure:
+    def failure(self, failure: Failure, machine: Machine) -> Failure:
         """The failure with what was removed nevertheless."""
         return replace(
             failure, cleaned=self.total.cleaned, clean=machine.absent and not failure.left

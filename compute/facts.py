@@ -76,12 +76,12 @@ class HostFactsCache:
             gone = self._gone(cluster.cluster, {facts.host for facts in seen})
             return news + gone
 
-    def update_ratios(self, told: Ratios) -> list[HostFacts]:
+    def update_ratios(self, ratios: Ratios) -> list[HostFacts]:
         """Take over how much hosts may promise; those of which that is news."""
         with self._lock:
-            if told.version <= self._ratios.version:
+            if ratios.version <= self._ratios.version:
                 return []
-            self._ratios = told
+            self._ratios = ratios
             changed = []
             for host, facts in self._hosts.items():
                 own = self._with_ratios(self._seen[host])

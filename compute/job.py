@@ -69,9 +69,9 @@ class Job:
         self._cancelled = False
         self._deadline = max(self._deadline, clock.after(UNWIND_SECONDS))
 
-    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+    def report(self, *, upid: str | None = None, **detail: Any) -> None:
         """Report facts of the step that runs."""
-        self.journal.tell(upid, detail)
+        self.journal.note(upid, detail)
 
     def check(self) -> None:
         """Raise what keeps the job from going on."""

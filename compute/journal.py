@@ -37,7 +37,7 @@ class Journal:
         before, self._finished = self._finished, None
         self._report((before, self._now) if before else (self._now,))
 
-    def tell(self, upid: str | None, detail: Mapping[str, Any]) -> None:
+    def note(self, upid: str | None, detail: Mapping[str, Any]) -> None:
         """A fact of the step that runs; a task's id goes out at once."""
         if self._now is None:
             return

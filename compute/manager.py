@@ -146,6 +146,6 @@ class EventEndpoint:
         """Publish all that is known: somebody starts and knows nothing."""
         self._heartbeats.announce()
 
-    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+    def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         """Take over the allocation ratios of aggregates."""
-        self._set_ratios(told)
+        self._set_ratios(ratios)

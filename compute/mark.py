@@ -25,5 +25,5 @@ def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
         if not gone:
             power = owner_mark.power_state()
     except HypervisorError as error:
-        job.journal.tell(None, {"probe": error.message})
+        job.journal.note(None, {"probe": error.message})
     return Outcome(failure is None and gone != command.on, power, None, failure, gone)

@@ -116,8 +116,8 @@ class ComputeService:
             self._publisher.publish_again(self._facts.all())
         self._heartbeats.announce()
 
-    def _set_ratios(self, told: Ratios) -> None:
-        news = self._facts.update_ratios(told)
+    def _set_ratios(self, ratios: Ratios) -> None:
+        news = self._facts.update_ratios(ratios)
         if news:
             self._news(news)
 

@@ -63,7 +63,7 @@ class Work(Protocol):
     def command(self) -> Command:
         """The command as it was sent last."""
 
-    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+    def report(self, *, upid: str | None = None, **detail: Any) -> None:
         """Report the task's id, and other facts, of the step that runs, at once."""
 
     def check(self) -> None:

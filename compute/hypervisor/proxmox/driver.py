@@ -75,7 +75,7 @@ class ProxmoxHypervisor:
         def proven(vmid: int) -> bool:
             return self.inspect(vmid, node, build.server_uuid).ours
 
-        return lambda: affinity.told(
+        return lambda: affinity.write_group(
             shared.affinity, lambda: shared.snapshot.version, build, proven
         )
 

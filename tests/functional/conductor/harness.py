@@ -139,7 +139,7 @@ class Compute:
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:
         self.heard_of[worker] = sent_at
 
-    def update_ratios(self, ctxt: RequestContext, told: Ratios) -> None:
+    def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         self.ratios = told
 
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:

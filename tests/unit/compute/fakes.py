@@ -63,7 +63,7 @@ class FakeWork:
         self.told: list[dict[str, Any]] = []
         self.paused: list[float] = []
 
-    def tell(self, *, upid: str | None = None, **detail: Any) -> None:
+    def report(self, *, upid: str | None = None, **detail: Any) -> None:
         self.told.append({"upid": upid, **detail})
 
     def check(self) -> None:

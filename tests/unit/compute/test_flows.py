@@ -186,7 +186,7 @@ def test_a_task_id_is_told_at_once() -> None:
 
     class Telling(FakeMachine):
         def start(self) -> Any:
-            job.tell(upid="UPID:1", way="x")
+            job.report(upid="UPID:1", way="x")
             assert reports[-1].steps[0].upid == "UPID:1"
             return super().start()
 

@@ -127,11 +127,11 @@ def _whole_reason(response: requests.Response, **_options: object) -> None:
     if response.status_code < 400:
         return
     try:
-        told = response.json()["message"]
+        message = response.json()["message"]
     except (ValueError, KeyError, TypeError):
         return
-    if isinstance(told, str) and told.startswith(response.reason or ""):
-        response.reason = told.strip()
+    if isinstance(message, str) and message.startswith(response.reason or ""):
+        response.reason = message.strip()
 
 
 def _refused(error: requests.exceptions.ConnectionError) -> bool:

@@ -51,7 +51,7 @@ class StrayVolumes:
         self._running = False
         #: places that did not answer in time, and still don't
         self._late: dict[Place, concurrent.futures.Future[Listing]] = {}
-        self._told: frozenset[Place] = frozenset()
+        self._logged: frozenset[Place] = frozenset()
 
     def listed(self, work: Work, vmid: int, places: Collection[Place]) -> dict[Place, Listing]:
         """The disk images under a VMID on each of these, but for those that could not be listed.
@@ -110,7 +110,7 @@ class StrayVolumes:
             elif one in done:
                 listed[place] = one.result()
                 del problems[place]
-        self._tell(problems)
+        self._log(problems)
         return listed
 
     def _list(self, place: Place, narrow: Mapping[str, Any]) -> Listing:
@@ -119,9 +119,9 @@ class StrayVolumes:
         listed: Listing = self._client.get(path, content="images", **narrow)
         return listed
 
-    def _tell(self, problems: Mapping[Place, str]) -> None:
+    def _log(self, problems: Mapping[Place, str]) -> None:
         """Log what is unseen when it changes, not for each build."""
-        if problems.keys() != self._told:
-            self._told = frozenset(problems)
+        if problems.keys() != self._logged:
+            self._logged = frozenset(problems)
             for (node, storage), why in sorted(problems.items()):
                 LOG.warning("Storage %s on %s can't be looked at: %s", storage, node, why)

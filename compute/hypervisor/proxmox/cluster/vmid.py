@@ -100,7 +100,7 @@ class Vm:
         config = there.look()
         if config is not None:
             self.node = node
-            self.work.tell(moved_to=node)
+            self.work.report(moved_to=node)
         return config
 
     def running(self) -> bool:
@@ -186,10 +186,10 @@ class Vm:
         """Wait for a task whose result doesn't matter: the look after it does."""
         if not upid.subject:
             # It goes on with other VMs once it is through with this one.
-            self.work.tell(waits_for=upid.text)
+            self.work.report(waits_for=upid.text)
             self.work.pause(LOCK_SECONDS[-1])
             return
-        self.work.tell(upid=upid.text)
+        self.work.report(upid=upid.text)
         try:
             self.shared.tasks.wait(self.work, upid.text)
         except ApiError:
@@ -203,14 +203,14 @@ class Vm:
         upid = call()
         if not isinstance(upid, str) or not upid.startswith("UPID:"):
             return None
-        self.work.tell(upid=upid)
+        self.work.report(upid=upid)
         return self.shared.tasks.wait(self.work, upid)
 
     def await_clean_up(self) -> None:
         """Wait while the node is known to keep the VM's lock, since it was started again."""
         seconds = self.shared.restarts.pause_seconds(self.vmid)
         if seconds:
-            self.work.tell(waits="the node cleans up after the VM's last stop", seconds=seconds)
+            self.work.report(waits="the node cleans up after the VM's last stop", seconds=seconds)
             self.work.pause(seconds)
 
     def lock_pause(self, error: ApiError, attempt: int) -> float:
@@ -277,5 +277,5 @@ class Vm:
                 if live or seen:
                     return seen
             except ApiError as error:
-                self.work.tell(probe=error.message)
+                self.work.report(probe=error.message)
         return False

@@ -49,7 +49,9 @@ class NotOursError(HypervisorError):
     """What would be changed is in the hands of somebody else."""
 
 
-def told(affinity: Affinity, version: Callable[[], str], build: Build, proven: Proven) -> Detail:
+def write_group(
+    affinity: Affinity, version: Callable[[], str], build: Build, proven: Proven
+) -> Detail:
     """Put the VM of a build into its group's rule, or say why there is none: no reason to fail."""
     try:
         if not has_rules(version()):

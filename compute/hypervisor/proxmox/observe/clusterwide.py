@@ -49,7 +49,7 @@ class Clusterwide:
         self._devices: dict[str, dict[str, int]] = {}
         self._rules: tuple[Rule, ...] = ()
         self._vnets: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
 
     def look(self, nodes: Iterable[Node]) -> Settled:
         """Read what is due. Raises HypervisorError."""
@@ -93,11 +93,11 @@ class Clusterwide:
         try:
             found = read()
         except HypervisorError as error:
-            if self._told.get(what) != error.message:
+            if self._logged.get(what) != error.message:
                 LOG.warning("%s can't be read: %s", what, error.message)
-                self._told[what] = error.message
+                self._logged[what] = error.message
             return nothing
-        self._told.pop(what, None)
+        self._logged.pop(what, None)
         return found
 
 

@@ -189,11 +189,11 @@ class Refresher:
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:
-                told = self._client.get(f"{path}/{image.volid}")
+                answer = self._client.get(f"{path}/{image.volid}")
             except HypervisorError as error:
                 LOG.warning("The disk size of %s can't be read: %s", image.volid, error.message)
                 return image
-            self._disk_sizes[file] = int(told.get("size") or 0)
+            self._disk_sizes[file] = int(answer.get("size") or 0)
         return replace(image, virtual_size_bytes=self._disk_sizes[file] or None)
 
     def _with_slow_facts(self, node: Node) -> Node:

@@ -31,5 +31,5 @@ def disks_left(vm: Vm) -> list[str]:
             if one.volid not in named
         ]
     except ApiError as error:
-        vm.work.tell(disks_left=f"not known: {error.message}")
+        vm.work.report(disks_left=f"not known: {error.message}")
         return []

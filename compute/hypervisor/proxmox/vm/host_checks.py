@@ -173,14 +173,14 @@ def _look(shared: Shared, node_name: str, found: Image) -> None:
     storage = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{storage}/content/{found.volid}"
     try:
-        told = shared.client.get(path)
+        answer = shared.client.get(path)
     except ApiError as error:
         if error.no_volume:
             raise HypervisorError(
                 Category.IMAGE_NOT_FOUND, f"Image {found.name} is not there: {found.volid}."
             ) from error
         raise
-    if not int(told.get("size") or 0):
+    if not int(answer.get("size") or 0):
         raise _corrupt(found, "is no disk image")
 
 

@@ -91,7 +91,7 @@ class ProxmoxMachine:
         try:
             return self._ensure_image(build)
         except host_checks.ReplacedError as replaced:
-            self._work.tell(listed_anew=replaced.message)
+            self._work.report(listed_anew=replaced.message)
             host_checks.relist(self._shared, build, self._vm.node)
         return self._ensure_image(build)
 
@@ -264,8 +264,8 @@ class ProxmoxMachine:
             # It is no longer where it was last seen: looked for there, once, and made anew if
             # somebody removed it; without its node there is another way.
             self._templates.forget(build.template)
-            self._work.tell(template=f"{build.template.vmid} was not to be had: {error.message}")
-            self._work.tell(**self.ensure_image(build))
+            self._work.report(template=f"{build.template.vmid} was not to be had: {error.message}")
+            self._work.report(**self.ensure_image(build))
             self._make(build, storage)
 
     def _make(self, build: Build, storage: Storage) -> None:

@@ -107,7 +107,7 @@ def reboot(vm: Vm, graceful_seconds: int) -> str:
         except ApiError as error:
             if error.category not in (Category.TASK_TIMEOUT, Category.UNKNOWN_OUTCOME):
                 raise
-            vm.work.tell(soft_reboot=error.message)
+            vm.work.report(soft_reboot=error.message)
         else:
             start(vm, look_first=True)
             return "soft"

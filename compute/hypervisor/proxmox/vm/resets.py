@@ -52,6 +52,6 @@ def reset(vm: Vm) -> bool:
             elif error.category in _SAME_FOR_ALL:
                 raise
             else:
-                vm.work.tell(reset=error.message)
+                vm.work.report(reset=error.message)
                 return False
     return False

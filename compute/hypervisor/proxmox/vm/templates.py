@@ -238,7 +238,7 @@ class Templates:
             if not _is_template(vm):
                 removal.remove(vm)
         except (HypervisorError, TakenError) as error:
-            vm.work.tell(template_left=f"{vm}: {error}")
+            vm.work.report(template_left=f"{vm}: {error}")
 
 
 def _free_remains(vm: Vm) -> None:

@@ -140,7 +140,7 @@ class Compute:
         self.heard_of[worker] = sent_at
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
-        self.ratios = told
+        self.ratios = ratios
 
     def _keep(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         with self._news:

@@ -198,6 +198,10 @@ class Cluster:
     connect_seconds: int
     blind_seconds: int
 
+    def in_band(self, vmid: int) -> bool:
+        """Whether a VMID is of the cloud's band."""
+        return self.vmid_low <= vmid <= self.vmid_high
+
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare ``[proxmox]``; idempotent. The clusters' groups are known only once it is read."""

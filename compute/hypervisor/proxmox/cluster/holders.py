@@ -15,7 +15,7 @@ def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
     mine = [task for task in active if task.concerns(vmid)]
     if lock == "clone":
         # A clone's task is filed under its source; its log names the target.
-        mine += [task for task in active if _clones_to(shared, vmid, task)]
+        mine += [task for task in active if clones_to(shared, vmid, task)]
     return mine + [task for task in active if of_several(task, lock)]
 
 
@@ -34,10 +34,11 @@ def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
         made = shared.tasks.of_vm(node, vmid, kind)
         return made[0] if made and made[0].who == me else None
     clones = [one for one in shared.tasks.recent(node, "qmclone") if one.who == me]
-    return next((one for one in clones if _clones_to(shared, vmid, one)), None)
+    return next((one for one in clones if clones_to(shared, vmid, one)), None)
 
 
-def _clones_to(shared: Shared, vmid: int, task: Upid) -> bool:
+def clones_to(shared: Shared, vmid: int, task: Upid) -> bool:
+    """Whether a clone's task, which is filed under its source, makes this VM."""
     if task.kind != "qmclone":
         return False
     head = shared.tasks.log_head(task)

@@ -8,12 +8,9 @@ are locked, that lack our tag (a bounded number of them), and those that are ask
 from __future__ import annotations
 
 import concurrent.futures
-import datetime
 import itertools
-import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from compute.hypervisor.proxmox.api import privileges
@@ -22,25 +19,21 @@ from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
+from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
 from compute.hypervisor.proxmox.vmconfig import marks
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
-from compute.messages import ClusterInventory, SeenAffinity, SeenVm, SeenVolume
+from compute.messages import ClusterInventory, SeenAffinity, SeenVm
 
 #: reads that run at the same time
 READERS = 6
 #: VMs that lack our tag and are read for that alone, each time; the others wait for their turn
 UNTAGGED = 100
-#: VMIDs without a VM whose disks' makers are looked for, each time
-STRAYS = 50
 
-_CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})\.iso$")
 _TAGS = re.compile(r"[;, ]+")
-_MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
 class InventoryReader:
-    """One count of one cluster."""
+    """Takes the inventory of one cluster once."""
 
     def __init__(self, shared: Shared, known: Collection[int], read: Collection[int] = ()) -> None:
         """``known``: VMIDs that the record accounts for; ``read``: those to look at closer."""
@@ -52,19 +45,22 @@ class InventoryReader:
         self._active: dict[str, list[Upid]] = {}
 
     def take(self) -> ClusterInventory:
-        """Count. Raises HypervisorError when the cluster as a whole doesn't answer."""
+        """Return it. Raises HypervisorError when the cluster as a whole doesn't answer."""
         resources = self._client.get("cluster/resources")
         online = self._online(resources, self._client.get("cluster/status"))
         with concurrent.futures.ThreadPoolExecutor(READERS, "compute-inventory") as readers:
             listed = [one for one in resources if "vmid" in one and self._may_be_ours(one)]
             self._read |= frozenset(itertools.islice(self._untagged(listed), UNTAGGED))
             vms = readers.map(lambda one: self._vm(one, online), listed)
+            storages = VolumeReader(self._shared, self._unseen)
             volumes = readers.map(
-                lambda place: self._volumes(*place), self._places(resources, online)
+                lambda place: storages.read(*place), self._places(resources, online)
             )
             seen = [one for one in vms if one is not None]
             found = [volume for part in volumes for volume in part]
-            found = self._with_makers(found, {int(one["vmid"]) for one in listed}, online, readers)
+            found = storages.with_makers(
+                found, {int(one["vmid"]) for one in listed}, online, readers
+            )
         for privilege in self._shared.snapshot.missing:
             self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
         affinity, short = self._affinity(), self._is_short()
@@ -112,13 +108,9 @@ class InventoryReader:
             if int(one["vmid"]) in self._known and TAG not in _tags(one):
                 yield int(one["vmid"])
 
-    def _in_band(self, vmid: int) -> bool:
-        settings = self._shared.settings
-        return settings.vmid_low <= vmid <= settings.vmid_high
-
     def _may_be_ours(self, one: Mapping[str, Any]) -> bool:
         vmid = int(one["vmid"])
-        return self._in_band(vmid) or vmid in self._known or TAG in _tags(one)
+        return self._shared.settings.in_band(vmid) or vmid in self._known or TAG in _tags(one)
 
     def _online(
         self, resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
@@ -175,7 +167,7 @@ class InventoryReader:
             self._unseen[f"VM {vmid} on {node} can't be read: {error.message}"] = node
             return SeenVm(**facts)
         facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
-        ours = self._in_band(vmid) or vmid in self._known
+        ours = self._shared.settings.in_band(vmid) or vmid in self._known
         if not ours and not (facts["server_uuid"] or facts["image_id"]):
             # Our tag alone: anybody may set it.
             return None
@@ -189,7 +181,9 @@ class InventoryReader:
             live = [
                 one
                 for one in self._running(node)
-                if self._concerns(one, vmid) or holders.of_several(one, lock)
+                if one.concerns(vmid)
+                or holders.clones_to(self._shared, vmid, one)
+                or holders.of_several(one, lock)
             ]
             return {"lock_live": bool(live), "maker": self._maker(node, vmid, lock)}
         except ApiError as error:
@@ -201,18 +195,8 @@ class InventoryReader:
             self._active[node] = self._shared.tasks.active(node)
         return self._active[node]
 
-    def _concerns(self, task: Upid, vmid: int) -> bool:
-        return task.concerns(vmid) or self._cloned(task, vmid)
-
-    def _cloned(self, task: Upid, vmid: int) -> bool:
-        """Whether a clone's task, which is filed under its source, makes this VM."""
-        if task.kind != "qmclone":
-            return False
-        head = self._shared.tasks.log_head(task)
-        return any(line.rstrip().endswith(f"with ID {vmid}") for line in head)
-
     def _maker(self, node: str, vmid: int, lock: str) -> str | None:
-        kind = _MAKERS.get(lock)
+        kind = holders.MAKERS.get(lock)
         if kind is None:
             return None
         me = self._shared.settings.token.id
@@ -222,80 +206,9 @@ class InventoryReader:
             made = [
                 task
                 for task in self._shared.tasks.recent(node, kind)
-                if task.who == me and self._cloned(task, vmid)
+                if task.who == me and holders.clones_to(self._shared, vmid, task)
             ]
         return next((task.text for task in made if task.who == me), None)
-
-    # --- volumes
-
-    def _volumes(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
-        try:
-            listed = self._client.get(f"nodes/{node}/storage/{storage}/content")
-        except ApiError as error:
-            self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
-            return []
-        found = (self._volume(one, node, storage, shared) for one in listed)
-        return [volume for volume in found if volume is not None]
-
-    def _volume(
-        self, one: Mapping[str, Any], node: str, storage: str, shared: bool
-    ) -> SeenVolume | None:
-        volid = str(one.get("volid", ""))
-        server = None
-        if one.get("content") == "iso":
-            match = _CONFIG_DRIVE.search(volid)
-            if match is None:
-                return None
-            vmid, server = int(match[1]), match[2]
-        else:
-            vmid = int(one.get("vmid") or 0)
-        if one.get("content") not in ("images", "iso") or not self._in_band(vmid):
-            return None
-        created = one.get("ctime")
-        return SeenVolume(
-            volid,
-            storage,
-            node,
-            vmid,
-            shared,
-            int(one.get("size") or 0),
-            datetime.datetime.fromtimestamp(int(created), datetime.UTC) if created else None,
-            server,
-        )
-
-    def _with_makers(
-        self,
-        found: list[SeenVolume],
-        present: Collection[int],
-        online: Collection[str],
-        readers: concurrent.futures.Executor,
-    ) -> list[SeenVolume]:
-        """The volumes, those that no VM has with whether a task of ours made them.
-
-        The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
-        of calls, however much lies about.
-        """
-        stray = [one for one in found if one.server_uuid is None and one.vmid not in present]
-        vmids = sorted({one.vmid for one in stray})
-        chosen = set(random.sample(vmids, min(STRAYS, len(vmids))))
-        asked = [one for one in stray if one.vmid in chosen]
-        proven = dict(
-            zip(asked, readers.map(lambda one: self._maker_of(one, online), asked), strict=True)
-        )
-        return [proven.get(one, one) for one in found]
-
-    def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
-        """The volume as seen by its maker's node, where its removal is proven once more."""
-        created = int(volume.created_at.timestamp()) if volume.created_at else None
-        nodes = sorted(online, key=lambda node: (node != volume.node, node))
-        for node in nodes if volume.shared else [volume.node]:
-            one = Volume(volume.volid, volume.storage, node, created)
-            try:
-                if made_on(self._shared, node, volume.vmid, [one]):
-                    return replace(volume, node=node, ours=True)
-            except ApiError as error:
-                self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
-        return volume
 
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
     cached: dict[str, set[str]] = {}
     for vm in snapshot.vms.values():
         image = hardware.image_of_template(vm.name) if vm.template else None
-        if image is not None and settings.vmid_low <= vm.vmid <= settings.vmid_high:
+        if image is not None and settings.in_band(vm.vmid):
             cached.setdefault(vm.node, set()).add(image)
     hosts = tuple(
         _host(conf, settings, snapshot, node, now, running[name], cached.get(name, set()))
@@ -245,7 +245,7 @@ def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     for vm in snapshot.vms.values():
         if vm.kind == "qemu" and not vm.template:
             found.append(VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE)))
-        elif settings.vmid_low <= vm.vmid <= settings.vmid_high:
+        elif settings.in_band(vm.vmid):
             kind = "template" if vm.kind == "qemu" else "container"
             found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind=kind))
     return tuple(found)

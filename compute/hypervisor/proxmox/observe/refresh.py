@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 from common.guest.hardware import version
 from common.log import logger
 from common.messages.facts import ImageFacts
-from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.observe import bridges, images, pins
+from compute.hypervisor.proxmox.observe import bridges, images, pins, resources
 from compute.hypervisor.proxmox.observe import zones as zones_of
 from compute.hypervisor.proxmox.observe.clusterwide import Clusterwide
 from compute.hypervisor.proxmox.observe.snapshot import (
@@ -27,7 +26,6 @@ from compute.hypervisor.proxmox.observe.snapshot import (
     NodeDetail,
     Snapshot,
     Storage,
-    Vm,
     quorate,
 )
 
@@ -57,14 +55,14 @@ class Refresher:
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-refresh")
 
     def refresh(self) -> Snapshot:
-        """Look. Raises HypervisorError when no endpoint answers."""
-        resources = self._client.get("cluster/resources")
+        """Return a snapshot of now. Raises HypervisorError when no endpoint answers."""
+        listed = self._client.get("cluster/resources")
         status = self._client.get("cluster/status")
-        nodes = _nodes(resources, status)
+        nodes = resources.nodes(listed, status)
         self._read_due_details(nodes.values())
         self._read_due_images(nodes.values())
         self._read_due_pins(nodes.values())
-        zones = zones_of.statuses(resources)
+        zones = zones_of.statuses(listed)
         self._read_due_zones(nodes.values(), zones)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         settled = self._clusterwide.look(full.values())
@@ -78,7 +76,7 @@ class Refresher:
                 name: self._with_zones(node, settled.vnets, zones.get(name, {}))
                 for name, node in full.items()
             },
-            vms={int(one["vmid"]): _vm(one) for one in resources if "vmid" in one},
+            vms=resources.vms(listed),
             version=settled.version,
             devices=settled.devices,
             missing=settled.missing,
@@ -243,66 +241,3 @@ def _newest(machines: Iterable[Mapping[str, Any]]) -> str:
 
 def _content_key(node: str, storage: Storage) -> tuple[str, str]:
     return ("" if storage.shared else node, storage.name)
-
-
-def _nodes(
-    resources: Iterable[Mapping[str, Any]], status: Iterable[Mapping[str, Any]]
-) -> dict[str, Node]:
-    members = {str(one["name"]): one for one in status if one.get("type") == "node"}
-    listed = list(resources)
-    storages: dict[str, dict[str, Storage]] = {}
-    for one in listed:
-        if one.get("type") == "storage":
-            storages.setdefault(one["node"], {})[one["storage"]] = _storage(one)
-    found = {}
-    for one in listed:
-        if one.get("type") == "node":
-            name = str(one["node"])
-            found[name] = _node(one, members.get(name, {}), storages.get(name, {}))
-    if not found:
-        raise HypervisorError(
-            Category.AUTHORIZATION, "The token sees no node: Sys.Audit on /nodes."
-        )
-    return found
-
-
-def _node(
-    one: Mapping[str, Any], member: Mapping[str, Any], storages: Mapping[str, Storage]
-) -> Node:
-    return Node(
-        name=str(one["node"]),
-        online=bool(member.get("online", one.get("status") == "online")),
-        maintenance=one.get("hastate") == "maintenance",
-        ip=str(member.get("ip", "")),
-        cpus=int(one.get("maxcpu") or 0),
-        load=float(one.get("cpu") or 0.0),
-        memory=int(one.get("maxmem") or 0),
-        memory_used=int(one.get("mem") or 0),
-        uptime=int(one.get("uptime") or 0),
-        storages=storages,
-    )
-
-
-def _storage(one: Mapping[str, Any]) -> Storage:
-    return Storage(
-        name=str(one["storage"]),
-        type=str(one.get("plugintype", "")),
-        shared=bool(one.get("shared")),
-        active=one.get("status") == "available",
-        total=int(one.get("maxdisk") or 0),
-        used=int(one.get("disk") or 0),
-        content=frozenset(str(one.get("content", "")).split(",")),
-    )
-
-
-def _vm(one: Mapping[str, Any]) -> Vm:
-    return Vm(
-        vmid=int(one["vmid"]),
-        kind=str(one.get("type", "")),
-        node=str(one["node"]),
-        name=str(one.get("name", "")),
-        running=one.get("status") == "running",
-        template=bool(one.get("template")),
-        status=str(one.get("status", "")),
-        locked=bool(one.get("lock")),
-    )

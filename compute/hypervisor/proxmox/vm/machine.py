@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from common.messages.commands import Build, Template
+from common.messages.commands import Build
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -13,26 +12,24 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, StuckError, Vm
-from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
     config_drive,
-    firmware,
     half_created,
     host_checks,
     power,
     removal,
 )
-from compute.hypervisor.proxmox.vm.templates import TakenError, Templates
-from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, marks
-from compute.hypervisor.proxmox.vmconfig.disks import Way
+from compute.hypervisor.proxmox.vm.creation import Creation
+from compute.hypervisor.proxmox.vm.templates import Templates
+from compute.hypervisor.proxmox.vmconfig import disks, marks
 
 
 class ProxmoxMachine:
     """One VM of one server, in the hands of one operation."""
 
     def __init__(self, shared: Shared, templates: Templates, work: Work) -> None:
-        self._shared, self._templates, self._work = shared, templates, work
+        self._shared, self._work = shared, work
         command = work.command
         mark = marks.server_mark(command.server_uuid)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
@@ -43,8 +40,7 @@ class ProxmoxMachine:
         self._stuck: tuple[str, ...] = ()
         #: the id was seen free of config by this very operation, and of volumes on these storages
         self._clear: volumes.Seen | None = None
-        self._way = Way.IMPORT_FROM
-        self._config_drive: str | None = None
+        self._creation = Creation(self._vm, templates, self._see)
         self._root = ""
 
     @property
@@ -84,46 +80,23 @@ class ProxmoxMachine:
         }
 
     def ensure_image(self, build: Build) -> Detail:
-        """Have the template where the storage can clone it; else the import volume will do.
-
-        An image whose file was replaced since it was listed is listed anew, once.
-        """
-        try:
-            return self._ensure_image(build)
-        except host_checks.ReplacedError as replaced:
-            self._work.report(listed_anew=replaced.message)
-            host_checks.relist(self._shared, build, self._vm.node)
-        return self._ensure_image(build)
-
-    def _ensure_image(self, build: Build) -> Detail:
-        image = host_checks.image(self._shared, build)
-        storage = self._storage(build)
-        self._way = disks.way(build, storage.name, storage.type, linked=self._links(storage))
-        detail: dict[str, Any] = {"image": image.name, "volume": image.volid}
-        if self._way is not Way.IMPORT_FROM and build.template is not None:
-            detail["template"] = build.template.vmid
-            try:
-                detail["made"] = self._templates.ensure(self._work, build, image, build.template)
-            except TakenError as taken:
-                detail["template_taken"] = str(taken)
-                self._way = Way.IMPORT_FROM
-        if self._way is Way.IMPORT_FROM:
-            host_checks.image_is_as_listed(self._shared, self._vm.node, image)
-        return {**detail, "way": self._way.value}
+        """See ``port.Machine``."""
+        return self._creation.ensure_image(build)
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
         """Upload the ISO under a name of its own; a repeated upload replaces it."""
         iso = image()
-        self._config_drive = config_drive.upload(self._vm, build.server_uuid, iso)
-        return {"volume": self._config_drive, "bytes": len(iso)}
+        volid = config_drive.upload(self._vm, build.server_uuid, iso)
+        self._creation.config_drive = volid
+        return {"volume": volid, "bytes": len(iso)}
 
     def create(self, build: Build) -> Detail:
         """Clone or import, then configure; the marks are there from the first moment."""
-        storage = self._storage(build)
+        storage = host_checks.storage(self._shared, self._vm.node, build.storage)
         self._absent = False
         config = None if self._clear is not None else self._see()
         if config is None:
-            self._have(build, storage)
+            self._creation.make(build, storage)
             config = self._see()
         if config is None:
             raise HypervisorError(
@@ -131,8 +104,8 @@ class ProxmoxMachine:
             )
         self._root = str(config.get(disks.ROOT_DISK, ""))
         if marks.is_building(config):
-            self._configure(build, config, storage)
-        return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._way.value}
+            self._creation.configure(build, config, storage)
+        return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._creation.way.value}
 
     def resize_disk(self, build: Build) -> Detail:
         """Grow the root disk; an image larger than the flavor's disk is left as it is."""
@@ -140,7 +113,8 @@ class ProxmoxMachine:
         present = disks.size_bytes(self._root)
         if present >= wanted:
             return {"bytes": present}
-        volumes.grow_root(self._vm, self._storage(build).name, build.disk_gib)
+        storage = host_checks.storage(self._shared, self._vm.node, build.storage)
+        volumes.grow_root(self._vm, storage.name, build.disk_gib)
         return {"bytes": wanted, "before": present}
 
     # --- any operation
@@ -252,87 +226,3 @@ class ProxmoxMachine:
             raise
         self._proven = ours is not None
         return ours
-
-    def _have(self, build: Build, storage: Storage) -> None:
-        try:
-            self._make(build, storage)
-        except ApiError as error:
-            if self._way is Way.IMPORT_FROM or build.template is None:
-                raise
-            if not error.no_config and not self._templates.is_lost(build, error):
-                raise
-            # It is no longer where it was last seen: looked for there, once, and made anew if
-            # somebody removed it; without its node there is another way.
-            self._templates.forget(build.template)
-            self._work.report(template=f"{build.template.vmid} was not to be had: {error.message}")
-            self._work.report(**self.ensure_image(build))
-            self._make(build, storage)
-
-    def _make(self, build: Build, storage: Storage) -> None:
-        call = self._clone if self._way is not Way.IMPORT_FROM else self._import
-        key = self._shared.storage_key(self._vm.node, storage.name)
-        volid = build.image.volid if build.image is not None else ""
-        try:
-            with self._shared.storage_queue.slot(self._work, key, f"{self._way} {volid}"):
-                self._vm.converge(
-                    lambda: self._see() is not None,
-                    lambda: call(build, storage),
-                    look_first=False,
-                )
-        except ApiError as error:
-            # Whose it is decides: ours is gone on with, another's is never adopted.
-            if not error.id_taken or self._see() is None:
-                raise
-
-    def _clone(self, build: Build, storage: Storage) -> Any:
-        template: Template = build.template  # type: ignore[assignment]  # the way says so
-        description = self._vm.mark.description(marks.BUILDING)
-        values: dict[str, Any] = {
-            "newid": self._vm.vmid,
-            "name": hardware.vm_name(build),
-            "description": description,
-        }
-        if self._way is Way.FULL_CLONE:
-            values |= {"full": 1, "storage": storage.name}
-        node = self._templates.node_of(template)
-        if node != self._vm.node:
-            values["target"] = self._vm.node
-        path = f"nodes/{node}/qemu/{template.vmid}/clone"
-        try:
-            return self._shared.client.post(path, **values)
-        except ApiError as error:
-            locked = self._templates.locked(self._work, build, template) if error.locked else None
-            if locked is not None:
-                raise locked from error
-            raise
-
-    def _import(self, build: Build, storage: Storage) -> Any:
-        image = host_checks.image(self._shared, build)
-        values = self._parameters(build) | guest.disks(guest.of(build), storage.name, storage.type)
-        values["vmid"] = self._vm.vmid
-        values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
-        return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
-
-    def _configure(self, build: Build, seen: Config, storage: Storage) -> None:
-        """Bound to the configuration that was seen to be ours: another one is refused there."""
-        wanted = guest.disks(guest.of(build), storage.name, storage.type)
-        fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
-
-        def configure() -> Any:
-            digest = (fresh.pop() if fresh else self._vm.fence())["digest"]
-            values = self._parameters(build)
-            return self._shared.client.post(f"{self._vm.path}/config", digest=digest, **values)
-
-        self._vm.converge(
-            lambda: not marks.is_building(self._vm.look() or {}), configure, look_first=False
-        )
-
-    def _parameters(self, build: Build) -> dict[str, Any]:
-        cpu_type = self._shared.settings.cpu_type
-        return hardware.parameters(build, self._vm.mark, cpu_type, self._config_drive)
-
-    def _links(self, storage: Storage) -> bool:
-        return disks.links(self._shared.settings.linked_clones, shared=storage.shared)
-
-    def _storage(self, build: Build) -> Storage:
-        return host_checks.storage(self._shared, self._vm.node, build.storage)

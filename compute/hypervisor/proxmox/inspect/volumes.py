@@ -1,0 +1,98 @@
+"""The inventory's volumes: disks in our band and config drives of ours, and which we made."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime
+import random
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
+from compute.messages import SeenVolume
+
+#: VMIDs without a VM whose disks' makers are looked for, each time
+STRAYS = 50
+
+_CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})\.iso$")
+
+
+class VolumeReader:
+    """Lists storages; what can't be looked at goes into ``unseen``, with the node it is about."""
+
+    def __init__(self, shared: Shared, unseen: dict[str, str]) -> None:
+        self._shared, self._unseen = shared, unseen
+
+    def read(self, node: str, storage: str, shared: bool) -> list[SeenVolume]:
+        """Return the disks of the band, and config drives of ours, on one storage."""
+        try:
+            listed = self._shared.client.get(f"nodes/{node}/storage/{storage}/content")
+        except ApiError as error:
+            self._unseen[f"Storage {storage} on {node}: {error.message}"] = node
+            return []
+        found = (self._volume(one, node, storage, shared) for one in listed)
+        return [volume for volume in found if volume is not None]
+
+    def _volume(
+        self, one: Mapping[str, Any], node: str, storage: str, shared: bool
+    ) -> SeenVolume | None:
+        volid = str(one.get("volid", ""))
+        server = None
+        if one.get("content") == "iso":
+            match = _CONFIG_DRIVE.search(volid)
+            if match is None:
+                return None
+            vmid, server = int(match[1]), match[2]
+        else:
+            vmid = int(one.get("vmid") or 0)
+        if one.get("content") not in ("images", "iso") or not self._shared.settings.in_band(vmid):
+            return None
+        created = one.get("ctime")
+        return SeenVolume(
+            volid,
+            storage,
+            node,
+            vmid,
+            shared,
+            int(one.get("size") or 0),
+            datetime.datetime.fromtimestamp(int(created), datetime.UTC) if created else None,
+            server,
+        )
+
+    def with_makers(
+        self,
+        found: list[SeenVolume],
+        present: Collection[int],
+        online: Collection[str],
+        readers: concurrent.futures.Executor,
+    ) -> list[SeenVolume]:
+        """The volumes, those that no VM has with whether a task of ours made them.
+
+        The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
+        of calls, however much lies about.
+        """
+        stray = [one for one in found if one.server_uuid is None and one.vmid not in present]
+        vmids = sorted({one.vmid for one in stray})
+        chosen = set(random.sample(vmids, min(STRAYS, len(vmids))))
+        asked = [one for one in stray if one.vmid in chosen]
+        proven = dict(
+            zip(asked, readers.map(lambda one: self._maker_of(one, online), asked), strict=True)
+        )
+        return [proven.get(one, one) for one in found]
+
+    def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
+        """The volume as seen by its maker's node, where its removal is proven once more."""
+        created = int(volume.created_at.timestamp()) if volume.created_at else None
+        nodes = sorted(online, key=lambda node: (node != volume.node, node))
+        for node in nodes if volume.shared else [volume.node]:
+            one = Volume(volume.volid, volume.storage, node, created)
+            try:
+                if made_on(self._shared, node, volume.vmid, [one]):
+                    return replace(volume, node=node, ours=True)
+            except ApiError as error:
+                self._unseen[f"The tasks of {node} can't be read: {error.message}"] = node
+        return volume

@@ -1,1 +1,1 @@
-"""Acts on hypervisors, one step at a time; keeps nothing that isn't seen again."""
+"""Acts on hypervisors, one step at a time, and stores nothing."""

@@ -25,7 +25,7 @@ def build(
 ) -> Outcome:
     """Run the steps of a build. ACTIVE means seen running; the guest's agent isn't waited for.
 
-    ``write_group`` tells the hypervisor of the server's group; it comes last, and fails nothing.
+    ``write_group`` writes the server's group into the hypervisor, at last; it fails nothing.
     """
     todo = steps(machine, command)
     if write_group is not None:
@@ -37,7 +37,7 @@ def build(
         _look_behind(job, machine, command)
     # Nothing of ours is left when all was seen absent, and when what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
-    # What only the operator can remove is told, and its VM id set aside: nothing else is left.
+    # What only the operator can remove is reported, and its VM id set aside: nothing else is left.
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
     gone = clean or set_aside
     reported = replace(failure, clean=clean, refused=gone and machine.refused)
@@ -45,7 +45,7 @@ def build(
 
 
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:
-    """See to what an earlier run of the same command may have left, before its agent ended.
+    """Clean up what an earlier run of the same command may have left.
 
     What can't be removed now, since the host is gone, is the audit's.
     """
@@ -57,7 +57,7 @@ def _look_behind(job: Job, machine: Machine, command: Build) -> None:
 
 
 def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
-    """A build as data."""
+    """Return the steps of a build."""
     return (
         Step(CHECK, lambda: machine.check_host(command)),
         Step(IMAGE, lambda: machine.ensure_image(command)),

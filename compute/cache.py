@@ -1,4 +1,4 @@
-"""Cache: make an image ready on a host ahead of any build, as a build would."""
+"""Make an image's template on a host ahead of any build."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compute.steps import Step, carry_out
 
 
 def cache(job: Job, machine: Machine, command: CacheImage) -> Outcome:
-    """Have the image's template. One that is there already is fine."""
+    """Ensure that the image's template exists."""
 
     def have() -> Detail:
         detail = machine.ensure_image(command)

@@ -1,4 +1,4 @@
-"""What kept operations from succeeding and has ended since: locks, and nodes that refused work.
+"""Causes of failure that ended: locks, and nodes that refused work.
 
 Whoever waits for one of them need not wait out its pause. Seen in the bulk looks, so it costs no
 call of its own.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 class Causes:
-    """Of one cluster: the last look's, and what ended since it was told last."""
+    """The causes of one cluster at the last look, and those that ended since the last report."""
 
     def __init__(self) -> None:
         self._locked: frozenset[int] = frozenset()
@@ -36,7 +36,7 @@ class Causes:
             self._usable = frozenset()
 
     def take(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """VMs that are unlocked, or gone, and nodes that take work again; told once."""
+        """Return unlocked (or gone) VMs and nodes that take work again, each once."""
         ended = tuple(sorted(self._unlocked)), tuple(sorted(self._eased))
         self._unlocked, self._eased = set(), set()
         return ended

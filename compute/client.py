@@ -67,13 +67,13 @@ class ComputeClient:
         self._workers.to(worker).cast(ctxt, WorkerRpc.power, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
-        """Make an image ready ahead of any build; what fails is only told."""
+        """Make an image's template ahead of any build; a failure is only reported."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.cache_image, command=self._sent(worker, command)
         )
 
     def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
-        """Make a cached template absent that nobody needs."""
+        """Remove a cached template that nobody needs."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.retire_template, command=self._sent(worker, command)
         )
@@ -108,7 +108,7 @@ class ComputeClient:
         group: StrictGroup,
         members: Mapping[int, str],
     ) -> None:
-        """Have the cluster told just these VMs of a strict server group; none: nothing of it.
+        """Write a strict server group with just these VMs into the cluster; none: remove it.
 
         ``members`` are {VMID: server's UUID}: a VM that isn't the server's is left out.
 
@@ -126,20 +126,20 @@ class ComputeClient:
     def forget_group(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
-        """Have the cluster told nothing of a group any more; what isn't done the audit finds."""
+        """Remove a group from the cluster (best effort; the audit finds what remains)."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.forget_group, cluster=cluster, cloud=cloud, group=group
         )
 
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:
-        """A worker gave a sign of life at that time: what is sent from here on is sent later.
+        """Note when a worker sent a heartbeat: commands sent from now on are stamped later.
 
         So a clock behind the worker's doesn't make commands look older than they are.
         """
         self._heard[worker] = sent_at
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
-        """The record doesn't have the worker's hosts: it tells all of them, to placement too."""
+        """Ask a worker whose hosts are not on record to publish all of them, to placement too."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
 
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
@@ -171,11 +171,11 @@ class ComputeClient:
         )
 
     def announce(self, ctxt: RequestContext) -> None:
-        """Ask every worker to say all it knows: somebody just started."""
+        """Ask every worker to publish everything: somebody just started."""
         self._everyone.cast(ctxt, WorkerEvents.announce)
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
-        """Tell every worker how much its hosts may promise."""
+        """Send every worker the allocation ratios of aggregates."""
         self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
     def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:

@@ -73,7 +73,7 @@ OPTIONS = [
         min=0,
         max=600,
         help="Seconds that a stopping worker gives running operations to reach a stopping place; "
-        "they are taken up again by whoever gets their lease.",
+        "whichever worker gets their lease continues them.",
     ),
     cfg.IntOpt(
         "shutdown_seconds",
@@ -86,19 +86,19 @@ OPTIONS = [
         "cpu_allocation_ratio",
         default=4.0,
         min=0.01,
-        help="Virtual CPUs that may be promised for each physical one.",
+        help="Virtual CPUs that may be allocated for each physical one.",
     ),
     cfg.FloatOpt(
         "ram_allocation_ratio",
         default=1.0,
         min=0.01,
-        help="Memory that may be promised for each MiB there is. Over 1.0 guests may be killed.",
+        help="Memory that may be allocated for each MiB. Over 1.0 guests may be killed.",
     ),
     cfg.FloatOpt(
         "disk_allocation_ratio",
         default=1.0,
         min=0.01,
-        help="Disk that may be promised for each GiB there is. Over 1.0 trusts thin storage.",
+        help="Disk that may be allocated for each GiB. Over 1.0 trusts thin storage.",
     ),
     cfg.IntOpt("reserved_vcpus", default=0, min=0, help="CPUs of a host that no server gets."),
     cfg.IntOpt(

@@ -29,13 +29,13 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
 
 
 class _Sums:
-    """What the removals of this run did, for the fault."""
+    """The sum of this run's removals, for the fault."""
 
     def __init__(self) -> None:
         self.total = Unwound()
 
     def removing(self, remove: Callable[[], Removal]) -> Callable[[], Detail]:
-        """A removal as a step that fails when something is left."""
+        """Wrap a removal as a step that fails when something is left."""
 
         def do() -> Detail:
             removal = remove()
@@ -59,7 +59,7 @@ class _Sums:
 
 
 def steps(machine: Machine, sums: _Sums, graceful_seconds: int | None) -> tuple[Step, ...]:
-    """A destroy as data. Nothing is undone: a repeated command goes on where this one ended.
+    """Return the steps of a destroy. Nothing is undone: a repeated command continues.
 
     Without seconds nothing is stopped: only a stopped VM is removed.
     """

@@ -13,7 +13,7 @@ from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 
 
 def hypervisors(conf: cfg.ConfigOpts) -> list[Hypervisor]:
-    """The drivers of ``[compute] driver``. Raises ConfigurationError, one line."""
+    """Return the drivers that ``[compute] driver`` names. Raises ConfigurationError."""
     return _DRIVERS[conf.compute.driver](conf)
 
 

@@ -64,7 +64,7 @@ class Executor:
         return self._pool.working()
 
     def stop(self, seconds: float) -> bool:
-        """Let jobs end where they stand; whether all did within the time."""
+        """Stop jobs where they are; return whether all ended within the time."""
         return self._pool.stop(seconds)
 
     def _outcome_at_once(self, job: Job) -> Outcome | None:

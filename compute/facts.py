@@ -19,7 +19,7 @@ _NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 
 def is_news(old: HostFacts | None, new: HostFacts) -> bool:
-    """Whether the facts differ in more than noise."""
+    """Return whether the facts differ by more than noise."""
     if old is None:
         return True
     if abs(old.cpu_load - new.cpu_load) >= LOAD_STEP:
@@ -38,7 +38,7 @@ def is_news(old: HostFacts | None, new: HostFacts) -> bool:
 
 
 def _steady(facts: HostFacts) -> HostFacts:
-    """The facts without what always moves."""
+    """Return the facts without values that always change."""
     return replace(
         facts,
         observed_at=_NEVER,
@@ -51,7 +51,7 @@ def _steady(facts: HostFacts) -> HostFacts:
 
 
 class HostFactsCache:
-    """Facts by host and cluster; each is given out once unless it is asked for again."""
+    """Facts by host and cluster, and which of them are published already."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ class HostFactsCache:
         self._ratios = Ratios(-1)
 
     def update(self, hosts: Iterable[HostFacts], cluster: ClusterFacts) -> list[HostFacts]:
-        """Take a look's result; the hosts about which there is news."""
+        """Take over a look's result; return the hosts whose facts changed."""
         with self._lock:
             self._clusters[cluster.cluster] = cluster
             seen = []
@@ -77,7 +77,7 @@ class HostFactsCache:
             return news + gone
 
     def update_ratios(self, ratios: Ratios) -> list[HostFacts]:
-        """Take over how much hosts may promise; those of which that is news."""
+        """Take over the allocation ratios; return the hosts that they change."""
         with self._lock:
             if ratios.version <= self._ratios.version:
                 return []
@@ -96,7 +96,7 @@ class HostFactsCache:
         return replace(facts, **said) if said else facts
 
     def unreachable(self, cluster: str, why: str) -> list[HostFacts]:
-        """No look was possible: its hosts are unhealthy until one is."""
+        """Mark the hosts of a cluster that can't be looked at unhealthy; return those."""
         with self._lock:
             mine = [facts for facts in self._hosts.values() if facts.cluster == cluster]
             for facts in mine:
@@ -128,7 +128,7 @@ class HostFactsCache:
             return list(self._hosts.values())
 
     def take(self) -> tuple[tuple[HostFacts, ...], tuple[ClusterFacts, ...]]:
-        """What is new since the last time."""
+        """Return what changed since the last call."""
         with self._lock:
             hosts = [
                 one for one in self._hosts.values() if is_news(self._published.get(one.host), one)
@@ -143,7 +143,7 @@ class HostFactsCache:
             return tuple(hosts), tuple(clusters)
 
     def publish_all(self) -> None:
-        """Everything is news again: somebody just started and knows nothing."""
+        """Publish everything the next time: somebody just started."""
         with self._lock:
             self._published.clear()
             self._published_clusters.clear()

@@ -1,4 +1,4 @@
-"""Heartbeats: a timer sends the worker a tick; that the tick is consumed is what is told.
+"""Heartbeats: a timer sends the worker a tick, and consuming it sends the heartbeat.
 
 So a heartbeat proves that the worker takes messages, not only that its process lives.
 """
@@ -30,13 +30,13 @@ LOG = logger(__name__)
 
 #: hosts whose facts travel in one message (about 3 KiB each)
 FACTS_PER_MESSAGE = 200
-#: after this time all facts are told again: a message may have been lost, or overtaken another
+#: after this time all facts are published again: a message may have been lost or overtaken
 PUBLISH_ALL_SECONDS = 300.0
 VERSION = "1.0"
 
 
 class Heartbeats:
-    """The timer, and what one beat says."""
+    """The timer, and what a heartbeat carries."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Heartbeats:
             LOG.exception("The tick could not be sent.")
 
     def beat(self) -> None:
-        """A tick was consumed: say so, with what is new, to conductor and schedulers."""
+        """Send a heartbeat with what changed to the conductor and the schedulers."""
         with self._one_beat:
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
@@ -91,7 +91,7 @@ class Heartbeats:
                 raise
 
     def announce(self) -> None:
-        """Somebody started and knows nothing: say everything."""
+        """Send a heartbeat with everything: somebody just started."""
         self._publish_all()
         self.beat()
 
@@ -110,7 +110,7 @@ class Heartbeats:
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
         hosts = self._facts.names()
-        # Also one message when there is nothing to tell.
+        # One message at least, also when nothing changed.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
             yield Heartbeat(

@@ -1,4 +1,4 @@
-"""A job: one command in the hands of one thread, and how it is told, stopped and bounded."""
+"""A job: one command, run by one thread, with its reports, deadline and cancellation."""
 
 from __future__ import annotations
 

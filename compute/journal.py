@@ -1,7 +1,7 @@
-"""The journal of one operation: its steps, told as they happen.
+"""The journal of one operation: its steps, reported as they happen.
 
-What comes after one step and before the next travels in one report; a task's id is told as soon
-as it is known. Each step that is told carries all that is known of it.
+The end of a step and the start of the next travel in one report; a task's id is sent as soon
+as it is known. Each reported step carries all that is known of it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Journal:
         self._finished: Step | None = None
 
     def begin(self, name: str) -> None:
-        """A step starts: told together with the end of the one before."""
+        """Begin a step; it is reported together with the end of the one before."""
         self._now = Step(name, self._sequence, clock.utcnow())
         self._sequence += 1
         before, self._finished = self._finished, None
         self._report((before, self._now) if before else (self._now,))
 
     def note(self, upid: str | None, detail: Mapping[str, Any]) -> None:
-        """A fact of the step that runs; a task's id goes out at once."""
+        """Add facts to the running step; a task's id is reported at once."""
         if self._now is None:
             return
         merged = {**self._now.detail, **detail}
@@ -49,7 +49,7 @@ class Journal:
             self._report((self._now,))
 
     def end(self, result: str, detail: Mapping[str, Any]) -> None:
-        """The step is over; told with whatever comes next."""
+        """End the step; it is reported with whatever comes next."""
         if self._now is None:
             return
         self._finished = replace(
@@ -61,7 +61,7 @@ class Journal:
         self._now = None
 
     def close(self, outcome: Outcome) -> None:
-        """The command has ended."""
+        """Report how the command ended."""
         before, self._finished = self._finished, None
         self._report((before,) if before else (), outcome)
 

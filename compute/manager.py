@@ -124,7 +124,7 @@ class Manager:
             LOG.warning("Cluster %s still has group %s: %s", cluster, group, error.message)
 
     def _carried(self, cluster: str) -> Hypervisor:
-        """Raises Unavailable when this worker carries no agent of the cluster."""
+        """Return the cluster's driver. Raises Unavailable when this worker has no agent of it."""
         hypervisor = self._hypervisors.get(cluster)
         if hypervisor is None:
             raise Unavailable(f"This worker carries no agent of cluster {cluster}.")

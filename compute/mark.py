@@ -1,4 +1,4 @@
-"""The owner mark: put on a VM that is adopted, taken off one that is released."""
+"""The owner mark: put on a VM that is adopted, taken off one that is unmanaged."""
 
 from __future__ import annotations
 

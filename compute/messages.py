@@ -24,7 +24,7 @@ class SeenVm:
     lock_live: bool = False
     """A task that runs now explains the lock."""
     maker: str | None = None
-    """The task of our token that left a half-made VM, where there is one on record."""
+    """The task of our token that left a half-created VM, where there is one on record."""
     read: bool = False
     """Whether its configuration was read: only then the marks below say anything."""
     server_uuid: str | None = None
@@ -59,7 +59,7 @@ class SeenVolume:
 
 @dataclass(frozen=True)
 class SeenAffinity:
-    """What the hypervisor was told of a strict server group, to keep to it by itself."""
+    """A strict server group as it is written in the hypervisor."""
 
     cloud: str
     group: str

@@ -1,4 +1,4 @@
-"""The observation loop of one cluster: look in bulk, keep the cache, say what is new."""
+"""The observation loop of one cluster: look in bulk and publish what changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Observer:
         self._thread.join(seconds)
 
     def look(self) -> None:
-        """Take one look and tell what is new."""
+        """Look once and publish what changed."""
         began, moved = clock.utcnow(), False
         try:
             seen = self._hypervisor.observe()
@@ -65,5 +65,5 @@ class Observer:
             try:
                 self.look()
             except Exception:
-                LOG.exception("Looking at cluster %s broke.", self._hypervisor.cluster)
+                LOG.exception("A look at %s failed unexpectedly.", self._hypervisor.cluster)
             self._stop.wait(self._seconds)

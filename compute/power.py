@@ -40,7 +40,7 @@ def _find(machine: Machine) -> Detail:
 
 
 def _require(machine: Machine, action: PowerAction) -> None:
-    """Done is what is seen: somebody may have locked the VM meanwhile, or moved it away."""
+    """Check the power state: somebody may have locked the VM meanwhile, or moved it away."""
     seen, wanted = machine.power_state(), _WANTED.get(action)
     if wanted not in (None, seen):
         raise HypervisorError(

@@ -1,6 +1,6 @@
 """Preflight: is every configured cluster reachable, trusted, and does the token suffice?
 
-What is missing is told in one line with the exact command that mends it.
+What is missing is reported in one line with the exact command that mends it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def check(conf: cfg.ConfigOpts) -> list[Checked]:
 
 
 def findings(conf: cfg.ConfigOpts) -> list[Finding]:
-    """Everything that is wrong with any cluster. Raises ConfigurationError as ``check`` does for
+    """Return everything that is wrong with any cluster. Raises ConfigurationError for
     settings that can't be read."""
     return [one for cluster in settings.clusters(conf) for one in examine(cluster)[1]]
 
@@ -79,7 +79,7 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
     refresher = Refresher(client, 0, 0)
     try:
         client.get("version")
-        # Before the survey, which needs some of them itself: all that is lacking is told at once.
+        # Before the refresh, which needs some of them: all that is lacking is reported at once.
         lacking = missing_privileges(client, configured_storages(client))
         if lacking:
             return _nothing(cluster), [_lacks(cluster, lacking)]

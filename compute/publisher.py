@@ -24,7 +24,7 @@ MANY = 8
 
 
 class Offer(NamedTuple):
-    """What placement is told of a host."""
+    """What is published of a host to placement."""
 
     name: str
     inventories: Mapping[str, Mapping[str, Any]]
@@ -171,7 +171,7 @@ class Publisher:
         except MicronovaError as error:
             LOG.warning("Placement did not take %s: %s", facts.host, error.message)
         except Exception:
-            LOG.exception("Publishing %s to placement broke.", facts.host)
+            LOG.exception("Publishing %s to placement failed unexpectedly.", facts.host)
         else:
             return True
         return False

@@ -1,4 +1,4 @@
-"""The outbox: reports go to the conductor in batches, in order.
+"""The outbox of reports: sent to the conductor in batches, in order.
 
 A batch goes every 50 ms at the most: each costs a message and two transactions, whatever is in it.
 An outcome that comes when none has gone for so long goes at once. Reports of one operation that

@@ -77,7 +77,7 @@ def as_error(error: Exception) -> HypervisorError:
         return HypervisorError(
             Category.CREATION_FAILED, "The operation was cancelled by a later one."
         )
-    LOG.error("A step broke.", exc_info=error)
+    LOG.error("A step failed unexpectedly.", exc_info=error)
     return HypervisorError(Category.CREATION_FAILED, f"A step broke: {type(error).__name__}.")
 
 
@@ -91,13 +91,13 @@ def _unwind(job: Job, steps: Sequence[Step]) -> Unwound:
 
 
 def clean_up(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
-    """One undo as a step of that name; an error is told as something left. Raises Abandoned."""
+    """Run one undo as a step; an error is reported as something left. Raises Abandoned."""
     job.journal.begin(name)
     try:
         removal = undo()
     except Abandoned:
         raise
-    except Exception as error:  # noqa: BLE001 - told, and the other undos still run
+    except Exception as error:  # noqa: BLE001 - reported, and the other undos still run
         failed = as_error(error)
         job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
         left = failed.left or (f"{name}: {failed.message}",)

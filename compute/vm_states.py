@@ -1,6 +1,6 @@
-"""What this worker saw of VMs, and which of it is news: changes only, and everything at times.
+"""VM states as this worker saw them: publishes changes, and everything at times.
 
-A change is told at once and once more a little later, as who keeps the record doesn't believe a
+A change is published at once and once more a little later, as the conductor ignores a
 look that was taken right after an operation. That a VM is gone takes two looks in a row at the
 whole cluster.
 """
@@ -18,7 +18,7 @@ from compute.hypervisor.port import Observation
 
 #: VMs that travel in one message (some 80 bytes each)
 VMS_PER_MESSAGE = 500
-#: after this time a change is told again
+#: after this time a change is published again
 REPEAT_SECONDS = 30.0
 #: the highest VMID that Proxmox VE takes, and more
 _LAST = 2**31 - 1
@@ -26,7 +26,7 @@ _LAST = 2**31 - 1
 
 @dataclass
 class _Reported:
-    """What was said of a VM last (None: that it is gone), and whether it was said twice."""
+    """What was reported of a VM last (None: that it is gone), and whether twice."""
 
     facts: VmFacts | None
     at: float
@@ -35,7 +35,7 @@ class _Reported:
 
 @dataclass
 class _Cluster:
-    """The last two looks at one cluster, and what was told of it."""
+    """The last two looks at one cluster, and what was reported of it."""
 
     seen_at: datetime.datetime
     nodes: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class _Cluster:
 
 
 class VmChanges:
-    """Looks in, news out; threads may share it."""
+    """Takes looks, gives out changes; threads may share it."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -67,7 +67,7 @@ class VmChanges:
         self._clusters: dict[str, _Cluster] = {}
 
     def update(self, seen: Observation, seen_at: datetime.datetime) -> bool:
-        """Take a look's result; whether there is news. ``seen_at``: when the look began."""
+        """Take over a look's result; return whether it changed. ``seen_at``: its beginning."""
         with self._lock:
             name = seen.cluster.cluster
             cluster = self._clusters.setdefault(name, _Cluster(seen_at))
@@ -77,7 +77,7 @@ class VmChanges:
             was_whole = cluster.whole
             cluster.whole_looks = cluster.whole_looks + 1 if seen.whole else 0
             if cluster.whole and not was_whole:
-                # Only now absence can be reported.
+                # Absence can be reported from now on.
                 cluster.report_all = True
             ended = cluster.causes.update(seen.locked, seen.usable)
             return ended or cluster.report_all or any(_news(cluster))
@@ -89,13 +89,13 @@ class VmChanges:
                 self._clusters[name].causes.unreachable()
 
     def publish_all(self) -> None:
-        """Everything is news again: somebody just started and knows nothing."""
+        """Publish everything the next time: somebody just started."""
         with self._lock:
             for cluster in self._clusters.values():
                 cluster.report_all = True
 
     def take(self, now: float) -> list[VmStates]:
-        """What there is to tell, in messages of bounded size. ``now``: any monotonic seconds."""
+        """Return what is to be published, in bounded messages. ``now``: monotonic seconds."""
         with self._lock:
             return [
                 message

@@ -56,7 +56,7 @@ class WorkPool:
             return tuple(job.working() for line in self._lines.values() for job in line)
 
     def stop(self, seconds: float) -> bool:
-        """Let jobs end where they stand; whether all did within the time."""
+        """Stop jobs where they are; return whether all ended within the time."""
         with self._idle:
             self._closed = True
             for line in self._lines.values():
@@ -71,7 +71,7 @@ class WorkPool:
         try:
             outcome = self._run(job)
         finally:
-            # Out of the line before its end is told: a command that is sent again in answer to
+            # Out of the line before its end is reported: a command that is sent again in answer to
             # the outcome is a new run, not a repetition of this one.
             self._done(job)
         if outcome is not None:

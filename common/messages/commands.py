@@ -135,7 +135,7 @@ class CacheImage(Build):
 
 @dataclass(frozen=True)
 class RetireTemplate(Command):
-    """Make an image's cached template absent, if it is ours and nothing hangs on it.
+    """Remove an image's cached template, if it is ours and no clone depends on it.
 
     It belongs to no operation (``operation_id`` is 0) and to no server: ``server_uuid`` is
     ``<cluster>/<VMID>``.

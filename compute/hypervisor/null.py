@@ -1,4 +1,4 @@
-"""No hypervisor: VMs live in memory and everything is instant. To measure the control plane.
+"""A driver without a hypervisor, to measure the control plane: VMs live in memory.
 
 Nothing survives the process; a repeated command converges like with any driver.
 """
@@ -30,7 +30,7 @@ STORAGE = "memory"
 
 
 class NullHypervisor:
-    """A cluster that is made up, from ``[null]`` and ``[compute]``."""
+    """A made-up cluster, from ``[null]`` and ``[compute]``."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -72,12 +72,12 @@ class NullHypervisor:
         return ClusterInventory(self.cluster, tuple(_seen(vmid, vm) for vmid, vm in vms))
 
     def group_writer(self, build: Build) -> None:
-        """There is nobody to be told."""
+        """Do nothing: there are no groups here."""
 
     def converge_affinity(
         self, cloud: str, group: StrictGroup, members: Mapping[int, str]
     ) -> None:
-        """There is nobody to be told."""
+        """Do nothing: there are no groups here."""
 
     def machine(self, work: Work) -> NullMachine:
         """The VM that the operation is about."""

@@ -65,7 +65,7 @@ class NullMachine:
         return {}
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
-        """Nobody reads it here, so it is not made."""
+        """Do nothing: nobody reads it here."""
         return {}
 
     def create(self, build: Build) -> Detail:
@@ -141,7 +141,7 @@ class NullMachine:
         return {}
 
     def unmark(self) -> Detail:
-        """Let it belong to nobody."""
+        """Remove its owner."""
         vm = self._vm
         if vm is not None and not self.foreign:
             vm.server_uuid = ""

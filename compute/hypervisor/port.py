@@ -1,4 +1,4 @@
-"""The protocol between the flows and a driver: no hypervisor's word appears here.
+"""The protocol between the flows and a driver, free of any hypervisor's terms.
 
 A driver stands for the hosts of one cluster. A ``Machine`` is one VM, or one to be, in the hands
 of one operation; each of its methods looks before it acts, so it may be called again.
@@ -18,7 +18,7 @@ from common.messages.reports import Category
 from common.states import PowerState
 from compute.messages import ClusterInventory
 
-#: facts worth telling about a step that is done
+#: facts to report about a step that is done
 Detail = Mapping[str, Any]
 
 
@@ -78,7 +78,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Removal:
-    """What became of something that had to go."""
+    """The result of a removal."""
 
     gone: bool
     """Seen absent."""
@@ -111,13 +111,13 @@ class Machine(Protocol):
         """Refuse the host where it can't take the server: health, room, leftovers, rights."""
 
     def ensure_image(self, build: Build) -> Detail:
-        """Have the image where the host can make a disk of it."""
+        """Ensure that the host can make a disk of the image."""
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
-        """Have the config drive, which `image` makes, where the VM can use it."""
+        """Put the config drive, which `image` makes, where the VM can use it."""
 
     def create(self, build: Build) -> Detail:
-        """Have the VM with disk, devices and owner mark; not running."""
+        """Ensure the VM with disk, devices and owner mark; it is not started."""
 
     def resize_disk(self, build: Build) -> Detail:
         """Grow the root disk to the flavor's size; never shrinks."""
@@ -132,22 +132,22 @@ class Machine(Protocol):
         """Run the VM and see it running."""
 
     def stop(self, graceful_seconds: int) -> Detail:
-        """Have the VM off; with seconds over 0 the guest is asked first, for that long."""
+        """Stop the VM; with seconds over 0 the guest is asked first, for that long."""
 
     def reboot(self, graceful_seconds: int) -> Detail:
         """Restart; with seconds over 0 the guest is asked first, for that long."""
 
     def power_state(self) -> PowerState:
-        """What the hypervisor sees now."""
+        """Return the power state that the hypervisor shows now."""
 
     def remove(self) -> Removal:
-        """Make the VM and its disks absent, if they are provably this server's."""
+        """Remove the VM and its disks, if they are provably this server's."""
 
     def remove_config_drive(self) -> Removal:
-        """Make the config drive's file absent."""
+        """Remove the config drive's file."""
 
     def let_go_of_config_drive(self) -> Removal:
-        """Make the config drive's file absent, unless a VM that has the id now uses it."""
+        """Remove the config drive's file, unless a VM that has the id now uses it."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class OwnerMark(Protocol):
         """Whether it carries the server's mark now."""
 
     def power_state(self) -> PowerState:
-        """What the hypervisor sees now."""
+        """Return the power state that the hypervisor shows now."""
 
 
 class Hypervisor(Protocol):
@@ -222,7 +222,7 @@ class Hypervisor(Protocol):
         """The VM that the operation is about."""
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
-        """Make an image's cached template absent, if it is ours and nothing hangs on it."""
+        """Remove an image's cached template, if it is ours and no clone depends on it."""
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.

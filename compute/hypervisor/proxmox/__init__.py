@@ -1,1 +1,1 @@
-"""The driver for Proxmox VE: the only place that knows its words."""
+"""The driver for Proxmox VE: the only place that uses its terms."""

@@ -109,6 +109,6 @@ class ProxmoxHypervisor:
         return ProxmoxOwnerMark(self.shared, work)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._refresher.close()
         self.shared.client.close()

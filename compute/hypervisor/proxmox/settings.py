@@ -28,7 +28,7 @@ CLUSTER_OPTIONS = [
         "endpoints",
         default=[],
         help="URLs of the cluster's API, e.g. https://pve1.example.org:8006; several are used in "
-        "turn, and one that fails is left alone for a while.",
+        "turn, and one that fails is skipped for a while.",
     ),
     cfg.StrOpt(
         "token_file",
@@ -132,7 +132,7 @@ CLUSTER_OPTIONS = [
         help="Write strict server groups as affinity rules of high availability, which Proxmox VE "
         "has since 9.0; the token needs Sys.Console on /. Their VMs become resources in state "
         "'ignored': the rule counts for those that somebody sets to 'started'. What can't be "
-        "written is told by 'micronova explain' and fails no build.",
+        "written is shown by 'micronova explain' and fails no build.",
     ),
     cfg.IntOpt(
         "timeout_seconds",

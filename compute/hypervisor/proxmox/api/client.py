@@ -36,7 +36,7 @@ READ_AGAIN_SECONDS = (0.1, 0.5, 2.0)
 LOST_SOON_SECONDS = 10.0
 
 
-#: what tells which node was asked, and where the others are
+#: says which node was asked, and where the others are
 _STATUS = "cluster/status"
 #: what proxmoxer makes of an answer without a body
 _NO_BODY = {"errors": b""}
@@ -56,7 +56,7 @@ class _Endpoint:
     def __init__(self, settings: Cluster, host: str, port: int, *, found: bool = False) -> None:
         self.name, self.host, self.port = f"{host}:{port}", host, port
         self._found = found
-        """Whether the cluster told of it: what it can't do another endpoint can."""
+        """Whether it was learnt from the cluster: what it can't do another endpoint can."""
         token = settings.token
         self._api = proxmoxer.ProxmoxAPI(
             f"[{host}]" if ":" in host else host,
@@ -113,7 +113,7 @@ class _Endpoint:
         return answer
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._session.close()
 
     def _broken(self) -> None:
@@ -123,7 +123,7 @@ class _Endpoint:
 
 
 def _whole_reason(response: requests.Response, **_options: object) -> None:
-    """Take an error's text from its body: the reason phrase has the first of its lines only."""
+    """Take an error's whole text from its body: the reason phrase has its first line only."""
     if response.status_code < 400:
         return
     try:
@@ -153,7 +153,7 @@ class Client:
         self.settings = settings
         self.endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
         self.own: dict[str, _Endpoint] = {}
-        """Node → its own endpoint, as far as ``/cluster/status`` told whose they are."""
+        """Node → its own endpoint, as far as ``/cluster/status`` says whose they are."""
         self.silent: set[str] = set()
         """Nodes that an endpoint found no way to when they were asked last."""
         self.forbidden = False
@@ -202,13 +202,13 @@ class Client:
         return str(self.post(path, content=content, filename=stream))
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._closed.set()
         for endpoint in {*self.endpoints, *self.own.values()}:
             endpoint.close()
 
     def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
-        """Keep which node's own endpoint was asked, and how others are reached like it.
+        """Keep whose endpoint was asked, and derive those of the other nodes.
 
         The addresses that the cluster knows are used where the endpoint asked has one of them and
         certificates are checked: the token goes to nobody who can't prove to be of the cluster.

@@ -1,4 +1,4 @@
-"""What Proxmox VE's answers mean: message or code → category, as one table.
+"""The table of Proxmox VE's errors: message or code → category.
 
 Nearly every error is an HTTP 500 with the text in the reason phrase, or the exit status of a task.
 The order matters: the first pattern that is found decides. ``seen`` says where the text was seen:

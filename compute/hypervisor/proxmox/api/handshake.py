@@ -1,4 +1,4 @@
-"""Why no connection came about, in words: what is below requests' exceptions decides."""
+"""Why a connection failed, in words, from the causes below requests' exceptions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _certificate_problem(name: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The exceptions that one carries, itself included, the inner ones too; each once."""
+    """Return an exception and all its causes, each once."""
     waiting, seen = [error], set()
     while waiting:
         one = waiting.pop(0)

@@ -55,7 +55,7 @@ ANY_STORAGE = Need(
 def needs(
     vm_storages: Iterable[str], iso_storages: Iterable[str], import_storages: Iterable[str]
 ) -> list[Need]:
-    """All that a cluster with these storages asks for."""
+    """Return the privileges that a cluster with these storages needs."""
     found = [
         Need("/vms", _VM, "create, configure, run and destroy VMs"),
         # /cluster/status asks for it on the root itself, each node's status on its own path.
@@ -70,7 +70,7 @@ def needs(
 
 
 def lacking(granted: Mapping[str, Mapping[str, int]], needed: Iterable[Need]) -> list[Need]:
-    """What of it the token lacks, by the answer of ``/access/permissions``."""
+    """Return what the token lacks of these, by ``/access/permissions``."""
     missing = []
     for need in needed:
         has = _effective(granted, need.path)
@@ -102,7 +102,7 @@ def _effective(granted: Mapping[str, Mapping[str, int]], path: str) -> set[str]:
 
 
 def sentence(missing: Iterable[Need]) -> str:
-    """What is missing, for people: path and privileges."""
+    """Return the missing privileges as text: path and privileges."""
     return "; ".join(f"{need.path}: {', '.join(need.privileges)}" for need in missing)
 
 

@@ -10,7 +10,7 @@ MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
 def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
-    """Tasks that run and may hold this lock of a VM."""
+    """Return the running tasks that may hold this lock of a VM."""
     active = shared.tasks.active(node)
     mine = [task for task in active if task.concerns(vmid)]
     if lock == "clone":
@@ -25,7 +25,7 @@ def of_several(task: Upid, lock: str | None) -> bool:
 
 
 def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
-    """The task of our token that left a shell with this lock, if there is one on record."""
+    """Return the task of our token that left a half-created VM with this lock, or None."""
     kind = MAKERS.get(lock)
     if kind is None:
         return None

@@ -10,7 +10,7 @@ from compute.hypervisor.proxmox.observe.snapshot import quorate
 
 
 def require(vm: Vm) -> None:
-    """Look now. Raises HypervisorError (wait) when the cluster, or the VM's node, can't write."""
+    """Check quorum now. Raises HypervisorError (wait) when cluster or node can't write."""
     status = vm.shared.client.get("cluster/status")
     name = vm.shared.settings.name
     if not quorate(status):

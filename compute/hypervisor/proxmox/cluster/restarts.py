@@ -1,4 +1,4 @@
-"""VMs that were stopped and started again: for some time their node keeps the config lock.
+"""Restarted VMs, whose node keeps the configuration lock for some time.
 
 When QEMU has ended, the node cleans up after it, beginning some seconds later. If the VM runs
 again by then, the clean-up takes the configuration's lock and waits up to 30 s for an end that
@@ -20,7 +20,7 @@ _MANY = 1000
 
 
 class Restarts:
-    """Of one cluster: when VMs ended, and which of them were started again; threads share it."""
+    """When the VMs of one cluster ended, and which were started again; threads may share it."""
 
     def __init__(self, seconds: float = 30.0, timer: Callable[[], float] = time.monotonic) -> None:
         """``seconds``: how long a clean-up waits for a VM that runs again. 0: none does."""
@@ -35,14 +35,14 @@ class Restarts:
         return self._seconds * _CALL_WAITS
 
     def ended(self, vmid: int) -> None:
-        """A VM's QEMU was ended by us just now."""
+        """Note that we ended a VM's QEMU just now."""
         with self._lock:
             self._forget_old()
             self._windows.pop(vmid, None)
             self._ended[vmid] = self._timer()
 
     def started(self, vmid: int) -> None:
-        """A VM runs since just now."""
+        """Note that a VM started just now."""
         with self._lock:
             ended = self._ended.pop(vmid, None)
             if ended is not None and self._timer() - ended <= self._seconds * _BEGINS:

@@ -33,7 +33,7 @@ Key = tuple[str | None, str]
 
 @dataclass
 class Width:
-    """How many operations at a time; pure, told how long each took.
+    """How many operations run at a time, learnt from how long each took. Pure.
 
     It is changed by rounds: as many results as it is wide, of operations that all began with it.
     """
@@ -48,7 +48,7 @@ class Width:
     """Refusals of operations that began before the last halving and say nothing new."""
 
     def ended(self, began_in: int, kind: str, seconds: float, *, crowded: bool) -> None:
-        """An operation that began in that round ended well; ``crowded``: others wait in line."""
+        """Note that an operation of that round ended well; ``crowded``: others wait in line."""
         best = min(seconds, self._best.get(kind, seconds) * FADE)
         self._best[kind] = best
         if began_in != self.round:
@@ -63,7 +63,7 @@ class Width:
             self._become(self.limit * 2 if cheap and crowded else self.limit)
 
     def refused(self) -> None:
-        """The lock was not had in time."""
+        """Note that the lock was not obtained in time."""
         if self._deaf > 0:
             self._deaf -= 1
             return
@@ -119,12 +119,12 @@ class StorageQueue:
         self._leave(key, (began_in, kind, self._timer() - began))
 
     def refused(self, key: Key) -> None:
-        """Proxmox VE gave up on the storage's lock."""
+        """Note that Proxmox VE gave up on the storage's lock."""
         with self._lock:
             self._line(key).width.refused()
 
     def limit(self, key: Key) -> int:
-        """How many are let in at a time now."""
+        """Return how many operations are let in at a time now."""
         with self._lock:
             return self._line(key).width.limit
 

@@ -1,4 +1,4 @@
-"""Looks at storages that a VM's own node doesn't have: one look serves all who wait for it.
+"""Finds stray volumes on storages of other nodes: one listing serves all who wait for it.
 
 A build may only trust a listing that began after it asked. So who asks while a look is under way
 waits for the next one, together with all others who do: however many builds there are, each
@@ -42,7 +42,7 @@ class _Look:
 
 
 class StrayVolumes:
-    """The looks at one cluster; safe for any number of threads. One of those who wait leads."""
+    """The listings of one cluster, shared by threads: one of those that wait does it for all."""
 
     def __init__(self, client: Client, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._client, self._patience_seconds = client, patience_seconds

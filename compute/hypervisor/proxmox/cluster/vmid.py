@@ -1,4 +1,4 @@
-"""One VMID in the hands of one operation: look, fence, act, wait. No write is repeated blindly."""
+"""The handle of one VMID for one operation: look, fence, act, wait. Never writes twice blindly."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low
 
 
 class ForeignError(HypervisorError):
-    """The VMID is in the hands of somebody else."""
+    """The VMID belongs to somebody else."""
 
 
 class StuckError(HypervisorError):
-    """A machine that was never finished has the VMID, and only root can remove it."""
+    """A half-created VM has the VMID, and only root can remove it."""
 
 
 class Vm:
@@ -95,7 +95,7 @@ class Vm:
         return None if listed is None else self.look()
 
     def _follow(self, node: str) -> Config | None:
-        """It moved; from here on it is worked on there."""
+        """Go on at the node to which it moved."""
         there = Vm(self.shared, self.work, self.vmid, node, self.mark)
         config = there.look()
         if config is not None:
@@ -114,7 +114,7 @@ class Vm:
         """The configuration once it is provably ours and no lock is held; None: it went.
 
         Raises ForeignError when the marks name another owner, and what ``unlocked`` raises. A
-        shell without marks is waited for: its task writes them, or leaves it to root.
+        half-created VM without marks is waited for: its task writes them, or leaves it to root.
         """
         settled: Config | None = config
         if marks.owner(config, self.mark) is Owner.UNMARKED:
@@ -153,7 +153,7 @@ class Vm:
         while config is not None and "lock" in config:
             live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
             if not live:
-                # The task may have ended between the two looks; or a shell's is yet to begin.
+                # The task may have ended between the two looks, or is yet to begin.
                 looks += 1
                 if config["lock"] in MAKERS:
                     self.work.pause(SETTLE_SECONDS[-1])
@@ -178,7 +178,7 @@ class Vm:
             left=(f"{self}: locked ({lock})",),
             # Only what was never finished may go; a whole VM needs its lock off and no more.
             remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
-            # No waiting ends that of a shell; the other ends as soon as somebody unlocks it.
+            # A half-created VM's lock never ends; the other ends when somebody unlocks it.
             verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
         )
 

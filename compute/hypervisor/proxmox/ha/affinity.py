@@ -46,7 +46,7 @@ Proven = Callable[[int], bool]
 
 
 class NotOursError(HypervisorError):
-    """What would be changed is in the hands of somebody else."""
+    """What would be changed belongs to somebody else."""
 
 
 def write_group(
@@ -85,7 +85,7 @@ class Affinity:
     def converge(
         self, cloud: str, group: StrictGroup, wanted: Iterable[int], proven: Proven
     ) -> None:
-        """Have just these VMs of ours in the group's rule; none: no rule, no resource of ours.
+        """Make the group's rule name just these VMs of ours; none: remove rule and resources.
 
         What isn't proven is left out. Raises HypervisorError as ``join`` does, at the end.
         """
@@ -134,7 +134,7 @@ class Affinity:
         return ownership.rules(self._client.get("cluster/ha/rules"))
 
     def _anew(self, act: Callable[[], T]) -> T:
-        """Look and act, and anew where another look may show something else."""
+        """Look and act; repeat where another look may show something else."""
         for left in reversed(range(TRIES)):
             try:
                 return act()
@@ -158,7 +158,7 @@ class Affinity:
         return frozenset(kept), problem
 
     def _manage(self, whose: Whose, vmid: int, proven: Proven) -> bool:
-        """Have a VM a resource of ours, unless it isn't the server's.
+        """Make a VM a resource of ours, if it is the server's.
 
         Raises HypervisorError (storage_conflict) when somebody else made it one.
         """
@@ -181,7 +181,7 @@ class Affinity:
         return self._anew(act)
 
     def _let_go(self, whose: Whose, vmid: int) -> None:
-        """Have no resource of ours; what somebody manages by now, or has a rule for, is theirs."""
+        """Remove our resource; one that somebody else manages or has a rule for stays."""
         named = self._client.get("cluster/ha/rules", resource=f"vm:{vmid}")
         known = self._resources()
         resource = known.get(vmid)
@@ -200,7 +200,7 @@ class Affinity:
             )
 
     def _settle(self, whose: Whose, group: StrictGroup, only: frozenset[int] | None) -> Detail:
-        """Have the rule say what the resources say, of ``only`` these; one look and one call.
+        """Make the rule agree with the resources, of ``only`` these; one look and one call.
 
         Raises HypervisorError (storage_conflict) when the rule is somebody else's.
         """
@@ -261,7 +261,7 @@ def _theirs(what: str, why: str) -> NotOursError:
 
 
 def _fenced(cloud: str) -> None:
-    """What names no cloud could not be told from another one's."""
+    """Require a cloud id: without one a rule could not be told apart from another cloud's."""
     if not cloud:
         raise HypervisorError(Category.CONFIGURATION, "The cloud has no id of its own.")
 

@@ -1,4 +1,4 @@
-"""High availability's rules that bind guests to nodes, and the groups that were before them. Pure.
+"""The node affinity rules of high availability, and the groups before version 9. Pure.
 
 A rule counts as Proxmox VE counts it: strict, guests run nowhere but on its nodes; else they
 prefer those of the highest priority and may run anywhere. Since version 9 groups are rules called
@@ -30,7 +30,7 @@ class Rule:
     """The VMs that it binds."""
 
     def at(self, node: str) -> HaRule:
-        """As it stands to one node; whom it binds matters only where they may not go."""
+        """Return the rule as it applies to one node."""
         allowed = node in self.nodes or not self.strict
         bound = () if allowed else self.vmids
         return HaRule(self.name, self.strict, len(self.nodes), self.nodes.get(node), bound)

@@ -174,7 +174,7 @@ class InventoryReader:
         return SeenVm(**facts, **self._lock(node, vmid, facts["lock"]))
 
     def _lock(self, node: str, vmid: int, lock: str | None) -> dict[str, Any]:
-        """Whether a live task explains the lock, and which task left a half-made VM."""
+        """Return whether a live task explains the lock, and which task left a half-created VM."""
         if lock is None:
             return {}
         try:
@@ -212,7 +212,7 @@ class InventoryReader:
 
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Whose a configuration says it is, and whether all its marks agree."""
+    """Return the owner that a configuration names, and whether all its marks agree."""
     server = image = cloud = None
     for line in marks.lines(config):
         server = server or _after(line, marks.SERVER)

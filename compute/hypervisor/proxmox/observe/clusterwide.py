@@ -1,4 +1,4 @@
-"""What changes of a whole cluster when somebody configures it: read at its own pace.
+"""Facts of a whole cluster that change when somebody configures it, read less often.
 
 Version, privileges and mapped devices, rules of high availability, SDN vnets: a few calls, however
 large the cluster. Of what isn't needed to build and run, a refusal is logged and leaves nothing.
@@ -89,7 +89,7 @@ class Clusterwide:
         return {str(one["vnet"]): str(one["zone"]) for one in listed if one.get("zone")}
 
     def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
-        """What is read, or nothing; a refusal is told once, not each time."""
+        """Return what is read, or ``nothing``; a refusal is logged once, not each time."""
         try:
             found = read()
         except HypervisorError as error:

@@ -1,4 +1,4 @@
-"""From a survey to what the cloud is told: facts of hosts, of the cluster, of VMs. Pure."""
+"""From a snapshot to the facts of hosts, of the cluster and of VMs. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _POWER = {
 
 
 def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> Observation:
-    """All that one survey says."""
+    """Return everything that one snapshot shows."""
     now = clock.utcnow()
     running = Counter(vm.node for vm in snapshot.vms.values() if vm.running)
     cached: dict[str, set[str]] = {}
@@ -237,7 +237,7 @@ def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
 
 
 def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
-    """Every VM; whose each is, its id tells the one who keeps the records.
+    """Return every VM; the conductor knows by the VMID whose it is.
 
     Templates and containers only where they have an id that could else be given out.
     """

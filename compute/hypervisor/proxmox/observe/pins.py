@@ -1,4 +1,4 @@
-"""What keeps a VM on its node: linked clones and config drives on the node's own storage. Pure.
+"""What pins a VM to its node: linked clones and config drives on local storage. Pure.
 
 Proxmox VE migrates neither, online or offline: ``can't migrate '…' as it's a clone of '…'`` and
 ``local cdrom image``.

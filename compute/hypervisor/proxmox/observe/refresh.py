@@ -90,7 +90,7 @@ class Refresher:
             self._images.pop(key, None)
 
     def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
-        """Of the nodes that didn't answer when they were asked: those that still don't.
+        """Return the nodes that did not answer when they were asked last, and still don't.
 
         One small call each, which its privileged daemon answers as it does writes.
         """
@@ -183,7 +183,7 @@ class Refresher:
         return tuple(self._with_disk_size(path, image) for image in found)
 
     def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
-        """A listing tells the file's size only; the disk's is asked once for each file."""
+        """Return the image with its disk's size: a listing has the file's only."""
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:
@@ -215,7 +215,7 @@ class Refresher:
         return replace(node, detail=replace(node.detail, bridges=usable), unready=unready)
 
     def _read_due_zones(self, nodes: Iterable[Node], zones: Zones) -> None:
-        """Zones in error are asked which of their vnets are: the others are there."""
+        """Read which vnets are in error, of zones in error."""
         now = time.monotonic()
         wrong = {
             (node.name, zone)

@@ -52,7 +52,7 @@ class Node:
     name: str
     online: bool
     maintenance: bool = False
-    """Whether high availability was told to keep guests off it."""
+    """Whether high availability keeps guests off it."""
     ip: str = ""
     cpus: int = 0
     load: float = 0.0

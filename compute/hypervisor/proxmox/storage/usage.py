@@ -1,4 +1,4 @@
-"""Who uses a volume: Proxmox VE deletes one whether or not a configuration names it."""
+"""The user of a volume: Proxmox VE deletes volumes even if a configuration names them."""
 
 from __future__ import annotations
 

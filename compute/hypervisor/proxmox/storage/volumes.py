@@ -1,4 +1,4 @@
-"""Volumes by VMID over all storages, and whose they are."""
+"""The volumes of a VMID on all storages, and who made them."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def strays(vm: Vm, found: Seen) -> HypervisorError | None:
 
 
 def linked_to(vm: Vm) -> list[str]:
-    """Volumes of others that hang on a template's disks, wherever its node can see them.
+    """Return the volumes that depend on a template's disks, as far as its node sees them.
 
     Raises ApiError when a storage can't be listed: then it isn't known.
     """
@@ -246,7 +246,7 @@ def delete(
 
 
 def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
-    """Whether a volume is there. Raises ApiError when that can't be told."""
+    """Return whether a volume exists. Raises ApiError when that is not known."""
     try:
         vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
     except ApiError as error:
@@ -257,7 +257,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
-    """Have the root disk as large as that; bound to the configuration that was seen to be ours."""
+    """Grow the root disk, bound to the configuration that was seen to be ours."""
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
         vm.converge(
             lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,

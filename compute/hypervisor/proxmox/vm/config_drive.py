@@ -53,7 +53,7 @@ def _places(vm: Vm) -> Iterator[tuple[str, str]]:
 
 
 def let_go(vm: Vm, server_uuid: str) -> Removal:
-    """Delete the ISO of a server that has no VM here any more, unless what has the VMID uses it.
+    """Delete the ISO of a server that has no VM here, unless the VMID's present VM uses it.
 
     Somebody may have restored or copied the server's VM to it, with the drive inserted.
     """

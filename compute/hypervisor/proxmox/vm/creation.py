@@ -28,7 +28,7 @@ class Creation:
         """The volume of the config drive, once it is uploaded."""
 
     def ensure_image(self, build: Build) -> Detail:
-        """Have the template where the storage can clone it; else the import volume will do.
+        """Ensure the template where the storage can clone it; else import the image.
 
         An image whose file was replaced since it was listed is listed anew, once.
         """
@@ -117,7 +117,7 @@ class Creation:
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:
-        """Bound to the configuration that was seen to be ours: another one is refused there."""
+        """Configure the VM, bound by digest to the configuration that was seen to be ours."""
         wanted = guest.disks(guest.of(build), storage.name, storage.type)
         fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 

@@ -13,7 +13,7 @@ from compute.hypervisor.proxmox.observe.snapshot import Storage
 
 
 def ensure(vm: Vm, wanted: Mapping[str, str], storage: Storage) -> bool:
-    """Have these disks, {option: value}; whether the configuration was changed for it."""
+    """Ensure these disks, {option: value}; return whether the configuration was changed."""
     if not _lacking(vm, wanted):
         return False
     key = vm.shared.storage_key(vm.node, storage.name)

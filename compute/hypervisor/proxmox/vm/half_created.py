@@ -1,4 +1,4 @@
-"""Machines that were never finished: what lies beside them when root removes them."""
+"""Half-created VMs: the disks that stay when root removes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compute.hypervisor.proxmox.vmconfig import disks
 
 
 def name_disks(vm: Vm, error: HypervisorError) -> None:
-    """Have the error of a stuck lock name the shell's disks too, and the lines that free them."""
+    """Add the half-created VM's disks, and the commands that free them, to a lock's error."""
     found = disks_left(vm)
     error.left = (*error.left, *(f"volume {volid}" for volid in found))
     if error.remedy is not None:
@@ -19,7 +19,7 @@ def name_disks(vm: Vm, error: HypervisorError) -> None:
 
 
 def disks_left(vm: Vm) -> list[str]:
-    """Disks of ours that `qm destroy` of a half-made shell leaves, since it names none of them."""
+    """Return our disks that `qm destroy` of a half-created VM leaves."""
     try:
         config = vm.look()
         if config is None or config.get("lock") not in MAKERS:

@@ -20,7 +20,7 @@ class ReplacedError(HypervisorError):
 
 
 def host(shared: Shared, build: Build, node_name: str) -> Storage:
-    """Refuse what a host lacks; the storage for the root disk. ``node_name``: where the VM is."""
+    """Return the root disk's storage; raise for what the host lacks. ``node_name``: the VM's."""
     node(shared, build)
     found = storage(shared, node_name, build.storage)
     hardware(build)
@@ -123,7 +123,7 @@ def image_is_there(shared: Shared, build: Build) -> None:
 
 
 def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
-    """Look at an image's file before it is read: there, a disk image, and as the survey saw it.
+    """Look at an image's file before it is read: there, a disk image, and as the snapshot has it.
 
     Nothing in Proxmox VE tells a file's checksum: size and time of change are what it tells.
     Raises image_not_found, image_corrupt where it is none, and ReplacedError.

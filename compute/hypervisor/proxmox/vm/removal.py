@@ -26,7 +26,7 @@ def remove(vm: Vm, clear: Seen | None = None) -> Removal:
 
     ``clear``: there the VMID was seen without volumes before we began, so all that are there now
     are ours. Otherwise only those that the configuration named, or that our own create task made,
-    are removed; others are left and told. Raises HypervisorError when fenced off or locked.
+    are removed; others are left and reported. Raises HypervisorError when fenced off or locked.
     """
     cleaned: list[str] = []
     known: frozenset[str] = frozenset()
@@ -121,7 +121,7 @@ def _sweep(
 ) -> list[Volume]:
     """Free what is provably ours of the volumes that are still there; what is left after that.
 
-    ``used`` is told which of them others use: a person may have given them to another VM.
+    ``used`` gets those that others use: a person may have given them to another VM.
     """
     there = volumes.of_vm(vm, known)
     if not there:

@@ -244,8 +244,8 @@ class Templates:
 def _free_remains(vm: Vm) -> None:
     """Free what an earlier create of ours left whose worker was killed.
 
-    Root has removed its shell, of which `qm destroy` knows no disks. What another process makes
-    just now is not of a task that has ended.
+    Root has removed the half-created VM, whose disks `qm destroy` doesn't know. What another
+    process makes just now is not of a task that has ended.
     """
     remains = volumes.made_by_us(vm, volumes.of_vm(vm))
     if remains and vm.locate() is None:

@@ -1,4 +1,4 @@
-"""The ownership fence, pure: whose a VM is, by the marks in its configuration.
+"""The ownership fence: whose a VM is, by the marks in its configuration. Pure.
 
 A server's VM carries its UUID twice: in the description and as SMBIOS UUID. A clone gets a new
 SMBIOS UUID of its own, so until it is configured a second line of the description says that it is
@@ -33,7 +33,7 @@ class Owner(enum.Enum):
     OURS = "ours"
     FOREIGN = "foreign"
     UNMARKED = "unmarked"
-    """A shell that is being created and says nothing yet: only its task can tell."""
+    """A half-created VM without marks yet: only its task proves whose it is."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def cloud_line(cloud: str) -> str:
 
 
 def stranger(config: Mapping[str, Any]) -> str | None:
-    """What a VM of a micronova says it is, for who meets it in the wrong place; else None."""
+    """Describe a VM of any micronova that is in the wrong place; None for others."""
     said = lines(config)
     what = next((line for line in said if line.startswith((SERVER, TEMPLATE))), None)
     if what is None:
@@ -141,7 +141,7 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
 
 
 def without_owner(config: Mapping[str, Any]) -> str:
-    """The description without any line that says whose the VM is; what else it tells stays."""
+    """Return the description without the lines that name an owner."""
     says = (SERVER, TEMPLATE, CLOUD, BUILDING, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()

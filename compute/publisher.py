@@ -11,6 +11,7 @@ from common.errors import Conflict, GenerationConflict, MicronovaError
 from common.log import logger
 from common.messages.facts import HostFacts
 from compute import inventory
+from placement.messages import NewProvider, Provider
 
 LOG = logger(__name__)
 
@@ -31,18 +32,6 @@ class Offer(NamedTuple):
     traits: frozenset[str]
 
 
-class Provider(Protocol):
-    """What is used of ``placement.messages.Provider``."""
-
-    @property
-    def uuid(self) -> str:
-        """Its UUID."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-
 class Placement(Protocol):
     """What is used of ``placement.client.PlacementClient``."""
 
@@ -60,6 +49,9 @@ class Placement(Protocol):
         traits: Iterable[str],
     ) -> None:
         """Create a resource provider with all it has."""
+
+    def add_providers(self, providers: Sequence[NewProvider]) -> frozenset[str] | None:
+        """Create resource providers with all they have; None: one at a time only."""
 
     def ensure_resource_class(self, name: str) -> None:
         """Make sure that a custom resource class exists."""
@@ -131,6 +123,8 @@ class Publisher:
             while batch := self._next_batch():
                 if names is None and len(batch) >= MANY:
                     names = self._provider_names()
+                if names is not None:
+                    batch = self._without_created(batch, names)
                 tries = pool.map(lambda facts, known=names: self._tried(facts, known), batch)
                 failed += [facts for facts, done in zip(batch, tries, strict=True) if not done]
         return failed
@@ -147,6 +141,34 @@ class Publisher:
                 if self._published.get(facts.uuid) != _offer(facts):
                     batch.append(facts)
         return batch
+
+    def _without_created(
+        self, batch: list[HostFacts], names: Mapping[str, str]
+    ) -> list[HostFacts]:
+        """Create the providers of new hosts together; return the hosts that remain."""
+        offers = {facts.uuid: _offer(facts) for facts in batch if facts.uuid not in names}
+        if len(offers) < MANY:
+            return batch
+        new = [
+            NewProvider(uuid, name, offered, inventory.with_kept(traits, frozenset()))
+            for uuid, (name, offered, traits) in offers.items()
+        ]
+        try:
+            for offer in offers.values():
+                self._ensure_classes(offer)
+            created = self._placement.add_providers(new) or frozenset()
+        except MicronovaError as error:
+            LOG.info("Hosts are published one by one: %s", error.message)
+            return batch
+        self._published.update({uuid: offers[uuid] for uuid in created})
+        return [facts for facts in batch if facts.uuid not in created]
+
+    def _ensure_classes(self, offer: Offer) -> None:
+        """Make sure that the custom resource classes of an offer exist."""
+        for name in sorted(offer.inventories.keys() - self._classes):
+            if name.startswith("CUSTOM_"):
+                self._placement.ensure_resource_class(name)
+            self._classes.add(name)
 
     def _provider_names(self) -> dict[str, str] | None:
         """Return the names of all providers by UUID; None when they can't be had."""
@@ -180,10 +202,7 @@ class Publisher:
         """Make placement have a host's offer; `names` of the providers save a look at it."""
         offer = _offer(facts)
         self._published.pop(facts.uuid, None)
-        for name in sorted(offer.inventories.keys() - self._classes):
-            if name.startswith("CUSTOM_"):
-                self._placement.ensure_resource_class(name)
-            self._classes.add(name)
+        self._ensure_classes(offer)
         if names is not None and facts.uuid not in names:
             try:
                 traits = inventory.with_kept(offer.traits, frozenset())

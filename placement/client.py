@@ -16,11 +16,20 @@ from keystoneauth1 import adapter as ksa_adapter
 from common.errors import Conflict, GenerationConflict, Invalid, NotFound
 from placement import messages
 from placement.bodies import allocations, same_inventories
-from placement.messages import Allocations, Candidates, Claimed, NewClaim, Provider, Resources
+from placement.messages import (
+    Allocations,
+    Candidates,
+    Claimed,
+    NewClaim,
+    NewProvider,
+    Provider,
+    Resources,
+)
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 #: this project's placement only; OpenStack's has nothing there
 ALL_ALLOCATIONS = "/micronova/allocations"
+NEW_PROVIDERS = "/micronova/resource_providers"
 
 
 class PlacementClient:
@@ -83,6 +92,22 @@ class PlacementClient:
         )
         generation = self._put_inventories(uuid, inventories, made.generation)
         self._put_traits(uuid, set(traits), set(), generation)
+
+    def add_providers(self, providers: Sequence[NewProvider]) -> frozenset[str] | None:
+        """Create providers with all they have; return the UUIDs of those that were created.
+
+        Those whose UUID or name is taken are left as they are. None: this placement can't do that
+        (OpenStack's). 1 request for at most 500. Raises Invalid for an unknown class or trait.
+        """
+        body = [
+            {**one._asdict(), "inventories": dict(one.inventories), "traits": sorted(one.traits)}
+            for one in providers
+        ]
+        try:
+            answer = self._call("POST", NEW_PROVIDERS, {"resource_providers": body})
+        except NotFound:
+            return None
+        return frozenset(answer["created"])
 
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> bool:
         """Make these the provider's inventories; return whether that changed anything.

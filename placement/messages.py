@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Resources = Mapping[str, int]
 
@@ -34,6 +34,15 @@ class Provider:
     uuid: str
     name: str
     generation: int
+
+
+class NewProvider(NamedTuple):
+    """A resource provider to be made, with all it has."""
+
+    uuid: str
+    name: str
+    inventories: Mapping[str, Mapping[str, Any]]
+    traits: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)

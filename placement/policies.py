@@ -36,6 +36,11 @@ _P = "/resource_providers/{uuid}"
 RULES: Mapping[str, tuple[str, str, str]] = {
     "resource_providers:list": (ADMIN_OR_SERVICE, "GET", "/resource_providers"),
     "resource_providers:create": (ADMIN_OR_SERVICE, "POST", "/resource_providers"),
+    "resource_providers:create_many": (
+        ADMIN_OR_SERVICE,
+        "POST",
+        "/micronova/resource_providers",
+    ),
     "resource_providers:show": (ADMIN_OR_SERVICE, "GET", _P),
     "resource_providers:update": (ADMIN_OR_SERVICE, "PUT", _P),
     "resource_providers:delete": (ADMIN_OR_SERVICE, "DELETE", _P),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from placement.operation import Services
-from placement.resources.all_allocations import AllAllocations
 from placement.resources.allocations import (
     Allocations,
     ConsumerAllocations,
     ProviderAllocations,
 )
+from placement.resources.bulk import AllAllocations, NewProviders
 from placement.resources.candidates import AllocationCandidates
 from placement.resources.inventories import Inventories, Inventory
 from placement.resources.memberships import ProviderAggregates, ProviderTraits
@@ -37,6 +37,7 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/allocations": Allocations,
     "/allocations/{consumer_uuid}": ConsumerAllocations,
     "/micronova/allocations": AllAllocations,
+    "/micronova/resource_providers": NewProviders,
     "/allocation_candidates": AllocationCandidates,
     "/traits": Traits,
     "/traits/{name}": Trait,

@@ -67,7 +67,7 @@ def replace(connection: Connection, uuid: str, wanted: Inventories, generation: 
     provider, there = _locked_with_all(connection, uuid, generation)
     _require_classes(connection, wanted)
     _delete(connection, provider.id, uuid, sorted(there - wanted.keys()))
-    _insert(connection, provider.id, {n: wanted[n] for n in wanted if n not in there})
+    insert(connection, provider.id, {n: wanted[n] for n in wanted if n not in there})
     _update(connection, provider.id, {n: wanted[n] for n in wanted if n in there})
     return _stamped(connection, provider)
 
@@ -81,7 +81,7 @@ def add(connection: Connection, uuid: str, name: str, values: Mapping[str, Any])
     _require_classes(connection, [name])
     try:
         with connection.begin_nested():
-            _insert(connection, provider.id, {name: values})
+            insert(connection, provider.id, {name: values})
     except exc.IntegrityError as error:
         raise ConcurrentUpdate(
             f"Update conflict: there is an inventory of class {name} already."
@@ -183,7 +183,8 @@ def _delete(connection: Connection, provider_id: int, uuid: str, names: list[str
     )
 
 
-def _insert(connection: Connection, provider_id: int, wanted: Inventories) -> None:
+def insert(connection: Connection, provider_id: int, wanted: Inventories) -> None:
+    """Insert inventories of which the provider has none yet."""
     now = sequence.seconds()
     rows = [
         {

@@ -28,7 +28,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in inventories.FIELDS}
 
 
-def _require_capacity(
+def require_capacity(
     call: Call, uuid: str, name: str, values: Mapping[str, Any], verb: str = "update"
 ) -> None:
     """Raise Invalid when `reserved` leaves nothing; from 1.26 on it may be all there is."""
@@ -70,7 +70,7 @@ class Inventories:
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
         name, values = body["resource_class"], complete(body)
-        _require_capacity(call, uuid, name, values, "create")
+        require_capacity(call, uuid, name, values, "create")
         try:
             generation = self.services.database.write(
                 lambda c: inventories.add(c, uuid, name, values)
@@ -90,7 +90,7 @@ class Inventories:
             body = call.body()
             wanted = {name: complete(values) for name, values in body["inventories"].items()}
             for name, values in wanted.items():
-                _require_capacity(call, uuid, name, values)
+                require_capacity(call, uuid, name, values)
             return wanted, body["resource_provider_generation"]
 
         wanted, generation = require_provider_first(self.services.database, uuid, read)
@@ -131,7 +131,7 @@ class Inventory:
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
         values = complete(body)
-        _require_capacity(call, uuid, resource_class, values)
+        require_capacity(call, uuid, resource_class, values)
         try:
             generation = self.services.database.write(
                 lambda c: inventories.change(

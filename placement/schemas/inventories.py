@@ -25,8 +25,9 @@ CREATE: Versioned = {(1, 0): closed(_GENERATION | _VALUES | _NAMED, "total", "re
 CHANGE: Versioned = {
     (1, 0): closed(_GENERATION | _VALUES, "total", "resource_provider_generation")
 }
+ALL: Schema = {"type": "object", "patternProperties": {NAME: _ONE}}
 REPLACEMENT = closed(
-    _GENERATION | {"inventories": {"type": "object", "patternProperties": {NAME: _ONE}}},
+    _GENERATION | {"inventories": ALL},
     "resource_provider_generation",
     "inventories",
 )

@@ -17,8 +17,8 @@ from common.errors import (
     Unavailable,
 )
 from placement.client import PlacementClient
-from placement.messages import Allocations, Usage
-from placement.resources import all_allocations
+from placement.messages import Allocations, NewProvider, Usage
+from placement.resources import bulk
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import client_at
 
@@ -57,6 +57,27 @@ def test_a_provider_is_made_with_all_it_has(client: PlacementClient) -> None:
         client.add_provider(a_uuid(), "node", INVENTORY, [])
 
 
+def test_many_providers_are_made_at_once(
+    client: PlacementClient, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [NewProvider(a_uuid(), f"n{n}", INVENTORY, ["HW_CPU_X86_VMX"]) for n in range(3)]
+    there = NewProvider(provider, "other", {}, [])
+    assert client.add_providers([*given, there]) == {one.uuid for one in given}
+    for one in given:
+        assert not client.set_inventory(one.uuid, INVENTORY)
+        assert client.traits(one.uuid) == {"HW_CPU_X86_VMX"}
+    found = client.candidates({"VCPU": 1}, required=["HW_CPU_X86_VMX"])
+    assert set(found.uuids) == {one.uuid for one in given}
+    assert client.claim(a_uuid(), given[0].uuid, {"VCPU": 1}, "project", "user").won
+    assert client.add_providers([given[0], given[1]._replace(uuid=a_uuid())]) == set()
+    with pytest.raises(Invalid, match="No such trait CUSTOM_NEVER"):
+        client.add_providers([NewProvider(a_uuid(), "x", INVENTORY, ["CUSTOM_NEVER"])])
+    with pytest.raises(Invalid, match="No such resource class CUSTOM_NEVER"):
+        client.add_providers([NewProvider(a_uuid(), "x", {"CUSTOM_NEVER": {"total": 1}}, [])])
+    monkeypatch.setattr("placement.client.NEW_PROVIDERS", "/elsewhere")
+    assert client.add_providers(given) is None, "OpenStack's placement makes one at a time"
+
+
 def test_all_allocations_are_listed_in_pages(
     client: PlacementClient, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +87,7 @@ def test_all_allocations_are_listed_in_pages(
         client.claim(server, provider, {"VCPU": 1, "MEMORY_MB": 10}, "project", "user")
     wanted = {server: {provider: {"VCPU": 1, "MEMORY_MB": 10}} for server in servers}
     for page in (1, 2, 3, 4):
-        monkeypatch.setattr(all_allocations, "PAGE", page)
+        monkeypatch.setattr(bulk, "PAGE", page)
         assert client.all_allocations() == wanted
     monkeypatch.setattr("placement.client.ALL_ALLOCATIONS", "/elsewhere")
     assert client.all_allocations() is None, "OpenStack's placement has no such list"

@@ -7,6 +7,8 @@ import dataclasses
 import threading
 from typing import Any
 
+import pytest
+
 from common import clock, codec
 from common.aggregates import Ratios
 from common.context import internal
@@ -157,6 +159,7 @@ class FakePlacement:
         self.listed: list[Provider] = []
         self.added: dict[str, frozenset[str]] = {}
         self.taken: set[str] = set()
+        self.bulk: int | None = None
 
     def providers(self) -> list[Provider]:
         return self.listed
@@ -165,6 +168,12 @@ class FakePlacement:
         if uuid in self.taken:
             raise Conflict("there is one")
         self.added[uuid] = frozenset(traits)
+
+    def add_providers(self, providers: Any) -> frozenset[str] | None:
+        if self.bulk is None:
+            return None
+        self.added.update({one.uuid: frozenset(one.traits) for one in providers[self.bulk :]})
+        return frozenset(self.added)
 
     def ensure_provider(self, uuid: str, name: str) -> None:
         if self.failures:
@@ -222,10 +231,11 @@ def test_what_placement_did_not_take_is_told_again() -> None:
     assert "HW_CPU_X86_AVX" not in placement.present
 
 
-def test_many_hosts_are_created_without_a_look_at_each() -> None:
+@pytest.mark.parametrize("bulk", [None, 1])
+def test_many_hosts_are_created_without_a_look_at_each(bulk: int | None) -> None:
     placement = FakePlacement()
-    placement.failures = 0
-    hosts = [some_facts(host=f"n{number}", uuid=f"u{number}") for number in range(MANY)]
+    placement.failures, placement.bulk = 0, bulk
+    hosts = [some_facts(host=f"n{number}", uuid=f"u{number}") for number in range(MANY + 2)]
     placement.listed, placement.taken = [Provider("u0", "n0", 3)], {"u1"}
     publisher = Publisher(placement, retry_seconds=0.01)
     publisher.publish(hosts)

@@ -1,0 +1,67 @@
+"""What the Placement API doesn't offer: many providers at once, and all allocations in pages."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+
+from placement.db import bulk, usages
+from placement.errors import ConcurrentUpdate
+from placement.operation import Answer, Call, Services, operation
+from placement.resources.inventories import complete, require_capacity
+from placement.schemas import allocations as allocation_schemas
+from placement.schemas import providers as provider_schemas
+
+PAGE = 5_000
+"""Consumers of one answer."""
+
+
+class NewProviders:
+    """`/micronova/resource_providers`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:create_many", body=provider_schemas.CREATE_MANY)
+    def on_post(self, call: Call) -> Answer:
+        """Create providers with inventories and traits; `created` are their UUIDs.
+
+        Those whose UUID or name is taken are left as they are.
+        """
+        given = [_provider(call, one) for one in call.body()["resource_providers"]]
+        try:
+            created = self.services.database.write(lambda c: bulk.create(c, given))
+        except IntegrityError as error:
+            raise ConcurrentUpdate from error
+        return Answer({"created": created})
+
+
+def _provider(call: Call, given: dict[str, Any]) -> bulk.NewProvider:
+    uuid = str(uuids.UUID(given["uuid"]))
+    inventories = {name: complete(values) for name, values in given["inventories"].items()}
+    for name, values in inventories.items():
+        require_capacity(call, uuid, name, values)
+    return bulk.NewProvider(uuid, given["name"], inventories, frozenset(given["traits"]))
+
+
+class AllAllocations:
+    """`/micronova/allocations`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("allocations:list_all", query=allocation_schemas.LIST_ALL, accept=True)
+    def on_get(self, call: Call) -> Answer:
+        """List what consumers have, ordered by their UUIDs, from after `marker` on.
+
+        `next` is the marker of the next page, null after the last one.
+        """
+        marker = call.last("marker") or ""
+        rows = self.services.database.read(lambda c: usages.of_consumers(c, marker, PAGE))
+        held: dict[str, dict[str, dict[str, Any]]] = {}
+        for consumer, provider, resource_class, used in rows:
+            held.setdefault(consumer, {}).setdefault(provider, {})[resource_class] = used
+        following = next(reversed(held)) if len(held) == PAGE else None
+        return Answer({"allocations": held, "next": following})

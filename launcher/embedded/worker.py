@@ -56,6 +56,9 @@ class Cloud:
         session = credentials.session(self._conf, "placement")
         base_url = self._conf.embedded.base_url
         path = "/placement"
+        # Everything is on this machine: looking for proxies in the environment costs a request
+        # a sixth of its time.
+        session.session.trust_env = False
         session.session.mount(f"{base_url}{path}", WsgiAdapter(placement, path))
         return session
 

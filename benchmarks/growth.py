@@ -238,18 +238,25 @@ def delete(found: Running) -> dict[str, Any]:
 
 
 def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict[str, Any]:
-    """Return everything that is measured of one size."""
+    """Return everything that is measured of one size; each part is also told on stderr."""
+    found: dict[str, Any] = {"hosts": hosts, "servers": servers}
+
+    def keep(name: str, value: Any) -> None:
+        found[name] = value
+        sys.stderr.write(f"{hosts} hosts, {servers} servers: {name} {json.dumps(value)}\n")
+
     with running(folder, hosts) as cloud_:
-        found: dict[str, Any] = {"hosts": hosts, "servers": servers, "start": cloud_.start}
+        keep("start", cloud_.start)
         if servers:
-            found["create"] = create(cloud_, servers)
-        found["audit"] = audit(cloud_)
-        found["idle"] = idle(cloud_, idle_seconds)
-        share = found["audit"]["cpu_seconds"] / AUDIT_INTERVAL_SECONDS * 100
-        found["idle"]["percent_with_audits"] = round(found["idle"]["percent_of_a_core"] + share, 2)
-        found["pss_mib"] = memory_mib(cloud_.site.processes())
+            keep("create", create(cloud_, servers))
+        keep("audit", audit(cloud_))
+        quiet = idle(cloud_, idle_seconds)
+        audits = found["audit"]["cpu_seconds"] / AUDIT_INTERVAL_SECONDS * 100
+        with_audits = round(quiet["percent_of_a_core"] + audits, 2)
+        keep("idle", {**quiet, "percent_with_audits": with_audits})
+        keep("pss_mib", memory_mib(cloud_.site.processes()))
         if servers:
-            found["delete"] = delete(cloud_)
+            keep("delete", delete(cloud_))
     return found
 
 

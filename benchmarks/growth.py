@@ -112,7 +112,8 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
         reader.start()
         try:
             start = _publishing(state, hosts, process, up)
-            if not up.wait(WAIT_SECONDS) or process.poll() is not None:
+            up.wait(WAIT_SECONDS)
+            if not any(map(_is_up, output)):
                 raise RuntimeError(f"not up: {''.join(output)}")
             start["up_seconds"] = round(time.monotonic() - began, 2)
             admin = _connection(state, "micronova")
@@ -132,9 +133,13 @@ def _read(process: subprocess.Popen[str], output: list[str], up: threading.Event
     assert process.stdout is not None
     for line in process.stdout:
         output.append(line)
-        if line.startswith("Ctrl-C stops the cloud"):
+        if _is_up(line):
             up.set()
-    up.set()
+    up.set()  # over, if it wasn't
+
+
+def _is_up(line: str) -> bool:
+    return line.startswith("Ctrl-C stops the cloud")
 
 
 def _connection(state: Path, name: str) -> Any:

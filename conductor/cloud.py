@@ -20,9 +20,10 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from common.states import OperationState
 from compute.client import ComputeClient
+from conductor.plans import Place
 from conductor.store import identity, leases, registry
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from conductor.store.transactions import Store
 from db.schema import operations
 from placement.client import PlacementClient
@@ -88,6 +89,7 @@ class Cloud:
         deadline: datetime.datetime,
         *,
         drive_only: bool = False,
+        stopped_on: str | None = None,
     ) -> None:
         """Have what is provably the operation's server's removed; later where no agent answers."""
         worker = self.take_to(operation, where.host)
@@ -104,7 +106,7 @@ class Cloud:
                 where,
                 deadline,
                 drive_only=drive_only,
-                stopped_on=operation.plan.stopped_on,
+                stopped_on=stopped_on,
             ),
         )
 
@@ -115,10 +117,10 @@ class Cloud:
 
 def placed(operation: Operation) -> Placed | None:
     """Where the plan puts the VM, once a VMID is reserved."""
-    plan = operation.plan
-    if plan.host is None or plan.vmid is None:
+    target = operation.plan.target
+    if target.host is None or target.vmid is None:
         return None
-    return Placed(plan.host, plan.cluster or "", plan.node or "", plan.vmid)
+    return Placed(target.host, target.cluster or "", target.node or "", target.vmid)
 
 
 def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
@@ -152,13 +154,13 @@ def failure_of(outcome: Outcome) -> Failure:
     return outcome.failure
 
 
-def not_again(connection: sa.Connection, plan: Plan, verdict: Verdict) -> tuple[str, ...]:
+def not_again(connection: sa.Connection, target: Place, verdict: Verdict) -> tuple[str, ...]:
     """Hosts that the next attempt leaves out."""
     if verdict == Verdict.QUARANTINE:
         return ()
     if verdict == Verdict.OTHER_CLUSTER:
-        return registry.hosts_in(connection, str(plan.cluster))
-    return (str(plan.host),)
+        return registry.hosts_in(connection, str(target.cluster))
+    return (str(target.host),)
 
 
 def unwind_later(connection: sa.Connection, operation: Operation, message: str) -> None:

@@ -24,10 +24,11 @@ from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.images.templates import NO_OPERATION
+from conductor.plans import Place, ReapPlan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, transitions, vmids
 from conductor.store.findings import Kept
-from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 from conductor.sync import allocations
 from db import schema
@@ -103,11 +104,8 @@ class Healer:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
-            plan=Plan(
-                host=host,
-                cluster=cluster,
-                node=node,
-                vmid=vmid,
+            plan=ReapPlan(
+                Place(host=host, cluster=cluster, node=node, vmid=vmid),
                 stopped_on=stopped_on,
                 drive_only=not had,
             ),

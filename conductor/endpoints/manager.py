@@ -63,7 +63,7 @@ class ServerEndpoint:
     ) -> int:
         """See ``ConductorClient.act``."""
         ctxt.server_uuid = server_uuid
-        operation = self._accept.act(ctxt, server_uuid, action, params)
+        operation = self._accept.act(ctxt, server_uuid, action)
         if operation is None:
             return 0
         LOG.info("Operation %d, %s, begins.", operation.id, action)

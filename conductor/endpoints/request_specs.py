@@ -58,7 +58,9 @@ def of_servers(
                 extra_specs=row.flavor.get("extra_specs", {}),
                 availability_zone=row.pinned_availability_zone,
                 networks=tuple(nic["bridge"] for nic in nics.get(row.uuid, ())),
-                vlans=build_command.vlans(nics.get(row.uuid, ())),
+                vlans=build_command.vlans(
+                    (nic["bridge"], nic["vlan"]) for nic in nics.get(row.uuid, ())
+                ),
                 vm=None if row.vmid is None else (row.cluster, row.vmid),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),

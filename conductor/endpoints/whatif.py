@@ -84,7 +84,7 @@ class WhatIfEndpoint:
 
     def _requested(self, ctxt: RequestContext, asked: CreateServers) -> RequestSpec:
         with self._cloud.store.read() as connection:
-            wishes = requested_networks(connection, asked)
+            interfaces = requested_networks(connection, asked)
             group = server_groups.facts(connection, asked.server_group, None)
             named = hints.all_servers(asked.scheduler_hints)
             server_hosts = servers_store.hosts_of(connection, named, scope(ctxt))
@@ -99,8 +99,8 @@ class WhatIfEndpoint:
             image_properties=asked.image_properties,
             extra_specs=asked.flavor.extra_specs,
             availability_zone=asked.availability_zone,
-            networks=tuple(wish["bridge"] for wish in wishes),
-            vlans=build_command.vlans(wishes),
+            networks=tuple(one.bridge for one in interfaces),
+            vlans=build_command.vlans((one.bridge, one.vlan) for one in interfaces),
             force_host=asked.force_host,
             hints=asked.scheduler_hints,
             server_hosts=server_hosts,

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from common.errors import StaleTransition
 from common.states import VmState
+from conductor.plans import Plan
 from conductor.store import leases, transitions
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 
 

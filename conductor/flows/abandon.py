@@ -19,10 +19,11 @@ from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.flows.finish_delete import farewell
+from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 
 LOG = logger(__name__)
@@ -165,12 +166,8 @@ def _drive(server: Server, found: Inspection | None) -> Plan:
     """Where its config drive is to be looked for; nowhere if nobody can look there."""
     if found is None or found.failure is not None or server.vmid is None or not server.host:
         return Plan()
-    return Plan(
-        host=server.host,
-        cluster=server.cluster,
-        node=found.node or server.node,
-        vmid=server.vmid,
-    )
+    node = found.node or server.node
+    return Plan(Place(server.host, None, server.cluster, node, server.vmid))
 
 
 def judged(server: Server, found: Inspection | None, *, force: bool) -> str:

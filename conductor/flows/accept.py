@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.messages import CreatedServers, CreateServers
+from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import addresses, networks, quotas, server_groups, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
@@ -43,7 +43,7 @@ class Accept:
     def _create(
         self, connection: sa.Connection, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        wishes = requested_networks(connection, request)
+        interfaces = requested_networks(connection, request)
         each = {
             "instances": 1,
             "cores": request.flavor.vcpus,
@@ -59,15 +59,14 @@ class Accept:
             server_groups.join(
                 connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit
             )
-        params = {
-            "networks": wishes,
-            "force_host": request.force_host,
-            "admin_password": request.admin_password,
-            "least_memory_mib": request.least_memory_mib,
-            "least_disk_gib": request.least_disk_gib,
-        }
-        if request.min_count > 1:
-            params["min_count"] = request.min_count
+        params = CreateParams(
+            networks=tuple(interfaces),
+            force_host=request.force_host,
+            admin_password=request.admin_password,
+            least_memory_mib=request.least_memory_mib,
+            least_disk_gib=request.least_disk_gib,
+            min_count=request.min_count,
+        )
         uuids = [ids.new_uuid() for _ in range(count)]
         begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
         reservation = f"r-{secrets.token_hex(4)}"
@@ -86,7 +85,7 @@ class Accept:
         ctxt: RequestContext,
         project_id: str,
         uuids: Sequence[str],
-        params: Mapping[str, Any],
+        params: CreateParams,
         quota: Step,
     ) -> list[Operation]:
         """Two statements for the whole batch."""
@@ -103,6 +102,7 @@ class Accept:
                     lease_seconds=options.lease_seconds,
                     timeout_seconds=options.build_timeout_seconds,
                     params=params,
+                    plan=CreatePlan(),
                     quota=quota,
                 )
                 for uuid in uuids
@@ -111,12 +111,10 @@ class Accept:
 
     # --- everything else
 
-    def act(
-        self, ctxt: RequestContext, server_uuid: str, action: str, params: Mapping[str, Any]
-    ) -> Operation | None:
+    def act(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation | None:
         """Begin an action on a server; None when the same one is under way already."""
         return self._cloud.store.run(
-            lambda connection: self._act(connection, ctxt, server_uuid, action, params)
+            lambda connection: self._act(connection, ctxt, server_uuid, action)
         )
 
     def _act(
@@ -125,7 +123,6 @@ class Accept:
         ctxt: RequestContext,
         server_uuid: str,
         action: str,
-        params: Mapping[str, Any],
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         if action == "delete" and server.task_state == TaskState.DELETING:
@@ -139,7 +136,6 @@ class Accept:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
-            params=params,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]
         transitions.move(
@@ -179,7 +175,7 @@ def check_state(server: Server, action: str) -> None:
     )
 
 
-def requested_networks(connection: sa.Connection, request: CreateServers) -> list[dict[str, Any]]:
+def requested_networks(connection: sa.Connection, request: CreateServers) -> list[Interface]:
     """The interfaces asked for, checked.
 
     Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
@@ -192,8 +188,10 @@ def requested_networks(connection: sa.Connection, request: CreateServers) -> lis
             )
         if not known and request.needs_network:
             raise Invalid("Unable to automatically allocate a network: this cloud has none.")
-        return [_wish(network, None) for network in known.values()]
-    return [_wish(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)]
+        return [_interface(network, None) for network in known.values()]
+    return [
+        _interface(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)
+    ]
 
 
 def _chosen(
@@ -217,8 +215,8 @@ def _chosen(
         yield known[wish.network_id], fixed_ip
 
 
-def _wish(network: networks.Network, fixed_ip: str | None) -> dict[str, Any]:
-    return {**dataclasses.asdict(network), "fixed_ip": fixed_ip}
+def _interface(network: networks.Network, fixed_ip: str | None) -> Interface:
+    return Interface(network.id, network.name, network.bridge, network.vlan, network.mtu, fixed_ip)
 
 
 def _record(

@@ -17,6 +17,7 @@ from common.states import OperationState, PowerState, VmState
 from conductor.cloud import backoff, failure_of, placed
 from conductor.flows.finish_delete import let_go
 from conductor.flows.server_flow import ServerFlow
+from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
 from conductor.store import transitions
 from conductor.store.operations import Operation
@@ -57,7 +58,7 @@ class Adopt(ServerFlow):
     def _claimed(self, operation: Operation, server: Server) -> bool:
         """Whether the host has room by what is promised. Raises Unavailable."""
         amounts = allocations.wanted(server)
-        provider = str(operation.plan.uuid)
+        provider = str(operation.plan.target.uuid)
         placement = self._cloud.placement
         if placement.claim(server.uuid, provider, amounts, server.project_id, server.user_id):
             return True
@@ -80,7 +81,7 @@ class Adopt(ServerFlow):
             where,
             deadline if on else clock.after(seconds),
             on=on,
-            smbios_uuid=operation.params.get("smbios_uuid"),
+            smbios_uuid=operation.asked(AdoptParams).smbios_uuid,
         )
         self._cloud.compute.mark(operation.ctxt, worker, command)
 

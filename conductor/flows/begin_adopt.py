@@ -19,10 +19,11 @@ from conductor.cloud import Cloud
 from conductor.flows import candidate, guest_data
 from conductor.flows.accept import hostname_of
 from conductor.messages import Adopted, Adoption, FlavorSnapshot
+from conductor.plans import AdoptParams, Place, Plan
 from conductor.store import adopted, networks, quotas, registry, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.operations import NewOperation, Operation
 from db import schema
 
 
@@ -64,13 +65,7 @@ class Acceptance:
         allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
         _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
         options = self._cloud.conf.conductor
-        plan = Plan(
-            host=facts.host,
-            uuid=facts.uuid,
-            cluster=asked.cluster,
-            node=found.node,
-            vmid=asked.vmid,
-        )
+        target = Place(facts.host, facts.uuid, asked.cluster, found.node, asked.vmid)
         new = NewOperation(
             resource_id=uuid,
             project_id=asked.project_id,
@@ -78,8 +73,8 @@ class Acceptance:
             owner=self._cloud.name,
             lease_seconds=options.lease_seconds,
             timeout_seconds=options.action_timeout_seconds,
-            params={"smbios_uuid": found.smbios_uuid},
-            plan=plan,
+            params=AdoptParams(found.smbios_uuid),
+            plan=Plan(target),
             quota=quota,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from common import codec
 from common.errors import MicronovaError
-from common.messages.commands import Build, Image, Nic, StrictGroup, Template
+from common.messages.commands import Build, Image, Nic, StrictGroup
 from common.messages.facts import HostFacts
 from conductor.cloud import placed
 from conductor.flows import guest_data
+from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import networks, registry
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 
 
-def wishes(operation: Operation) -> list[Mapping[str, Any]]:
+def interfaces(operation: Operation) -> tuple[Interface, ...]:
     """The interfaces that were asked for."""
-    return list(operation.params.get("networks", ()))
+    return operation.asked(CreateParams).networks
 
 
-def vlans(wanted: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, int], ...]:
-    """(bridge, VLAN tag) of the interfaces that have one."""
-    return tuple((wish["bridge"], wish["vlan"]) for wish in wanted if wish["vlan"] is not None)
+def vlans(wanted: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
+    """Those (bridge, VLAN tag) pairs that have a tag."""
+    return tuple((bridge, vlan) for bridge, vlan in wanted if vlan is not None)
 
 
-def nic(port: networks.Port, wish: Mapping[str, Any]) -> Nic:
+def nic(port: networks.Port, asked: Interface) -> Nic:
     """An interface, fully decided."""
     return Nic(
         port_id=port.id,
         network_id=port.network_id,
-        network_name=wish["name"],
-        bridge=wish["bridge"],
+        network_name=asked.name,
+        bridge=asked.bridge,
         mac=port.mac,
-        mtu=wish["mtu"],
-        vlan=wish["vlan"],
+        mtu=asked.mtu,
+        vlan=asked.vlan,
         ip=port.ip,
         cidr=port.cidr,
         gateway=port.gateway,
@@ -68,11 +67,10 @@ def build(
 
     ``group`` is the server's, if it is strict.
     """
-    plan = operation.plan
+    plan = operation.planned(CreatePlan)
     where = placed(operation)
     if where is None or operation.deadline is None:
         raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
-    nics = tuple(codec.load(Nic, item) for item in plan.nics)
     return Build(
         operation_id=operation.id,
         attempt=operation.attempt,
@@ -87,10 +85,12 @@ def build(
         memory_mib=server.memory_mib,
         disk_gib=server.disk_gib,
         storage=plan.storage or None,
-        image=codec.load(Image, plan.image) if plan.image else None,
-        template=codec.load(Template, plan.template) if plan.template else None,
-        nics=nics,
-        config_drive=guest_data.config_drive(server, nics, operation.params.get("admin_password")),
+        image=plan.image,
+        template=plan.template,
+        nics=plan.nics,
+        config_drive=guest_data.config_drive(
+            server, plan.nics, operation.asked(CreateParams).admin_password
+        ),
         tags=tuple(server.tags),
         cloud=cloud,
         extra_specs=server.flavor.get("extra_specs") or {},

@@ -25,6 +25,7 @@ from conductor.flows import build_command, guest_data
 from conductor.flows.batch import Together
 from conductor.flows.schedule import Moved, Placing
 from conductor.flows.unwind import Unwinding
+from conductor.plans import CreatePlan
 from conductor.store import (
     batches,
     leases,
@@ -71,10 +72,10 @@ class Create:
         if not fresh and batches.is_undecided(operation):
             self._together.resume(operation)
             return
-        if not fresh and operation.plan.host is None:
+        if not fresh and operation.plan.target.host is None:
             # A claim may have been made that was never written down.
             self._cloud.placement.release(server.uuid)
-        if operation.plan.too_few:
+        if operation.planned(CreatePlan).too_few:
             self._placing.give_up(operation, server)
         else:
             self._walk(operation, server)
@@ -172,18 +173,16 @@ class Create:
     ) -> tuple[Operation, Server]:
         """Make the server's ports, or find those of an earlier attempt."""
         started = clock.utcnow()
-        wishes = {wish["id"]: wish for wish in build_command.wishes(operation)}
+        asked = {one.id: one for one in build_command.interfaces(operation)}
         ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
         if not ports:
-            wanted = [(wish["id"], wish["fixed_ip"]) for wish in build_command.wishes(operation)]
+            wanted = [(one.id, one.fixed_ip) for one in build_command.interfaces(operation)]
             prefix = self._cloud.conf.networks.mac_prefix
             ports = networks.create_ports(
                 connection, server.uuid, server.project_id, wanted, prefix
             )
-        nics = [build_command.nic(port, wishes[port.network_id]) for port in ports]
-        plan = dataclasses.replace(
-            operation.plan, nics=tuple(dataclasses.asdict(nic) for nic in nics)
-        )
+        nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
+        plan = dataclasses.replace(operation.planned(CreatePlan), nics=tuple(nics))
         detail = {"addresses": [nic.ip for nic in nics if nic.ip]}
         step = Step(
             "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
@@ -200,7 +199,7 @@ class Create:
 
     def _map_disk(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
         with self._cloud.store.read() as connection:
-            facts, _ = registry.host(connection, str(operation.plan.host))
+            facts, _ = registry.host(connection, str(operation.plan.target.host))
             image = build_command.image(connection, server.image_id, facts)
         if image is None:
             text = f"Image {server.image_id} is no longer in cluster {facts.cluster}."
@@ -223,27 +222,26 @@ class Create:
         """Reserve the template to clone from, where the host can clone; the lease moves on."""
         template = None
         if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
-            found = templates.reserve(connection, facts, image.id)
-            template = dataclasses.asdict(found) if found is not None else None
-        plan = dataclasses.replace(
-            operation.plan, image=dataclasses.asdict(image), template=template
-        )
+            template = templates.reserve(connection, facts, image.id)
+        plan = operation.planned(CreatePlan)
+        plan = dataclasses.replace(plan, image=image, template=template)
         moved = step_on(connection, self._cloud.name, operation, server, plan)
         leases.hand_over(connection, operation.id, str(plan.worker), self._cloud.lease_seconds)
         return moved
 
     def _spawn(self, operation: Operation, server: Server, *, handed_over: bool) -> None:
         """Send the command; sending it again does no harm."""
-        host = str(operation.plan.host)
+        host = str(operation.plan.target.host)
         # The scheduler has just seen the agent alive; later it is asked for anew.
-        worker = operation.plan.worker if handed_over else self._cloud.take_to(operation, host)
+        planned = operation.planned(CreatePlan).worker
+        worker = planned if handed_over else self._cloud.take_to(operation, host)
         if worker is None:
             text = f"The agent of host {host} does not answer."
             self._unwinding.fail(
                 operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
             )
             return
-        LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.vmid)
+        LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.target.vmid)
         group = self._group(server)
         self._cloud.compute.build(
             operation.ctxt, worker, build_command.build(operation, server, self._cloud.id, group)
@@ -278,4 +276,4 @@ def _timed_out(operation: Operation, server: Server) -> Failure:
     text = f"The build did not end in time; it was {server.task_state} last."
     if operation.message:
         text += f" It waited: {operation.message}"
-    return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.host)
+    return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)

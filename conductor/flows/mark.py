@@ -17,9 +17,10 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
+from conductor.plans import PLANS, FollowPlan, Place, Plan
 from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 from conductor.sync.drift import Saw
 
@@ -55,7 +56,9 @@ def _insert(
         owner=cloud.name,
         lease_seconds=options.lease_seconds,
         timeout_seconds=options.action_timeout_seconds,
-        plan=Plan(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid),
+        plan=PLANS.get(action, Plan)(
+            Place(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid)
+        ),
     )
     return ledger.insert(connection, ctxt, [new])[0]
 
@@ -113,7 +116,8 @@ class Remark:
         for number in waiting:
             leases.hurry(connection, number)
         last = ledger.get(connection, server.operation_id or 0)
-        lost = last is not None and last.plan.saw == Saw.FOREIGN
+        found = last.plan if last is not None else None
+        lost = isinstance(found, FollowPlan) and found.saw == Saw.FOREIGN
         if lost and not waiting and server.deleted_at is None and server.task_state is None:
             ctxt = operation.ctxt
             search = _insert(connection, self._cloud, ctxt, server, InternalAction.FOLLOW)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
+from conductor.plans import CreateParams
 
 #: filters that refuse for want of room
 _ROOM = {"resources", "storage_room"}
@@ -60,10 +60,10 @@ class Limits:
         )
 
 
-def limits(decision: Decision, params: Mapping[str, Any]) -> Limits | None:
+def limits(decision: Decision, asked: CreateParams) -> Limits | None:
     """What would have to be less; None where another flavor wouldn't help.
 
-    ``params`` is what was asked of the build.
+    ``asked`` is what was asked of the build.
     """
     if decision.suggestion is None:
         return None
@@ -74,8 +74,8 @@ def limits(decision: Decision, params: Mapping[str, Any]) -> Limits | None:
         most.get("vcpus"),
         most.get("memory_mib"),
         most.get("disk_gib"),
-        params.get("least_memory_mib", 0),
-        params.get("least_disk_gib", 0),
+        asked.least_memory_mib,
+        asked.least_disk_gib,
     )
 
 

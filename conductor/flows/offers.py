@@ -9,6 +9,7 @@ from common.log import logger
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.flows import no_valid_host
+from conductor.plans import CreateParams
 from conductor.store import catalog
 from conductor.store.operations import Operation
 
@@ -30,7 +31,7 @@ class Offers:
 
         ``requested`` is what was asked and found no host.
         """
-        within = no_valid_host.limits(decision, operation.params)
+        within = no_valid_host.limits(decision, operation.asked(CreateParams))
         if within is None or decision.suggestion is None:
             return []
         if self._told[0] == operation.request_id:

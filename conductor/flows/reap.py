@@ -14,6 +14,7 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, placed
+from conductor.plans import ReapPlan
 from conductor.store import operations as ledger
 from conductor.store import servers, vmids
 from conductor.store.operations import Operation
@@ -42,8 +43,13 @@ class Reap:
             text = "The record says that the VM is the server's."
             self._fail(operation, Failure(Category.CONFIGURATION, text, host=where.host))
             return
+        plan = operation.planned(ReapPlan)
         self._cloud.destroy(
-            operation, where, operation.deadline, drive_only=operation.plan.drive_only
+            operation,
+            where,
+            operation.deadline,
+            drive_only=plan.drive_only,
+            stopped_on=plan.stopped_on,
         )
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
@@ -67,10 +73,10 @@ class Reap:
 
     def _fail(self, operation: Operation, failure: Failure) -> None:
         def work(connection: sa.Connection) -> None:
-            plan = operation.plan
+            target = operation.plan.target
             if vmids.holds(connection, operation.id):
                 vmids.quarantine(
-                    connection, str(plan.cluster), int(plan.vmid or 0), failure.message
+                    connection, str(target.cluster), int(target.vmid or 0), failure.message
                 )
             ledger.record_failure(connection, operation, failure)
             ledger.close(connection, operation.id, OperationState.FAILED, failure.message)

@@ -10,9 +10,10 @@ from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
 from common.states import TaskState, VmState
 from conductor.cloud import next_attempt
+from conductor.plans import CreatePlan, Place
 from conductor.store import leases, transitions, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.vmids import BandExhausted
 
@@ -31,21 +32,21 @@ def exhausted(failure: Failure, error: BandExhausted) -> Failure:
 
 
 def give_back(
-    connection: sa.Connection, plan: Plan, failure: Failure, operation_id: int | None = None
+    connection: sa.Connection, target: Place, failure: Failure, operation_id: int | None = None
 ) -> None:
     """The build needs its VMID no more. One in doubt is quarantined, with the reason.
 
     With ``operation_id``: one that others had already was never the server's.
     """
-    if plan.vmid is None or plan.cluster is None:
+    if target.vmid is None or target.cluster is None:
         return
     if failure.refused and operation_id is not None:
-        vmids.refuse(connection, plan.cluster, plan.vmid, operation_id)
+        vmids.refuse(connection, target.cluster, target.vmid, operation_id)
     doubtful = failure.refused or verdict_of(failure) == Verdict.QUARANTINE or failure.left
     if doubtful:
-        vmids.quarantine(connection, plan.cluster, plan.vmid, failure.message)
+        vmids.quarantine(connection, target.cluster, target.vmid, failure.message)
     else:
-        vmids.free(connection, plan.cluster, plan.vmid)
+        vmids.free(connection, target.cluster, target.vmid)
 
 
 def another(
@@ -56,11 +57,11 @@ def another(
     A VMID that others had already counts as no attempt: the deadline and the band bound that.
     Raises BandExhausted, and StaleTransition when another one was faster.
     """
-    plan = operation.plan
+    plan = operation.planned(CreatePlan)
     ledger.record_failure(connection, operation, failure)
     following = next_attempt(connection, operation)
-    give_back(connection, plan, failure, operation.id)
-    vmid = vmids.reserve(connection, str(plan.cluster), server.uuid, operation.id)
+    give_back(connection, plan.target, failure, operation.id)
+    vmid = vmids.reserve(connection, str(plan.target.cluster), server.uuid, operation.id)
     transitions.move(
         connection,
         server,
@@ -69,6 +70,7 @@ def another(
         task_state=TaskState.SPAWNING,
         vmid=vmid,
     )
-    plan = dataclasses.replace(plan, vmid=vmid, refusals=plan.refusals + failure.refused)
+    refusals = plan.refusals + failure.refused
+    plan = dataclasses.replace(plan.with_vmid(vmid), refusals=refusals)
     ledger.save(connection, following.id, plan=plan)
     leases.postpone(connection, following.id, 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, codec, hints
+from common import clock, hints
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages.reports import Category, Failure, Step
@@ -24,6 +24,7 @@ from conductor.flows import build_command, no_valid_host, replace_vmid
 from conductor.flows.accept import scope
 from conductor.flows.offers import Offers
 from conductor.flows.unwind import Unwinding
+from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store import batches, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -61,7 +62,7 @@ class Placing:
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one where that is given to somebody else meanwhile, or is none
         any more."""
-        alternates = tuple(codec.load(Alternate, item) for item in operation.plan.alternates)
+        alternates = operation.planned(CreatePlan).alternates
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
         exhausted: str | None = None
@@ -103,7 +104,7 @@ class Placing:
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
         # Those that were deleted meanwhile are none too few.
-        least = min(builds[0][0].params.get("min_count", 1), len(builds))
+        least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
             builds = self._counted(builds, no_valid_host.too_few(decisions, least))
@@ -117,9 +118,9 @@ class Placing:
         """ERROR: it was decided that none of its create is built."""
         failure = Failure(
             Category.NO_VALID_HOST,
-            str(operation.plan.too_few),
+            str(operation.planned(CreatePlan).too_few),
             "conductor_schedule",
-            owner_message=no_valid_host.owner_reason(operation.params["min_count"]),
+            owner_message=no_valid_host.owner_reason(operation.asked(CreateParams).min_count),
         )
         self._unwinding.fail(operation, server, failure, gone=True)
 
@@ -224,15 +225,11 @@ class Placing:
             return lost
         vmid = vmids.reserve(connection, facts.cluster, server.uuid, operation.id)
         plan = dataclasses.replace(
-            operation.plan,
-            host=facts.host,
-            uuid=facts.uuid,
-            cluster=facts.cluster,
-            node=facts.node,
+            operation.planned(CreatePlan),
+            target=Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid),
             worker=worker,
-            vmid=vmid,
             storage=facts.vm_storage,
-            alternates=tuple(dataclasses.asdict(item) for item in decision.alternates),
+            alternates=decision.alternates,
         )
         ledger.record_decision(connection, operation, decision)
         ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
@@ -278,11 +275,11 @@ class Placing:
 
         self._cloud.store.run(work)
         reason = decision.reason or "No valid host was found."
-        if operation.plan.awaited and self._unwinding.may_wait(operation):
+        if operation.planned(CreatePlan).awaited and self._unwinding.may_wait(operation):
             why = operation.message or "they did not answer"
             self._unwinding.await_hosts(operation, why)
             return
-        failed = len(operation.plan.failed_hosts)
+        failed = len(operation.planned(CreatePlan).failed_hosts)
         if failed:
             # The last attempt's own fault is the cause; it is kept beside this one.
             reason = f"{reason} Earlier attempts failed on {failed}."
@@ -323,6 +320,7 @@ def _step(started: datetime.datetime, decision: Decision) -> Step:
 def _requested(
     operation: Operation, server: Server, around: _Around, seconds: float
 ) -> RequestSpec:
+    asked = operation.asked(CreateParams)
     return RequestSpec(
         server_uuid=server.uuid,
         project_id=server.project_id,
@@ -334,14 +332,14 @@ def _requested(
         image_properties=server.image_properties,
         extra_specs=server.flavor.get("extra_specs", {}),
         availability_zone=server.pinned_availability_zone,
-        networks=tuple(wish["bridge"] for wish in build_command.wishes(operation)),
-        vlans=build_command.vlans(build_command.wishes(operation)),
-        ignore_hosts=operation.plan.failed_hosts,
-        force_host=operation.params.get("force_host"),
+        networks=tuple(one.bridge for one in asked.networks),
+        vlans=build_command.vlans((one.bridge, one.vlan) for one in asked.networks),
+        ignore_hosts=operation.planned(CreatePlan).failed_hosts,
+        force_host=asked.force_host,
         hints=server.scheduler_hints,
         server_hosts=around.server_hosts,
         group=around.group,
         until=clock.after(seconds),
-        least_memory_mib=operation.params.get("least_memory_mib", 0),
-        least_disk_gib=operation.params.get("least_disk_gib", 0),
+        least_memory_mib=asked.least_memory_mib,
+        least_disk_gib=asked.least_disk_gib,
     )

@@ -27,6 +27,7 @@ from conductor.cloud import (
     unwind_later,
 )
 from conductor.flows import replace_vmid
+from conductor.plans import CreatePlan
 from conductor.store import leases, networks, registry, server_groups, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -50,8 +51,8 @@ class Unwinding:
         if server.task_state != TaskState.SPAWNING:
             return
         verdict = verdict_of(failure)
-        if blames_host(failure) and operation.plan.host:
-            self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.host)
+        if blames_host(failure) and operation.plan.target.host:
+            self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.target.host)
         may_wait = passes(failure) and self.may_wait(operation)
         if may_wait and (verdict == Verdict.WAIT or not outcome.gone):
             # What is there already is gone on with.
@@ -74,34 +75,34 @@ class Unwinding:
         if verdict == Verdict.OTHER_CLUSTER:
             # Where there is no other one, the failure itself says more than "no valid host".
             with self._cloud.store.read() as connection:
-                if not registry.hosts_outside(connection, str(operation.plan.cluster)):
+                if not registry.hosts_outside(connection, str(operation.plan.target.cluster)):
                     return False
-        plan = operation.plan
+        plan = operation.planned(CreatePlan)
         tried = operation.attempt - plan.waits - plan.refusals - plan.excused
         return tried < int(self._cloud.conf.conductor.max_attempts)
 
     def may_wait(self, operation: Operation) -> bool:
         """Whether it has not waited too often."""
-        return operation.plan.waits < int(self._cloud.conf.conductor.max_waits)
+        return operation.planned(CreatePlan).waits < int(self._cloud.conf.conductor.max_waits)
 
     def await_hosts(self, operation: Operation, why: str) -> None:
         """There is no other host: those that may be well again are tried anew after a pause."""
-        plan = operation.plan.anew(operation.attempt)
+        plan = operation.planned(CreatePlan).anew(operation.attempt)
 
         def work(connection: sa.Connection) -> None:
             ledger.save(connection, operation.id, plan=plan, message=why)
             leases.postpone(connection, operation.id, backoff(plan.waits))
 
         self._cloud.store.run(work)
-        LOG.info("The build waits for %s: %s", ", ".join(operation.plan.awaited), why)
+        LOG.info("The build waits for %s: %s", ", ".join(plan.awaited), why)
 
     def _again_here(self, operation: Operation, failure: Failure) -> None:
-        waits = operation.plan.waits + 1
+        waits = operation.planned(CreatePlan).waits + 1
 
         def work(connection: sa.Connection) -> None:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
-            plan = dataclasses.replace(operation.plan, waits=waits)
+            plan = dataclasses.replace(operation.planned(CreatePlan), waits=waits)
             ledger.save(connection, following.id, plan=plan)
             leases.postpone(connection, following.id, backoff(waits))
 
@@ -115,7 +116,7 @@ class Unwinding:
             self._no_vmid(operation, server, replace_vmid.exhausted(failure, error))
             return
         self._cloud.wake()
-        LOG.info("VMID %s is set aside: %s", operation.plan.vmid, failure.message)
+        LOG.info("VMID %s is set aside: %s", operation.plan.target.vmid, failure.message)
 
     def _no_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
         """The cluster has no VMID left: another one may."""
@@ -139,14 +140,14 @@ class Unwinding:
         Who resumes it gives the claim back, as there is no host in the plan: were it done here,
         an outcome that is told twice would take the next attempt's claim.
         """
-        plan = operation.plan
+        plan = operation.planned(CreatePlan)
 
         def work(connection: sa.Connection) -> None:
-            failed = not_again(connection, plan, verdict)
+            failed = not_again(connection, plan.target, verdict)
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             server_groups.give_back(connection, server)
-            replace_vmid.give_back(connection, plan, failure, operation.id)
+            replace_vmid.give_back(connection, plan.target, failure, operation.id)
             transitions.move(
                 connection,
                 server,
@@ -167,7 +168,7 @@ class Unwinding:
 
         self._cloud.store.run(work)
         self._cloud.wake()
-        LOG.info("Build failed on %s (%s): scheduling anew.", plan.host, verdict)
+        LOG.info("Build failed on %s (%s): scheduling anew.", plan.target.host, verdict)
 
     # --- the end
 
@@ -185,10 +186,10 @@ class Unwinding:
             values: dict[str, Any] = {}
             if nothing_made:
                 server_groups.give_back(connection, server)
-                replace_vmid.give_back(connection, operation.plan, failure, operation.id)
+                replace_vmid.give_back(connection, operation.plan.target, failure, operation.id)
                 networks.delete_ports(connection, server.uuid)
                 values = {"addresses": [], "vmid": None}
-                plan = dataclasses.replace(operation.plan, vmid=None)
+                plan = operation.planned(CreatePlan).with_vmid(None)
                 ledger.save(connection, operation.id, plan=plan)
             else:
                 next_attempt(connection, operation)
@@ -247,9 +248,9 @@ class Unwinding:
         def work(connection: sa.Connection) -> None:
             if mine:
                 server_groups.give_back(connection, server)
-                plan = operation.plan
+                target = operation.plan.target
                 replace_vmid.give_back(
-                    connection, plan, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")
+                    connection, target, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")
                 )
                 networks.delete_ports(connection, server.uuid)
                 transitions.move(

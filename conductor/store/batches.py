@@ -10,16 +10,19 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.states import OPEN_STATES, VmState
+from conductor import plans
+from conductor.plans import CreateParams, CreatePlan
 from conductor.store import leases
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from db.schema import operations, servers
 
 
 def is_undecided(operation: Operation) -> bool:
     """Whether it is still to be found out if ``min_count`` hosts are there."""
-    plan, least = operation.plan, operation.params.get("min_count", 1)
-    return least > 1 and plan.host is None and plan.too_few is None
+    if not isinstance(operation.plan, CreatePlan) or operation.plan.too_few is not None:
+        return False
+    return operation.asked(CreateParams).min_count > 1 and operation.plan.target.host is None
 
 
 def take(
@@ -76,11 +79,11 @@ def decide(
 
     Raises StaleTransition when another conductor has one of them by now.
     """
-    columns, plan = operations.c, Plan(too_few=too_few)
+    columns, plan = operations.c, CreatePlan(too_few=too_few)
     changed = connection.execute(
         operations.update()
         .where(columns.id.in_([one.id for one in batch]), columns.lease_owner == owner)
-        .values(updated_at=clock.utcnow(), plan=dataclasses.asdict(plan))
+        .values(updated_at=clock.utcnow(), plan=plans.dump_plan(plan))
     )
     if changed.rowcount != len(batch):
         raise StaleTransition(operation_id=batch[0].id)

@@ -9,7 +9,6 @@ in its row says that it may not go on.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import enum
 from collections.abc import Sequence
@@ -22,8 +21,10 @@ from common.errors import StaleTransition
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import OPEN_STATES, OperationState
+from conductor import plans
+from conductor.plans import Plan
 from conductor.store import operations as ledger
-from conductor.store.operations import Operation, Plan
+from conductor.store.operations import Operation
 from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
@@ -167,7 +168,7 @@ def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: 
             "tried": operation.attempt,
             "owner": owner,
             "updated_at": clock.utcnow(),
-            "plan": dataclasses.asdict(plan),
+            "plan": plans.dump_plan(plan),
         },
     )
     if changed.rowcount != 1:

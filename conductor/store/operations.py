@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -16,63 +16,14 @@ from common.failures import RULES
 from common.messages.reports import Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.states import OPEN_STATES, OperationState, ResourceType
+from conductor import plans
+from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import events, request_events
 from db import resources
 from db.schema import decisions, faults, operation_events, operations
 
-
-@dataclass(frozen=True)
-class Plan:
-    """What was decided and reserved for an operation: committed before Proxmox is touched."""
-
-    host: str | None = None
-    uuid: str | None = None
-    """Resource provider of the host."""
-    cluster: str | None = None
-    node: str | None = None
-    worker: str | None = None
-    vmid: int | None = None
-    storage: str | None = None
-    alternates: tuple[Mapping[str, Any], ...] = ()
-    failed_hosts: tuple[str, ...] = ()
-    awaited: tuple[str, ...] = ()  # hosts that did not answer, and may be well again
-    excused: int = 0  # attempts that don't count, as their hosts were awaited
-    waits: int = 0
-    refusals: int = 0  # VMIDs that others had already
-    image: Mapping[str, Any] | None = None
-    template: Mapping[str, Any] | None = None
-    nics: tuple[Mapping[str, Any], ...] = ()
-    stopped_on: str | None = None  # see common.messages.commands.Destroy
-    drive_only: bool = False  # likewise
-    too_few: str | None = None
-    """Of a build bound by ``min_count``: why none of its create is built; empty: hosts were found
-    for that many. None: not decided yet."""
-    saw: str | None = None  # what a search for the VM found: conductor.sync.drift.Saw
-
-    def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> Plan:
-        """The plan of an attempt on another host than these; ``awaited``: they didn't answer."""
-        others = tuple(host for host in self.awaited if host not in failed)
-        return Plan(
-            alternates=self.alternates,
-            failed_hosts=tuple(dict.fromkeys((*self.failed_hosts, *failed))),
-            awaited=(*others, *failed) if awaited else others,
-            excused=self.excused,
-            waits=self.waits,
-            refusals=self.refusals,
-            nics=self.nics,
-            too_few=self.too_few,
-        )
-
-    def anew(self, attempt: int) -> Plan:
-        """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
-        kept, waits = tuple(h for h in self.failed_hosts if h not in self.awaited), self.waits + 1
-        return dataclasses.replace(
-            self,
-            failed_hosts=kept,
-            alternates=(),
-            waits=waits,
-            excused=max(self.excused, attempt - 1 - waits - self.refusals - len(kept)),
-        )
+P = TypeVar("P", bound=Plan)
+A = TypeVar("A", bound=Params)
 
 
 @dataclass(frozen=True)
@@ -89,7 +40,7 @@ class Operation:
     state: str
     attempt: int
     context: Mapping[str, Any]
-    params: Mapping[str, Any]
+    params: Params
     plan: Plan
     started_at: datetime.datetime
     deadline: datetime.datetime | None = None
@@ -101,6 +52,18 @@ class Operation:
     def server_uuid(self) -> str:
         """The server that it is about; empty where it is about something else."""
         return self.resource_id if self.resource_type == ResourceType.SERVER else ""
+
+    def planned(self, kind: type[P]) -> P:
+        """The plan, which must be of this kind: that of the action."""
+        if not isinstance(self.plan, kind):
+            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
+        return self.plan
+
+    def asked(self, kind: type[A]) -> A:
+        """What was asked, which must be of this kind: that of the action."""
+        if not isinstance(self.params, kind):
+            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
+        return self.params
 
     @property
     def ctxt(self) -> RequestContext:
@@ -122,20 +85,13 @@ _CLOSE = _SAVE.where(operations.c.state.in_(OPEN_STATES))
 _DELETE_DECISION = decisions.delete().where(
     decisions.c.operation_id == sa.bindparam("of"), decisions.c.attempt == sa.bindparam("tried")
 )
-_PLAN_FIELDS = {item.name for item in dataclasses.fields(Plan)}
-_TUPLES = ("alternates", "failed_hosts", "awaited", "nics")
-
-
-def _plan(data: Mapping[str, Any]) -> Plan:
-    known = {key: value for key, value in data.items() if key in _PLAN_FIELDS}
-    known.update({key: tuple(known[key]) for key in _TUPLES if key in known})
-    return Plan(**known)
 
 
 def from_row(row: Mapping[Any, Any]) -> Operation:
     """An operation from the mapping of its row, which may have more columns."""
     values = {name: row[name] for name in _NAMES}
-    values["plan"] = _plan(values["plan"])
+    values["plan"] = plans.load_plan(values["action"], values["plan"])
+    values["params"] = plans.load_params(values["action"], values["params"])
     return Operation(**values)
 
 
@@ -149,8 +105,8 @@ class NewOperation:
     owner: str
     lease_seconds: float
     timeout_seconds: float
-    params: Mapping[str, Any] = field(default_factory=dict)
-    plan: Plan = field(default_factory=Plan)
+    params: Params = NOTHING_ASKED
+    plan: Plan = NOTHING_PLANNED
     resource_type: ResourceType = ResourceType.SERVER
     quota: Step | None = None
     """How the quota was taken, where it was."""
@@ -177,7 +133,8 @@ def insert(
     return [
         Operation(
             id=key,
-            **{name: row[name] for name in _NAMES if name not in {"id", "plan"}},
+            **{name: row[name] for name in _NAMES if name not in {"id", "plan", "params"}},
+            params=item.params,
             plan=item.plan,
         )
         for key, row, item in zip(keys, rows, new, strict=True)
@@ -198,8 +155,8 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
         "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
-        "params": dict(new.params),
-        "plan": dataclasses.asdict(new.plan),
+        "params": new.params,
+        "plan": plans.dump_plan(new.plan),
         "message": None,
         "started_at": now,
         "updated_at": now,
@@ -215,7 +172,7 @@ def get(connection: sa.Connection, operation_id: int) -> Operation | None:
 def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
     """Change columns of an operation; ``plan`` may be a Plan, and a value an expression."""
     if isinstance(values.get("plan"), Plan):
-        values["plan"] = dataclasses.asdict(values["plan"])
+        values["plan"] = plans.dump_plan(values["plan"])
     computed = {key: value for key, value in values.items() if isinstance(value, sa.ClauseElement)}
     plain = {key: value for key, value in values.items() if key not in computed}
     connection.execute(

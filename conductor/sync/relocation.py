@@ -18,6 +18,7 @@ from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import OperationState, PowerState, VmState, as_seen, found_well
 from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.plans import FollowPlan, Place
 from conductor.store import leases, registry, server_groups, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
@@ -44,7 +45,7 @@ class Follow:
             server = servers.get(connection, operation.server_uuid)
         if operation.state in _END:
             return
-        if operation.plan.saw == Saw.MOVED:
+        if operation.planned(FollowPlan).saw == Saw.MOVED:
             self._settling.settle(operation)
             return
         if server.deleted_at is not None or self._overtaken_by_now(operation):
@@ -65,7 +66,7 @@ class Follow:
 
     def overtaken(self, operation: Operation) -> None:
         """Somebody acts on the server: what that finds counts."""
-        if operation.plan.saw != Saw.MOVED:
+        if operation.planned(FollowPlan).saw != Saw.MOVED:
             self._close(operation, "Overtaken.")
 
     def _overtaken_by_now(self, operation: Operation) -> bool:
@@ -86,7 +87,8 @@ class Follow:
 
     def _inspect(self, operation: Operation, server: Server) -> Inspection:
         """Where it was seen, and where it was; raises Unavailable when no worker answers."""
-        seen, was = operation.plan.node or server.node, server.node
+        was = server.node
+        seen = operation.plan.target.node or was
         found = self._inspect_on(operation, server, seen)
         if found.exists or found.failure is not None or seen == was:
             return found
@@ -150,12 +152,11 @@ class Follow:
             self._unmanaged(operation, server, found, text)
             return
         vm_state = self._vm_state(server, found)
-        plan = dataclasses.replace(
-            operation.plan, host=facts.host, uuid=facts.uuid, node=facts.node, saw=Saw.MOVED
-        )
+        there = Place(facts.host, facts.uuid, server.cluster, facts.node, server.vmid)
+        plan = dataclasses.replace(operation.planned(FollowPlan), target=there, saw=Saw.MOVED)
 
         def work(connection: sa.Connection) -> None:
-            there = registry.host(connection, facts.host, lock=True)[0]
+            zone = registry.host(connection, facts.host, lock=True)[0].availability_zone
             broken = server_groups.follow(connection, server, facts.host)
             more = {} if broken is None else {"group": broken}
             self._record(connection, operation, server, found, "Success", **more)
@@ -169,7 +170,7 @@ class Follow:
                 power_state=found.power_state,
                 host=facts.host,
                 node=facts.node,
-                availability_zone=there.availability_zone,
+                availability_zone=zone,
             )
             # From here on others may act on the server: only its allocation is on the way.
             ledger.save(connection, operation.id, plan=plan, state=OperationState.UNWINDING)
@@ -189,7 +190,8 @@ class Follow:
     def _had_vanished(self, server: Server) -> bool:
         with self._cloud.store.read() as connection:
             last = ledger.get(connection, server.operation_id or 0)
-        return last is not None and last.plan.saw in (Saw.VANISHED, Saw.FOREIGN)
+        plan = last.plan if last is not None else None
+        return isinstance(plan, FollowPlan) and plan.saw in (Saw.VANISHED, Saw.FOREIGN)
 
     def _host_of(self, cluster: str, node: str) -> HostFacts | None:
         with self._cloud.store.read() as connection:
@@ -246,7 +248,11 @@ class Follow:
             **values,
         )
         ledger.record_failure(connection, operation, failure)
-        ledger.save(connection, operation.id, plan=dataclasses.replace(operation.plan, saw=saw))
+        ledger.save(
+            connection,
+            operation.id,
+            plan=dataclasses.replace(operation.planned(FollowPlan), saw=saw),
+        )
         ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
 
     @staticmethod

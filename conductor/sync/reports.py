@@ -92,7 +92,7 @@ class Reports:
             LOG.warning("Host %s reports on an unknown operation.", report.host)
             return False
         operation, host = known[report.operation_id]
-        if report.host not in {operation.plan.host, host}:
+        if report.host not in {operation.plan.target.host, host}:
             LOG.warning(
                 "Host %s reports on server %s, which is not its own.",
                 report.host,

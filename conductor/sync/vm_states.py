@@ -12,10 +12,11 @@ from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
+from conductor.plans import FollowPlan, Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation, Plan
+from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 from conductor.sync import drift
 from conductor.sync.drift import Difference
@@ -165,7 +166,9 @@ class Followed:
         server = _still(connection, difference)
         if server is None:
             return None
-        plan = Plan(cluster=server.cluster, node=difference.node, vmid=server.vmid)
+        was = Place(server.host, None, server.cluster, server.node, server.vmid)
+        seen = Place(cluster=server.cluster, node=difference.node, vmid=server.vmid)
+        plan = FollowPlan(seen, was)
         return self._begin(connection, server, InternalAction.FOLLOW, plan)
 
     def _begin(

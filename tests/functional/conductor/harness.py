@@ -420,7 +420,7 @@ class World:
         return list(created.uuids)
 
     def act(self, uuid: str, action: str) -> None:
-        operation = self.conductor.accept.act(self.ctxt, uuid, action, {})
+        operation = self.conductor.accept.act(self.ctxt, uuid, action)
         if operation is not None:
             self.conductor.runner.submit(operation)
 

@@ -18,9 +18,9 @@ from common.messages.reports import Category, Failure, Outcome, Working
 from common.states import OperationState
 from conductor.flows.accept import scope
 from conductor.flows.create import Create
+from conductor.plans import CreatePlan
 from conductor.store import leases, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import Plan
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -171,7 +171,7 @@ def test_who_takes_a_build_over_that_has_ended_meanwhile_changes_nothing(
     world.until(uuid, "active")
     then = dataclasses.replace(
         then,
-        plan=then.plan if planned else Plan(),
+        plan=then.plan if planned else CreatePlan(),
         deadline=clock.after(-1) if late else then.deadline,
     )
     flow = world.conductor.runner._flows["create"]

@@ -9,6 +9,7 @@ import pytest
 
 from common.messages.scheduling import Change, Decision, Suggestion, Way
 from conductor.flows.no_valid_host import Limits, Offer, candidates, limits, sentence, with_flavor
+from conductor.plans import CreateParams
 from tests.unit.scheduler.decide.test_choose import a_request
 
 ROOM = "No valid host was found: none has room. "
@@ -81,11 +82,11 @@ def an_offer(name: str, **changes: Any) -> Offer:
 
 
 def test_flavors_with_less_of_what_was_too_much_are_tried() -> None:
-    image = {"least_memory_mib": 512, "least_disk_gib": 2}
+    image = CreateParams(least_memory_mib=512, least_disk_gib=2)
     within = limits(a_decision(LESS), image)
     assert within == Limits(None, 520_704, None, 512, 2)
-    assert limits(a_decision(ZONE), {}) is None
-    assert limits(a_decision(), {}) is None
+    assert limits(a_decision(ZONE), CreateParams()) is None
+    assert limits(a_decision(), CreateParams()) is None
     offers = [
         an_offer("tiny", memory_mib=511),
         an_offer("small"),

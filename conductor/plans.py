@@ -1,0 +1,172 @@
+"""What an operation was asked, and what was decided and reserved for it: one class per action.
+
+Both are kept as JSON in the operation's row. The place where it acts lies flat in a plan's JSON,
+as the release before, which had one class for all actions, writes and reads it. Reading is
+tolerant: keys that are not known are left out, missing ones take their default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common import codec
+from common.messages.commands import Image, Nic, Template
+from common.messages.scheduling import Alternate
+from common.states import InternalAction
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host with its node and cluster, and a VMID there; None: not decided."""
+
+    host: str | None = None
+    uuid: str | None = None
+    """Resource provider of the host."""
+    cluster: str | None = None
+    node: str | None = None
+    vmid: int | None = None
+
+
+#: not decided
+NOWHERE = Place()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where an operation acts: committed before Proxmox is touched."""
+
+    target: Place = NOWHERE
+
+
+@dataclass(frozen=True)
+class CreatePlan(Plan):
+    """Of a build."""
+
+    worker: str | None = None
+    storage: str | None = None
+    alternates: tuple[Alternate, ...] = ()
+    failed_hosts: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()  # hosts that did not answer, and may be well again
+    excused: int = 0  # attempts that don't count, as their hosts were awaited
+    waits: int = 0
+    refusals: int = 0  # VMIDs that others had already
+    image: Image | None = None
+    template: Template | None = None
+    nics: tuple[Nic, ...] = ()
+    too_few: str | None = None
+    """Of a build bound by ``min_count``: why none of its create is built; empty: hosts were found
+    for that many. None: not decided yet."""
+
+    def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
+        """The plan of an attempt on another host than these; ``awaited``: they didn't answer."""
+        others = tuple(host for host in self.awaited if host not in failed)
+        return CreatePlan(
+            alternates=self.alternates,
+            failed_hosts=tuple(dict.fromkeys((*self.failed_hosts, *failed))),
+            awaited=(*others, *failed) if awaited else others,
+            excused=self.excused,
+            waits=self.waits,
+            refusals=self.refusals,
+            nics=self.nics,
+            too_few=self.too_few,
+        )
+
+    def anew(self, attempt: int) -> CreatePlan:
+        """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
+        kept, waits = tuple(h for h in self.failed_hosts if h not in self.awaited), self.waits + 1
+        return dataclasses.replace(
+            self,
+            failed_hosts=kept,
+            alternates=(),
+            waits=waits,
+            excused=max(self.excused, attempt - 1 - waits - self.refusals - len(kept)),
+        )
+
+    def with_vmid(self, vmid: int | None) -> CreatePlan:
+        """The plan with another VMID, or none."""
+        return dataclasses.replace(self, target=dataclasses.replace(self.target, vmid=vmid))
+
+
+@dataclass(frozen=True)
+class ReapPlan(Plan):
+    """Of a reap; see ``common.messages.commands.Destroy``."""
+
+    stopped_on: str | None = None
+    drive_only: bool = False
+
+
+@dataclass(frozen=True)
+class FollowPlan(Plan):
+    """Of a search for a VM: from where the record had it, to where it is."""
+
+    source: Place = NOWHERE
+    saw: str | None = None  # what it found: conductor.sync.drift.Saw
+
+
+@dataclass(frozen=True)
+class Params:
+    """What was asked, where the action and its resource say all of it."""
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network interface that was asked for."""
+
+    id: str
+    """Of its network, as the name, the bridge and what follows."""
+    name: str
+    bridge: str
+    vlan: int | None
+    mtu: int
+    fixed_ip: str | None = None
+
+
+@dataclass(frozen=True)
+class CreateParams(Params):
+    """Of a build, besides what the server's record says."""
+
+    networks: tuple[Interface, ...] = ()
+    force_host: str | None = None
+    admin_password: str | None = field(default=None, repr=False)
+    least_memory_mib: int = 0
+    least_disk_gib: int = 0
+    min_count: int = 1
+
+
+@dataclass(frozen=True)
+class AdoptParams(Params):
+    """Of an adoption."""
+
+    smbios_uuid: str | None = None
+
+
+#: of actions that decide, or ask, nothing
+NOTHING_PLANNED, NOTHING_ASKED = Plan(), Params()
+#: actions whose plan says more than where
+PLANS: Mapping[str, type[Plan]] = {
+    "create": CreatePlan,
+    InternalAction.REAP: ReapPlan,
+    InternalAction.FOLLOW: FollowPlan,
+}
+#: actions that are asked more than themselves
+PARAMS: Mapping[str, type[Params]] = {"create": CreateParams, "adopt": AdoptParams}
+
+
+def load_plan(action: str, data: Mapping[str, Any]) -> Plan:
+    """The plan of an operation from its row, whichever release wrote it."""
+    return codec.load(PLANS.get(action, Plan), {**data, "target": data})
+
+
+def load_params(action: str, data: Mapping[str, Any]) -> Params:
+    """What an operation was asked, from its row; all defaults once that is forgotten."""
+    return codec.load(PARAMS.get(action, Params), data)
+
+
+def dump_plan(plan: Plan) -> dict[str, Any]:
+    """A plan for its row."""
+    values = dict(vars(plan))
+    target: Place = values.pop("target")
+    return {**vars(target), **values}

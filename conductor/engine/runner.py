@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
@@ -25,6 +25,9 @@ UNAVAILABLE_PAUSE_SECONDS = 5.0
 #: between two looks for what has merely outlived its time
 TIDY_SECONDS = 60.0
 
+
+#: what waits for a scheduler, apart from all else
+BUILD = "create"
 
 #: begins many operations; returns those that go on, and whether from where they now are
 Begin = Callable[[Sequence[Operation]], Iterable[tuple[Operation, bool]]]
@@ -93,7 +96,7 @@ class Runner:
                     LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
                 flow.resume(operation, fresh=fresh)
 
-        lane = self._builds if operation.action == leases.BUILD else self._others
+        lane = self._builds if operation.action == BUILD else self._others
         self._run(lane, operation, work)
 
     def submit_many(self, operations: Sequence[Operation], begin: Begin) -> None:
@@ -184,15 +187,16 @@ class Runner:
 
     def look(self) -> None:
         """Take over what is due, as far as there are threads for it; others may have some."""
-        self._take_due(self._builds, leases.BUILDS)
-        self._take_due(self._others, leases.OTHERS)
+        self._take_due(self._builds, {BUILD})
+        # A newer conductor may have begun what is not known here.
+        self._take_due(self._others, self._flows.keys() - {BUILD})
 
-    def _take_due(self, lane: ThreadPool, kind: leases.Kind) -> None:
+    def _take_due(self, lane: ThreadPool, actions: Collection[str]) -> None:
         room = lane.free()
         if not room:
             return
         held, seconds = lane.held(), self._options.lease_seconds
-        due = self._store.run(lambda c: leases.due(c, self._name, seconds, room, kind, held))
+        due = self._store.run(lambda c: leases.due(c, self._name, seconds, room, actions, held))
         if len(due) == room:
             lane.want()
         for operation in due:

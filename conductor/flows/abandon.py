@@ -18,6 +18,7 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
+from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import farewell
 from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
@@ -129,23 +130,33 @@ class Forget:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
+    def table(self) -> Table:
+        """The record is gone already: there is no return."""
+        return Table(
+            (
+                Stage("release_allocation", self._release, final=True),
+                Stage("remove_drive", self._remove_drive, self._heard, final=True),
+            ),
+            lost=None,
+            owns=False,
+        )
+
+    def _release(self, task: Task) -> Task:
         """Give the allocation back. Raises Unavailable: then again later."""
-        self._cloud.placement.release(operation.server_uuid)
-        where = placed(operation)
-        late = operation.deadline is None or operation.deadline < clock.utcnow()
-        if where is None or late or not self._journalled(operation.server_uuid, where):
+        self._cloud.placement.release(task.server.uuid)
+        return task
+
+    def _remove_drive(self, task: Task) -> None:
+        operation, where = task.operation, placed(task.operation)
+        if where is None or task.late or not self._journalled(operation.server_uuid, where):
             self._close(operation, None)
             return
         deadline = operation.deadline or clock.utcnow()
         self._cloud.destroy(operation, where, deadline, drive_only=True)
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
         """The config drive is gone; or it is left, and the audit tells of it."""
-        self._close(operation, outcome.failure)
-
-    def overtaken(self, operation: Operation) -> None:
-        """Nobody takes over a server that is gone."""
+        self._close(task.operation, outcome.failure)
 
     def _journalled(self, server_uuid: str, where: Placed) -> bool:
         """Whether the VMID was ever this server's: its name on the drive is half of the proof."""

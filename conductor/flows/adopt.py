@@ -7,67 +7,66 @@ mark is off, and the ledger tells why.
 
 from __future__ import annotations
 
+import functools
+
 import sqlalchemy as sa
 
 from common import clock
 from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, PowerState, VmState
-from conductor.cloud import backoff, failure_of, placed
+from common.states import OperationState, PowerState, TaskState, VmState
+from conductor.cloud import Cloud, backoff, failure_of, placed
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import let_go
-from conductor.flows.server_flow import ServerFlow
 from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
-from conductor.store import transitions
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
 from conductor.sync import allocations
 
 LOG = logger(__name__)
 
 
-class Adopt(ServerFlow):
+class Adopt:
     """The flow of the action ``adopt``."""
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Claim, then have the mark set; or, unwinding, see the mark gone."""
-        server = self._mine(operation)
-        if server is None:
-            return
-        failing = operation.state == OperationState.UNWINDING
-        if not failing and operation.deadline is not None and operation.deadline < clock.utcnow():
-            self._unwind(operation, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
-            return
-        if not failing and not self._claimed(operation, server):
-            return
-        self._send(operation, server, on=not failing)
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """The agent's word on the mark."""
-        server = self._mine(operation)
-        if server is None:
-            return
-        if operation.state == OperationState.UNWINDING:
-            self._taken_back(operation, server, outcome)
-        elif outcome.ok:
-            self._done(operation, server, outcome)
-        else:
-            self._unwind(operation, failure_of(outcome))
+    def table(self) -> Table:
+        """Claim, then have the mark set; unwinding, see the mark gone."""
+        shown = TaskState.ADOPTING
+        unmark = Stage("unmark", self._unmark, self._taken_back)
+        return Table(
+            (
+                Stage("claim", self._claim, shown=shown),
+                Stage("mark", self._mark, self._heard, shown=shown, undo=unmark),
+            ),
+            lost=functools.partial(ends.overtaken, self._cloud),
+            late=self._late,
+        )
 
-    def _claimed(self, operation: Operation, server: Server) -> bool:
-        """Whether the host has room by what is promised. Raises Unavailable."""
+    def _claim(self, task: Task) -> Task | None:
+        """Claim what the host has room for by what is promised. Raises Unavailable."""
+        server = task.server
         amounts = allocations.wanted(server)
-        provider = str(operation.plan.target.uuid)
+        provider = str(task.operation.plan.target.uuid)
         placement = self._cloud.placement
         if placement.claim(server.uuid, provider, amounts, server.project_id, server.user_id):
-            return True
+            return task
         asked = ", ".join(f"{amount} {name}" for name, amount in amounts.items())
         text = f"Host {server.host} has no room for {asked} by what it has promised already."
-        self._gone(operation, server, Failure(Category.NO_VALID_HOST, text, host=server.host))
-        return False
+        self._gone(task, Failure(Category.NO_VALID_HOST, text, host=server.host))
+        return None
 
-    def _send(self, operation: Operation, server: Server, *, on: bool) -> None:
+    def _mark(self, task: Task) -> None:
+        self._send(task, on=True)
+
+    def _unmark(self, task: Task) -> None:
+        self._send(task, on=False)
+
+    def _send(self, task: Task, *, on: bool) -> None:
+        operation, server = task.operation, task.server
         where, deadline = placed(operation), operation.deadline
         worker = self._cloud.take_to(operation, str(server.host))
         if worker is None or where is None or deadline is None:
@@ -85,28 +84,29 @@ class Adopt(ServerFlow):
         )
         self._cloud.compute.mark(operation.ctxt, worker, command)
 
-    def _done(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        """The agent's word on the mark."""
+        if not outcome.ok:
+            self._unwind(task, failure_of(outcome))
+            return
         running = outcome.power_state == PowerState.RUNNING
-
-        def work(connection: sa.Connection) -> None:
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState.ACTIVE if running else VmState.STOPPED,
-                task_state=None,
-                power_state=outcome.power_state,
-                launched_at=clock.utcnow(),
-            )
-            ledger.close(connection, operation.id, OperationState.DONE)
-
-        self._cloud.store.run(work)
-        LOG.info("VM %s is server %s now.", server.vmid, server.uuid)
+        ends.done(
+            self._cloud,
+            task,
+            VmState.ACTIVE if running else VmState.STOPPED,
+            power_state=outcome.power_state,
+            launched_at=clock.utcnow(),
+        )
+        LOG.info("VM %s is server %s now.", task.server.vmid, task.server.uuid)
 
     # --- it did not come to pass
 
-    def _unwind(self, operation: Operation, failure: Failure) -> None:
+    def _late(self, task: Task) -> None:
+        self._unwind(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
         """The mark may be set: it is seen gone before the record goes."""
+        operation = task.operation
 
         def work(connection: sa.Connection) -> None:
             ledger.save(
@@ -116,18 +116,19 @@ class Adopt(ServerFlow):
                 message=failure.message,
             )
 
-        self._again(operation, failure, work, seconds=0)
+        ends.again(self._cloud, operation, failure, work, seconds=0)
         self._cloud.wake()
         LOG.warning("An adoption failed (%s): %s", failure.category, failure.message)
 
-    def _taken_back(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+    def _taken_back(self, task: Task, outcome: Outcome) -> None:
         if outcome.gone:
-            self._gone(operation, server, None)
+            self._gone(task, None)
         else:
-            self._again(operation, outcome.failure)
+            ends.again(self._cloud, task.operation, outcome.failure)
 
-    def _gone(self, operation: Operation, server: Server, failure: Failure | None) -> None:
+    def _gone(self, task: Task, failure: Failure | None) -> None:
         """The VM is as it was: record, VMID, ports and claim go. Raises Unavailable."""
+        operation, server = task.operation, task.server
         self._cloud.placement.release(server.uuid)
 
         def work(connection: sa.Connection) -> None:

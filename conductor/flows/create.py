@@ -18,8 +18,10 @@ from common.log import logger
 from common.messages.commands import Image, StrictGroup
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
-from common.states import OperationState, TaskState, VmState
+from common.states import TaskState, VmState
 from conductor.cloud import Cloud
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.engine.walk import must_build, step_on
 from conductor.flows import build_command, guest_data
 from conductor.flows.batch import Together
@@ -34,7 +36,6 @@ from conductor.store import (
     server_groups,
     servers,
     templates,
-    transitions,
 )
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -51,34 +52,24 @@ class Create:
         self._unwinding = Unwinding(cloud)
         self._placing = Placing(cloud, self._unwinding)
         self._together = Together(cloud, self._decide)
-        self._stages = {
-            None: self._begin,
-            TaskState.SCHEDULING: self._placing.place,
-            TaskState.NETWORKING: self._network,
-            TaskState.BLOCK_DEVICE_MAPPING: self._map_disk,
-        }
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Go on from what the record says, until the agent has the command or it failed."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if server.operation_id != operation.id or operation.state == OperationState.UNWINDING:
-            self._unwinding.resume(operation, server)
-            return
-        must_build(operation, server)
-        if operation.deadline is not None and operation.deadline < clock.utcnow():
-            self._unwinding.fail(operation, server, _timed_out(operation, server))
-            return
-        if not fresh and batches.is_undecided(operation):
-            self._together.resume(operation)
-            return
-        if not fresh and operation.plan.target.host is None:
-            # A claim may have been made that was never written down.
-            self._cloud.placement.release(server.uuid)
-        if operation.planned(CreatePlan).too_few:
-            self._placing.give_up(operation, server)
-        else:
-            self._walk(operation, server)
+    def table(self) -> Table:
+        """From the record to the command; what is made goes again as a whole."""
+        unwind = Stage("remove", self._unwinding.resume, self._unwinding.finished)
+        return Table(
+            (
+                Stage("begin", self._begin),
+                Stage("place", self._place, shown=TaskState.SCHEDULING),
+                Stage("network", self._network, shown=TaskState.NETWORKING),
+                Stage("map_disk", self._map_disk, shown=TaskState.BLOCK_DEVICE_MAPPING),
+                Stage("spawn", self._spawn, self._heard, TaskState.SPAWNING, undo=unwind),
+            ),
+            lost=self._unwinding.resume,
+            late=self._late,
+            over=_is_over,
+            # It may have made a VM for a server that was deleted before.
+            heard_after=self._unwinding.finished,
+        )
 
     def begin_many(self, operations: Sequence[Operation]) -> Iterator[tuple[Operation, bool]]:
         """Place the servers of one create by one decision.
@@ -105,37 +96,7 @@ class Create:
         )
         return self._placing.place_many(begun)
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """The agent's word on the build: ACTIVE, another attempt, or ERROR."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if server.operation_id != operation.id or operation.state == OperationState.UNWINDING:
-            self._unwinding.finished(operation, server, outcome)
-        elif outcome.ok:
-            self._activate(operation, server, outcome)
-        else:
-            self._unwinding.failed(operation, server, outcome)
-
-    def overtaken(self, operation: Operation) -> None:
-        """Another operation took the server while this one was at work."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if server.operation_id != operation.id:
-            self._unwinding.resume(operation, server)
-        # Else somebody else goes on with this very operation: our lease had run out.
-
     # --- the stages
-
-    def _walk(self, operation: Operation, server: Server) -> None:
-        spawned = False
-        while server.task_state != TaskState.SPAWNING:
-            stage = self._stages[TaskState(server.task_state) if server.task_state else None]
-            moved = stage(operation, server)
-            if moved is None:
-                return
-            operation, server = moved
-            spawned = server.task_state == TaskState.SPAWNING
-        self._spawn(operation, server, handed_over=spawned)
 
     def _to_scheduling(
         self, connection: sa.Connection, operation: Operation, server: Server
@@ -146,15 +107,45 @@ class Create:
             return operation, server
         return step_on(connection, self._cloud.name, operation, server, operation.plan)
 
-    def _begin(self, operation: Operation, server: Server) -> tuple[Operation, Server]:
-        name, plan = self._cloud.name, operation.plan
-        return self._cloud.store.run(lambda c: step_on(c, name, operation, server, plan))
+    def _begin(self, task: Task) -> Task | None:
+        if self._decides_together(task):
+            return None
+        operation, server, name = task.operation, task.server, self._cloud.name
+        moved = self._cloud.store.run(
+            lambda c: step_on(c, name, operation, server, operation.plan)
+        )
+        return Task(*moved, task.fresh)
 
-    def _network(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
+    def _place(self, task: Task) -> Task | None:
+        """The stage ``scheduling``, unless it was decided for all of its create at once."""
+        if self._decides_together(task):
+            return None
+        if not task.fresh and task.operation.plan.target.host is None:
+            # A claim may have been made that was never written down.
+            self._cloud.placement.release(task.server.uuid)
+        if task.operation.planned(CreatePlan).too_few:
+            self._placing.give_up(task.operation, task.server)
+            return None
+        moved = self._placing.place(task.operation, task.server)
+        return None if moved is None else Task(*moved, task.fresh)
+
+    def _decides_together(self, task: Task) -> bool:
+        """Whether it is one of several that ``min_count`` binds, which was to be decided first."""
+        if task.fresh or not batches.is_undecided(task.operation):
+            return False
+        self._together.resume(task.operation)
+        return True
+
+    def _late(self, task: Task) -> None:
+        failure = _timed_out(task.operation, task.server)
+        self._unwinding.fail(task.operation, task.server, failure)
+
+    def _network(self, task: Task) -> Task | None:
         """The stage ``networking``; ERROR where the addresses are gone since it was accepted."""
+        operation, server = task.operation, task.server
         try:
             return self._cloud.store.run(
-                lambda connection: self._connect(connection, operation, server)
+                lambda connection: Task(*self._connect(connection, operation, server))
             )
         except StaleTransition:
             raise
@@ -197,7 +188,8 @@ class Create:
             addresses=guest_data.addresses(nics),
         )
 
-    def _map_disk(self, operation: Operation, server: Server) -> tuple[Operation, Server] | None:
+    def _map_disk(self, task: Task) -> Task | None:
+        operation, server = task.operation, task.server
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.target.host))
             image = build_command.image(connection, server.image_id, facts)
@@ -208,7 +200,9 @@ class Create:
             )
             return None
         return self._cloud.store.run(
-            lambda connection: self._choose_disk(connection, operation, server, facts, image)
+            lambda c: Task(
+                *self._choose_disk(c, operation, server, facts, image), handed_over=True
+            )
         )
 
     def _choose_disk(
@@ -229,12 +223,13 @@ class Create:
         leases.hand_over(connection, operation.id, str(plan.worker), self._cloud.lease_seconds)
         return moved
 
-    def _spawn(self, operation: Operation, server: Server, *, handed_over: bool) -> None:
+    def _spawn(self, task: Task) -> None:
         """Send the command; sending it again does no harm."""
+        operation, server = task.operation, task.server
         host = str(operation.plan.target.host)
         # The scheduler has just seen the agent alive; later it is asked for anew.
         planned = operation.planned(CreatePlan).worker
-        worker = planned if handed_over else self._cloud.take_to(operation, host)
+        worker = planned if task.handed_over else self._cloud.take_to(operation, host)
         if worker is None:
             text = f"The agent of host {host} does not answer."
             self._unwinding.fail(
@@ -254,22 +249,23 @@ class Create:
             found = server_groups.strict(connection, [server.server_group_uuid])
         return found.get(server.server_group_uuid)
 
-    def _activate(self, operation: Operation, server: Server, outcome: Outcome) -> None:
-        def work(connection: sa.Connection) -> None:
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState.ACTIVE,
-                task_state=None,
-                power_state=outcome.power_state,
-                launched_at=clock.utcnow(),
-            )
-            ledger.close(connection, operation.id, OperationState.DONE)
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        """The agent's word on the build: ACTIVE, another attempt, or ERROR."""
+        if not outcome.ok:
+            self._unwinding.failed(task.operation, task.server, outcome)
+            return
+        ends.done(
+            self._cloud,
+            task,
+            VmState.ACTIVE,
+            power_state=outcome.power_state,
+            launched_at=clock.utcnow(),
+        )
+        LOG.info("Server is active on %s.", task.server.host)
 
-        if server.task_state == TaskState.SPAWNING:
-            self._cloud.store.run(work)
-            LOG.info("Server is active on %s.", server.host)
+
+def _is_over(task: Task) -> bool:
+    return task.server.vm_state != VmState.BUILDING
 
 
 def _timed_out(operation: Operation, server: Server) -> Failure:

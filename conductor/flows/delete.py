@@ -6,6 +6,8 @@ can't be finished in time shows as ERROR with its fault, and goes on in the back
 
 from __future__ import annotations
 
+import functools
+
 import sqlalchemy as sa
 
 from common import clock
@@ -15,32 +17,37 @@ from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
-from conductor.cloud import failure_of
+from conductor.cloud import Cloud, failure_of
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import farewell
-from conductor.flows.server_flow import ServerFlow
 from conductor.store import operations as ledger
 from conductor.store import server_groups, transitions, vmids
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
 
 LOG = logger(__name__)
 
 
-class Delete(ServerFlow):
+class Delete:
     """The flow of the action ``delete``."""
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table:
+        """One stage, from which there is no return: it is tried until the VM is seen gone."""
+        stage = Stage("destroy", self._destroy, self._heard, shown=TaskState.DELETING, final=True)
+        return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))
+
+    def _destroy(self, task: Task) -> None:
         """Send the command, or finish at once where no VM was ever asked for."""
-        server = self._mine(operation)
-        if server is None:
-            return
+        operation, server = task.operation, task.server
         if server.host is None or server.vmid is None:
-            self._finish(operation, server)
+            self._finish(task)
             return
         worker = self._cloud.take_to(operation, server.host)
         if worker is None:
             text = f"The agent of host {server.host} does not answer."
-            self._failed(operation, server, Failure(Category.NODE_UNHEALTHY, text))
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text))
             return
         timeout = self._cloud.conf.conductor.action_timeout_seconds
         where = Placed(server.host, server.cluster or "", server.node or "", server.vmid)
@@ -50,28 +57,26 @@ class Delete(ServerFlow):
             Destroy(operation.id, operation.attempt, server.uuid, where, clock.after(timeout)),
         )
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
         """The agent has seen it gone, or could not."""
-        server = self._mine(operation)
-        if server is None:
-            return
         if outcome.gone:
-            self._finish(operation, server)
+            self._finish(task)
             return
         failure = failure_of(outcome)
         if verdict_of(failure) == Verdict.FATAL:
-            self._refused(operation, server, failure)
+            self._refused(task, failure)
         else:
-            self._failed(operation, server, failure)
+            self._failed(task, failure)
 
-    def _finish(self, operation: Operation, server: Server) -> None:
+    def _finish(self, task: Task) -> None:
+        operation, server = task.operation, task.server
         try:
             self._cloud.placement.release(server.uuid)
         except Unavailable as error:
-            if not _late(operation):
+            if not task.late:
                 raise
             text = f"The VM is gone; its allocation is not: {error.message}"
-            self._failed(operation, server, Failure(Category.UNKNOWN_OUTCOME, text))
+            self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
             return
 
         def work(connection: sa.Connection) -> None:
@@ -84,30 +89,19 @@ class Delete(ServerFlow):
         self._cloud.store.run(work)
         LOG.info("Server is deleted: seen gone, everything given back.")
 
-    def _refused(self, operation: Operation, server: Server, failure: Failure) -> None:
+    def _refused(self, task: Task, failure: Failure) -> None:
         """No other try would do better: the server is what it was, and may be deleted again."""
-        was = VmState(server.vm_state)
-
-        def work(connection: sa.Connection) -> None:
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                # A build that it took over from is over.
-                vm_state=VmState.ERROR if was == VmState.BUILDING else was,
-                task_state=None,
-            )
-            ledger.record_failure(connection, operation, failure)
-            ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
-
-        self._cloud.store.run(work)
+        was = VmState(task.server.vm_state)
+        # A build that it took over from is over.
+        ends.failed(self._cloud, task, failure, VmState.ERROR if was == VmState.BUILDING else was)
         LOG.warning("Delete is refused (%s): %s", failure.category, failure.message)
 
-    def _failed(self, operation: Operation, server: Server, failure: Failure) -> None:
+    def _failed(self, task: Task, failure: Failure) -> None:
         """Try again later; once it takes too long, say so."""
+        operation, server = task.operation, task.server
 
         def work(connection: sa.Connection) -> None:
-            if not (_late(operation) and server.task_state == TaskState.DELETING):
+            if not (task.late and server.task_state == TaskState.DELETING):
                 return
             transitions.move(
                 connection,
@@ -123,11 +117,7 @@ class Delete(ServerFlow):
                 message=failure.message,
             )
 
-        self._again(operation, failure, work)
+        ends.again(self._cloud, operation, failure, work)
         LOG.warning(
             "Delete failed (%s), and is tried again: %s", failure.category, failure.message
         )
-
-
-def _late(operation: Operation) -> bool:
-    return operation.deadline is not None and operation.deadline < clock.utcnow()

@@ -17,6 +17,8 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import PLANS, FollowPlan, Place, Plan
 from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
@@ -69,18 +71,22 @@ class Remark:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
+    def table(self) -> Table:
+        """One stage: the mark is written."""
+        return Table((Stage("mark", self._mark, self._heard),), None, self._late, owns=False)
+
+    def _late(self, task: Task) -> None:
+        self._fail(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
+
+    def _mark(self, task: Task) -> None:
         """Have the agent of the server's host prove and write."""
-        where = placed(operation)
-        if operation.state in {OperationState.DONE, OperationState.FAILED} or where is None:
-            return
-        if operation.deadline is None or operation.deadline < clock.utcnow():
-            self._fail(operation, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
+        operation, where = task.operation, placed(task.operation)
+        if where is None:
             return
         worker = self._cloud.take_to(operation, where.host)
         if worker is None:
             text = f"The agent of host {where.host} does not answer."
-            self._fail(operation, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
+            self._fail(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
             return
         self._cloud.compute.mark(
             operation.ctxt,
@@ -90,23 +96,20 @@ class Remark:
                 operation.attempt,
                 operation.server_uuid,
                 where,
-                operation.deadline,
+                operation.deadline or clock.utcnow(),
                 again=True,
             ),
         )
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
         """The mark is there, or why it isn't."""
         if not outcome.ok:
             unknown = Failure(Category.UNKNOWN_OUTCOME, "The mark was not seen there.")
-            self._fail(operation, outcome.failure or unknown)
+            self._fail(task, outcome.failure or unknown)
             return
-        self._cloud.store.run(lambda c: self._done(c, operation))
+        self._cloud.store.run(lambda c: self._done(c, task.operation))
         self._cloud.wake()
-        LOG.info("The VM of server %s carries its mark again.", operation.server_uuid)
-
-    def overtaken(self, operation: Operation) -> None:
-        """Never: it takes no server."""
+        LOG.info("The VM of server %s carries its mark again.", task.server.uuid)
 
     def _done(self, connection: sa.Connection, operation: Operation) -> None:
         """What waited for the mark goes on; one that was taken for lost is looked for."""
@@ -123,10 +126,6 @@ class Remark:
             search = _insert(connection, self._cloud, ctxt, server, InternalAction.FOLLOW)
             leases.postpone(connection, search.id, 0)
 
-    def _fail(self, operation: Operation, failure: Failure) -> None:
-        def work(connection: sa.Connection) -> None:
-            ledger.record_failure(connection, operation, failure)
-            ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
-
-        self._cloud.store.run(work)
+    def _fail(self, task: Task, failure: Failure) -> None:
+        ends.failed(self._cloud, task, failure, None)
         LOG.warning("The mark was not written (%s): %s", failure.category, failure.message)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-
-import sqlalchemy as sa
 
 from common.log import logger
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Outcome
-from common.states import ACTIONS, OperationState
+from common.states import ACTIONS
 from conductor.cloud import failure_of
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.server_flow import ShortFlow
-from conductor.store import operations as ledger
-from conductor.store import transitions
-from conductor.store.operations import Operation
-from conductor.store.servers import Server
 
 LOG = logger(__name__)
 
@@ -28,47 +25,39 @@ COMMANDS: Mapping[str, PowerAction] = {
 
 
 class PowerFlow(ShortFlow):
-    """The flow of the actions that only change power."""
+    """The flow of an action that only changes power."""
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Send the command, again if need be, until it is too late."""
-        reached = self._reach(operation)
+    def table(self, action: str) -> Table:
+        """The action's one stage."""
+        (shown,) = ACTIONS[action].walk
+        stage = Stage("power", self._send, self._heard, shown=shown)
+        lost = functools.partial(ends.overtaken, self._cloud)
+        return Table((stage,), lost=lost, late=self._late)
+
+    def _send(self, task: Task) -> None:
+        """Send the command, again if need be."""
+        reached = self._reach(task)
         if reached is None:
             return
+        operation = task.operation
         self._cloud.compute.power(
             operation.ctxt,
             reached.worker,
             Power(
                 operation.id,
                 operation.attempt,
-                reached.server_uuid,
+                task.server.uuid,
                 reached.where,
                 reached.deadline,
                 COMMANDS[operation.action],
             ),
         )
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """The agent's word on it."""
-        server = self._mine(operation)
-        if server is None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome), outcome.power_state)
             return
-        if outcome.ok:
-            self._done(operation, server, outcome)
-        else:
-            self._failed(operation, server, failure_of(outcome), outcome.power_state)
-
-    def _done(self, operation: Operation, server: Server, outcome: Outcome) -> None:
-        def work(connection: sa.Connection) -> None:
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=ACTIONS[operation.action].done,
-                task_state=None,
-                power_state=outcome.power_state,
-            )
-            ledger.close(connection, operation.id, OperationState.DONE)
-
-        self._cloud.store.run(work)
+        operation = task.operation
+        after = ACTIONS[operation.action].done
+        ends.done(self._cloud, task, after, power_state=outcome.power_state)
         LOG.info("Operation %d, %s, is done.", operation.id, operation.action)

@@ -14,10 +14,11 @@ from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState
 from conductor.cloud import Cloud, placed
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import ReapPlan
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
-from conductor.store.operations import Operation
+from conductor.store import vmids
 
 LOG = logger(__name__)
 
@@ -28,58 +29,56 @@ class Reap:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
+    def table(self) -> Table:
+        """One stage: what is left is destroyed."""
+        return Table((Stage("destroy", self._destroy, self._heard),), None, self._late, owns=False)
+
+    def _late(self, task: Task) -> None:
+        self._fail(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
+
+    def _destroy(self, task: Task) -> None:
         """Send the command, unless the record gave the place to the server meanwhile."""
-        where = placed(operation)
-        if operation.state in {OperationState.DONE, OperationState.FAILED} or where is None:
+        operation, server, where = task.operation, task.server, placed(task.operation)
+        if where is None:
             return
-        if operation.deadline is None or operation.deadline < clock.utcnow():
-            self._fail(operation, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
-            return
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
         alive = server.deleted_at is None
         if alive and (server.cluster, server.vmid) == (where.cluster, where.vmid):
             text = "The record says that the VM is the server's."
-            self._fail(operation, Failure(Category.CONFIGURATION, text, host=where.host))
+            self._fail(task, Failure(Category.CONFIGURATION, text, host=where.host))
             return
         plan = operation.planned(ReapPlan)
         self._cloud.destroy(
             operation,
             where,
-            operation.deadline,
+            operation.deadline or clock.utcnow(),
             drive_only=plan.drive_only,
             stopped_on=plan.stopped_on,
         )
 
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
+    def _heard(self, task: Task, outcome: Outcome) -> None:
         """Seen gone, or not."""
-        if outcome.gone:
-            self._done(operation)
+        if not outcome.gone:
+            unknown = Failure(Category.UNKNOWN_OUTCOME, "Not everything was seen gone.")
+            self._fail(task, outcome.failure or unknown)
             return
-        unknown = Failure(Category.UNKNOWN_OUTCOME, "Not everything was seen gone.")
-        self._fail(operation, outcome.failure or unknown)
+        number = task.operation.id
 
-    def overtaken(self, operation: Operation) -> None:
-        """Never: it takes no server."""
-
-    def _done(self, operation: Operation) -> None:
         def work(connection: sa.Connection) -> None:
-            vmids.release_held(connection, operation.id)
-            ledger.close(connection, operation.id, OperationState.DONE)
+            vmids.release_held(connection, number)
+            ledger.close(connection, number, OperationState.DONE)
 
         self._cloud.store.run(work)
-        LOG.info("Operation %d: what was left of the server is gone.", operation.id)
+        LOG.info("Operation %d: what was left of the server is gone.", number)
 
-    def _fail(self, operation: Operation, failure: Failure) -> None:
+    def _fail(self, task: Task, failure: Failure) -> None:
+        operation, target = task.operation, task.operation.plan.target
+
         def work(connection: sa.Connection) -> None:
-            target = operation.plan.target
             if vmids.holds(connection, operation.id):
                 vmids.quarantine(
                     connection, str(target.cluster), int(target.vmid or 0), failure.message
                 )
-            ledger.record_failure(connection, operation, failure)
-            ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+            ends.close_failed(connection, operation, failure)
 
         self._cloud.store.run(work)
         LOG.warning("Reap failed (%s): %s", failure.category, failure.message)

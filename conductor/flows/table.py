@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from common.states import InternalAction
 from conductor.cloud import Cloud
-from conductor.engine.runner import Flow
+from conductor.engine.stage_runner import StageRunner
+from conductor.engine.stages import Table
 from conductor.flows.abandon import Forget
 from conductor.flows.adopt import Adopt
 from conductor.flows.create import Create
@@ -16,16 +17,21 @@ from conductor.flows.unmanage import Release
 from conductor.sync.relocation import Follow
 
 
-def flows(cloud: Cloud) -> dict[str, Flow]:
-    """Action → flow."""
-    found: dict[str, Flow] = dict.fromkeys(COMMANDS, PowerFlow(cloud))
-    return found | {
-        "create": Create(cloud),
-        "delete": Delete(cloud),
-        "adopt": Adopt(cloud),
-        "release": Release(cloud),
-        InternalAction.REAP: Reap(cloud),
-        InternalAction.FOLLOW: Follow(cloud),
-        InternalAction.FORGET: Forget(cloud),
-        InternalAction.MARK: Remark(cloud),
+def tables(cloud: Cloud) -> dict[str, Table]:
+    """Action → the stages of its flow."""
+    power = PowerFlow(cloud)
+    return {action: power.table(action) for action in COMMANDS} | {
+        "create": Create(cloud).table(),
+        "delete": Delete(cloud).table(),
+        "adopt": Adopt(cloud).table(),
+        "release": Release(cloud).table(),
+        InternalAction.REAP: Reap(cloud).table(),
+        InternalAction.FOLLOW: Follow(cloud).table(),
+        InternalAction.FORGET: Forget(cloud).table(),
+        InternalAction.MARK: Remark(cloud).table(),
     }
+
+
+def flows(cloud: Cloud) -> dict[str, StageRunner]:
+    """Action → what runs its flow."""
+    return {action: StageRunner(cloud.store, table) for action, table in tables(cloud).items()}

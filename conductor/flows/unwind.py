@@ -26,6 +26,7 @@ from conductor.cloud import (
     placed,
     unwind_later,
 )
+from conductor.engine.stages import Task
 from conductor.flows import replace_vmid
 from conductor.plans import CreatePlan
 from conductor.store import leases, networks, registry, server_groups, transitions
@@ -48,8 +49,6 @@ class Unwinding:
     def failed(self, operation: Operation, server: Server, outcome: Outcome) -> None:
         """The agent says that the build failed: again here, elsewhere, or the end."""
         failure = failure_of(outcome)
-        if server.task_state != TaskState.SPAWNING:
-            return
         verdict = verdict_of(failure)
         if blames_host(failure) and operation.plan.target.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.target.host)
@@ -216,8 +215,9 @@ class Unwinding:
 
     # --- what may be left is removed
 
-    def resume(self, operation: Operation, server: Server) -> None:
+    def resume(self, task: Task) -> None:
         """The operation lost its server, or failed with something left: see it gone, close it."""
+        operation, server = task.operation, task.server
         where = placed(operation)
         if where is None:
             # Nothing was asked of an agent, or it is gone; but a claim may have been made.
@@ -231,12 +231,13 @@ class Unwinding:
         seconds = self._cloud.conf.conductor.action_timeout_seconds
         self._cloud.destroy(operation, where, clock.after(seconds))
 
-    def finished(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+    def finished(self, task: Task, outcome: Outcome) -> None:
         """The agent's word on an operation that is unwinding or lost its server."""
+        operation, server = task.operation, task.server
         if outcome.ok and not outcome.gone:
             self._came_through(operation, server)
             return
-        if operation.state in {OperationState.DONE, OperationState.FAILED}:
+        if task.ended:
             return
         if not outcome.gone:
             self._not_gone(operation, outcome)

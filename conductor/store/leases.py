@@ -10,8 +10,7 @@ in its row says that it may not go on.
 from __future__ import annotations
 
 import datetime
-import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,17 +29,6 @@ from db.schema import operations, servers
 
 #: after its deadline an agent may still remove what it made, for not quite so long
 AGENT_ENDS_SECONDS = 300.0
-
-
-class Kind(enum.Enum):
-    """What is worked on apart from each other."""
-
-    BUILDS = True
-    OTHERS = False
-
-
-BUILD = "create"
-BUILDS, OTHERS = Kind.BUILDS, Kind.OTHERS
 
 
 def _state(before: OperationState, after: OperationState) -> sa.Case[str]:
@@ -94,10 +82,10 @@ def due(
     owner: str,
     lease_seconds: float,
     limit: int,
-    kind: Kind,
+    actions: Collection[str],
     held: Sequence[int] = (),
 ) -> list[Operation]:
-    """Take over operations whose lease has run out and whose pause is over.
+    """Take over operations of these actions whose lease has run out and whose pause is over.
 
     What has waited longest comes first, so that what is tried again and again keeps nothing
     from its turn. ``held`` are left out: their owner has them in hand, late as it is. Two
@@ -106,11 +94,10 @@ def due(
     """
     now = clock.utcnow()
     columns = operations.c
-    builds = columns.action == BUILD
     found = connection.execute(
         sa.select(columns.id)
         .where(
-            builds if kind.value else ~builds,
+            columns.action.in_(sorted(actions)),
             columns.id.not_in(held),
             columns.state.in_(OPEN_STATES),
             columns.lease_expires_at.is_(None) | (columns.lease_expires_at < now),

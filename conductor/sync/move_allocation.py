@@ -10,6 +10,8 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import OperationState
 from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.engine import ends
+from conductor.engine.stages import Task
 from conductor.store import leases, registry, servers
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -24,16 +26,14 @@ class Settling:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def settle(self, operation: Operation) -> None:
+    def settle(self, task: Task) -> None:
         """Have the allocation where the record says now. Raises Unavailable: then again later."""
-        started = clock.utcnow()
+        operation, started = task.operation, clock.utcnow()
         with self._cloud.store.read() as connection:
             server = servers.get(connection, operation.server_uuid)
             facts = None if server.host is None else registry.host(connection, server.host)[0]
         if server.deleted_at is not None or facts is None:
-            self._cloud.store.run(
-                lambda c: ledger.close(c, operation.id, OperationState.FAILED, "Overtaken.")
-            )
+            ends.overtaken(self._cloud, task)
             return
         try:
             room = allocations.follow(self._cloud.placement, server, facts.uuid)

@@ -7,6 +7,7 @@ prove it the server's. Host, zone and allocation follow; nothing is made anew, n
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,12 +16,14 @@ from common import clock
 from common.errors import HostNotFound, Unavailable
 from common.log import logger
 from common.messages.facts import HostFacts, Inspection
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.reports import Category, Failure, Step
 from common.states import OperationState, PowerState, VmState, as_seen, found_well
-from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.cloud import Cloud
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import FollowPlan, Place
-from conductor.store import leases, registry, server_groups, servers, transitions
 from conductor.store import operations as ledger
+from conductor.store import registry, server_groups, transitions
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -28,8 +31,6 @@ from conductor.sync.drift import Saw
 from conductor.sync.move_allocation import Settling
 
 LOG = logger(__name__)
-
-_END = {OperationState.DONE, OperationState.FAILED}
 
 
 class Follow:
@@ -39,51 +40,38 @@ class Follow:
         self._cloud = cloud
         self._settling = Settling(cloud)
 
-    def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Look closely and write down what was seen; later, have the allocation follow."""
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, operation.server_uuid)
-        if operation.state in _END:
-            return
-        if operation.planned(FollowPlan).saw == Saw.MOVED:
-            self._settling.settle(operation)
-            return
-        if server.deleted_at is not None or self._overtaken_by_now(operation):
-            self._close(operation, "Overtaken.")
-            return
-        if operation.deadline is not None and operation.deadline < clock.utcnow():
-            self._close(operation, "The VM could not be looked at in time.")
-            return
-        found = self._inspect(operation, server)
-        if found.failure is None:
-            self._conclude(operation, server, found)
-        else:
-            LOG.warning("Server %s: %s", server.uuid, found.failure.message)
-            self._again(operation)
-
-    def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """No agent has a command of it."""
-
-    def overtaken(self, operation: Operation) -> None:
-        """Somebody acts on the server: what that finds counts."""
-        if operation.planned(FollowPlan).saw != Saw.MOVED:
-            self._close(operation, "Overtaken.")
-
-    def _overtaken_by_now(self, operation: Operation) -> bool:
-        with self._cloud.store.read() as connection:
-            return not store.is_idle(connection, operation.server_uuid, operation.id)
-
-    def _close(self, operation: Operation, message: str) -> None:
-        self._cloud.store.run(
-            lambda c: ledger.close(c, operation.id, OperationState.FAILED, message)
+    def table(self) -> Table:
+        """Look closely and write down what was seen; then have the allocation follow."""
+        return Table(
+            (
+                Stage("look", self._look),
+                Stage("move_allocation", self._settling.settle, final=True),
+            ),
+            lost=functools.partial(ends.overtaken, self._cloud),
+            late=self._late,
+            owns=False,
+            taken=self._taken,
         )
 
-    def _again(self, operation: Operation) -> None:
-        def work(connection: sa.Connection) -> None:
-            following = next_attempt(connection, operation)
-            leases.postpone(connection, following.id, backoff(operation.attempt))
+    def _taken(self, task: Task) -> bool:
+        """Whether somebody acts on the server: what that finds counts."""
+        if task.server.deleted_at is not None:
+            return True
+        with self._cloud.store.read() as connection:
+            return not store.is_idle(connection, task.server.uuid, task.operation.id)
 
-        self._cloud.store.run(work)
+    def _late(self, task: Task) -> None:
+        text, number = "The VM could not be looked at in time.", task.operation.id
+        self._cloud.store.run(lambda c: ledger.close(c, number, OperationState.FAILED, text))
+
+    def _look(self, task: Task) -> Task | None:
+        operation, server = task.operation, task.server
+        found = self._inspect(operation, server)
+        if found.failure is None:
+            return self._conclude(operation, server, found)
+        LOG.warning("Server %s: %s", server.uuid, found.failure.message)
+        ends.again(self._cloud, operation, None)
+        return None
 
     def _inspect(self, operation: Operation, server: Server) -> Inspection:
         """Where it was seen, and where it was; raises Unavailable when no worker answers."""
@@ -111,7 +99,7 @@ class Follow:
 
     # --- what was seen
 
-    def _conclude(self, operation: Operation, server: Server, found: Inspection) -> None:
+    def _conclude(self, operation: Operation, server: Server, found: Inspection) -> Task | None:
         if not found.exists:
             self._lost(operation, server, found, Saw.VANISHED)
         elif not found.ours or found.kind != "vm":
@@ -119,7 +107,8 @@ class Follow:
         elif found.node == server.node and server.vm_state != VmState.ERROR:
             self._stays(operation, server, found)
         else:
-            self._moved(operation, server, found)
+            return self._moved(operation, server, found)
+        return None
 
     def _stays(self, operation: Operation, server: Server, found: Inspection) -> None:
         """The list was wrong, or it came back: only its power may differ."""
@@ -141,7 +130,7 @@ class Follow:
 
         self._cloud.store.run(work)
 
-    def _moved(self, operation: Operation, server: Server, found: Inspection) -> None:
+    def _moved(self, operation: Operation, server: Server, found: Inspection) -> Task | None:
         """Host, node and zone follow; the allocation follows once that is written down."""
         facts = self._host_of(str(server.cluster), found.node)
         if facts is None:
@@ -150,17 +139,17 @@ class Follow:
                 "of which no agent has ever told."
             )
             self._unmanaged(operation, server, found, text)
-            return
+            return None
         vm_state = self._vm_state(server, found)
         there = Place(facts.host, facts.uuid, server.cluster, facts.node, server.vmid)
         plan = dataclasses.replace(operation.planned(FollowPlan), target=there, saw=Saw.MOVED)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: sa.Connection) -> Task:
             zone = registry.host(connection, facts.host, lock=True)[0].availability_zone
             broken = server_groups.follow(connection, server, facts.host)
             more = {} if broken is None else {"group": broken}
             self._record(connection, operation, server, found, "Success", **more)
-            transitions.move(
+            now = transitions.move(
                 connection,
                 server,
                 operation_id=operation.id,
@@ -173,11 +162,13 @@ class Follow:
                 availability_zone=zone,
             )
             # From here on others may act on the server: only its allocation is on the way.
-            ledger.save(connection, operation.id, plan=plan, state=OperationState.UNWINDING)
+            state = OperationState.UNWINDING
+            ledger.save(connection, operation.id, plan=plan, state=state)
+            return Task(dataclasses.replace(operation, plan=plan, state=state), now)
 
-        self._cloud.store.run(work)
+        task = self._cloud.store.run(work)
         LOG.info("Server %s is on %s now: it was followed.", server.uuid, facts.host)
-        self._settling.settle(dataclasses.replace(operation, plan=plan))
+        return task
 
     def _vm_state(self, server: Server, found: Inspection) -> VmState:
         """As seen. One in ERROR is what is seen, too, where it had vanished, or once ran and is

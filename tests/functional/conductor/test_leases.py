@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from common.messages.commands import Build, Destroy, Power, PowerAction
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.states import TaskState
+from conductor.engine.stage_runner import StageRunner
 from conductor.store import leases
 from db import schema
 from tests.functional.conductor.harness import World
@@ -34,14 +36,16 @@ def test_another_conductor_goes_on_from_every_task_state(
     world: World, dies_in: TaskState | None
 ) -> None:
     flow = world.conductor.runner._flows["create"]
+    assert isinstance(flow, StageRunner)
 
     def die(*_: object, **__: object) -> None:
         raise Killed
 
-    if dies_in == TaskState.SPAWNING:
-        flow._spawn = die  # type: ignore[attr-defined]
-    else:
-        flow._stages[dies_in] = die  # type: ignore[attr-defined]
+    stages = tuple(
+        dataclasses.replace(stage, do=die) if stage.shown == dies_in else stage
+        for stage in flow.table.stages
+    )
+    flow.table = dataclasses.replace(flow.table, stages=stages)
     (uuid,) = world.create()
     world.until(uuid, "building", dies_in)
     world.conductor.runner.stop()

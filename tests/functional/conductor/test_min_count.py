@@ -158,7 +158,7 @@ def test_claims_of_a_decision_that_was_not_written_down_are_given_back(world: Wo
 def test_what_was_decided_holds_when_there_is_room_later(world: World) -> None:
     """The conductor ended after two of five were in ERROR; the others would have room by then."""
     uuids = accepted(world, 5)
-    create_flow = Create(world.conductor.cloud)
+    create_flow = world.conductor.runner._flows["create"]
     with world.conductor.store.read() as connection:
         batch = [
             found

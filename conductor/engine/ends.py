@@ -1,0 +1,84 @@
+"""How operations end, or are tried again: each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.messages.reports import Failure
+from common.states import OperationState, VmState
+from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.engine.stages import Task
+from conductor.store import leases, transitions
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+
+
+def overtaken(cloud: Cloud, task: Task) -> None:
+    """Another operation has the server: what that one does counts."""
+    number = task.operation.id
+    cloud.store.run(lambda c: ledger.close(c, number, OperationState.FAILED, "Overtaken."))
+
+
+def done(cloud: Cloud, task: Task, vm_state: VmState, **values: Any) -> None:
+    """It succeeded, and the server is what it became; ``values`` are further columns."""
+
+    def work(connection: sa.Connection) -> None:
+        _settle(connection, task, vm_state, values)
+        ledger.close(connection, task.operation.id, OperationState.DONE)
+
+    cloud.store.run(work)
+
+
+def failed(
+    cloud: Cloud, task: Task, failure: Failure, vm_state: VmState | None, **values: Any
+) -> None:
+    """It failed, for the reason given, and left the server so; None: it has no server."""
+
+    def work(connection: sa.Connection) -> None:
+        if vm_state is not None:
+            _settle(connection, task, vm_state, values)
+        close_failed(connection, task.operation, failure)
+
+    cloud.store.run(work)
+
+
+def close_failed(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
+    """Keep the fault, and end the operation with it."""
+    ledger.record_failure(connection, operation, failure)
+    ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
+
+
+def again(
+    cloud: Cloud,
+    operation: Operation,
+    failure: Failure | None,
+    also: Callable[[sa.Connection], None] = lambda _: None,
+    seconds: float | None = None,
+) -> None:
+    """Begin a new attempt after these seconds or the back-off; ``also`` is written along."""
+    pause = backoff(operation.attempt) if seconds is None else seconds
+
+    def work(connection: sa.Connection) -> None:
+        if failure is not None:
+            ledger.record_failure(connection, operation, failure)
+        following = next_attempt(connection, operation)
+        also(connection)
+        leases.postpone(connection, following.id, pause)
+
+    cloud.store.run(work)
+
+
+def _settle(
+    connection: sa.Connection, task: Task, vm_state: VmState, values: dict[str, Any]
+) -> None:
+    transitions.move(
+        connection,
+        task.server,
+        operation_id=task.operation.id,
+        vm_state=vm_state,
+        task_state=None,
+        **values,
+    )

@@ -1,0 +1,273 @@
+"""A conductor dies at any commit of any flow: another one takes over, and it ends as if not.
+
+For every table of stages, and for every transaction that its run commits, once right before and
+once right after: what was begun is gone on with from what is committed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from common import ids
+from common.context import RequestContext
+from common.errors import StaleTransition, Unavailable
+from common.messages.commands import Build, Command, Destroy, Mark
+from common.messages.facts import Inspection
+from common.messages.reports import Category, Failure, Outcome
+from common.states import InternalAction
+from conductor.flows import mark
+from conductor.flows.abandon import Forgetting
+from conductor.flows.begin_adopt import Acceptance
+from conductor.flows.table import tables
+from conductor.messages import Adoption, CreateServers, FlavorSnapshot
+from conductor.plans import FollowPlan, Place, Plan, ReapPlan
+from conductor.store import leases, servers, vmids
+from conductor.store import operations as ledger
+from conductor.store.operations import NewOperation, Operation
+from conductor.store.transactions import Store
+from db import schema
+from db.resources import SERVER_UUID
+from tests.functional.conductor.harness import IMAGE, Conductor, World
+
+ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
+BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
+
+
+class Died(BaseException):
+    """The conductor is gone at this point: nothing of it runs any more."""
+
+
+class Mortal:
+    """Counts what a store commits, and dies at one of it."""
+
+    def __init__(self, store: Store) -> None:
+        self._run = store.run
+        self.live()
+        store.run = self  # type: ignore[method-assign,assignment]
+
+    def live(self, dies_at: int = 0, *, before: bool = False) -> None:
+        """Begin to count; 0: it does not die."""
+        self.commits, self._dies_at, self._before = 0, dies_at, before
+
+    def __call__(self, work: Callable[[sa.Connection], Any]) -> Any:
+        self.commits += 1
+        here = 0 < self._dies_at <= self.commits
+        if here and (self._before or self.commits > self._dies_at):
+            raise Died
+        done = self._run(work)
+        if here:
+            raise Died
+        return done
+
+
+@dataclass
+class Cloud:
+    """Two conductors without threads, agents that do what they are told, and what they won't."""
+
+    world: World
+    mortal: Mortal
+    heir: Conductor
+    refused: set[type[Command]] = field(default_factory=set)
+    made: int = 0
+
+    def server(self) -> Any:
+        """A new server, active."""
+        operation = self.build()
+        self.work_off(self.heir, operation)
+        return self.world.row(operation.server_uuid)
+
+    def build(self) -> Operation:
+        flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+        request = CreateServers("web", flavor, IMAGE, networks=(), auto_network=False)
+        (operation,) = self.world.conductor.accept.create(self.world.ctxt, request)[1]
+        return operation
+
+    def act(self, server: Any, action: str) -> Operation:
+        operation = self.world.conductor.accept.act(self.world.ctxt, server.uuid, action)
+        assert operation is not None
+        return operation
+
+    def insert(self, server: Any, action: str, plan: Plan) -> Operation:
+        new = NewOperation(server.uuid, "p", action, "c1", 60, 60, plan=plan)
+        return self.world.conductor.store.run(lambda c: ledger.insert(c, ADMIN, [new]))[0]
+
+    # --- conductors
+
+    def work_off(self, conductor: Conductor, first: Operation | None = None) -> None:
+        """Work on one, and on all that is due, until nothing is open."""
+        if first is not None:
+            self._work(conductor, first, fresh=True)
+        actions = conductor.runner._flows.keys()
+        for _ in range(20):
+            self.world.make_due()
+            due = conductor.store.run(
+                lambda c: leases.due(c, conductor.cloud.name, 60, 100, actions)
+            )
+            if not due:
+                return
+            for operation in due:
+                self._work(conductor, operation, fresh=False)
+        raise AssertionError(self.world.rows(schema.operations))
+
+    def _work(self, conductor: Conductor, operation: Operation, *, fresh: bool) -> None:
+        flow, sent = conductor.runner._flows[operation.action], self.world.compute.sent
+        sent.clear()
+        try:
+            flow.resume(operation, fresh=fresh)
+            for _, command in list(sent):
+                with conductor.store.read() as connection:
+                    now = ledger.get(connection, command.operation_id)
+                if now is not None and now.attempt == command.attempt:
+                    flow.finished(now, self._outcome(command))
+        except StaleTransition:
+            flow.overtaken(operation)
+        except Unavailable:
+            pass
+
+    def _outcome(self, command: Command) -> Outcome:
+        if type(command) in self.refused and getattr(command, "on", True):
+            return Outcome(False, failure=BROKEN)
+        gone = isinstance(command, Destroy) or (isinstance(command, Mark) and not command.on)
+        return Outcome(True, gone=gone, power_state=0 if gone else 1)
+
+    # --- what became of it
+
+    def ending(self, uuid: str) -> dict[str, Any]:
+        """All that there is of a server, as far as two runs must have it alike."""
+        row, columns = self.world.row(uuid), schema.operations.c
+        with self.world.conductor.store.read() as connection:
+            query = sa.select(columns.action, columns.state).where(uuid == SERVER_UUID)
+            operations = [tuple(one) for one in connection.execute(query.order_by(columns.id))]
+        own = [one for one in self.world.rows(schema.vmids) if one.server_uuid == uuid]
+        return {
+            "server": (row.vm_state, row.task_state, row.power_state, row.host, row.node),
+            "record": (len(row.addresses), row.vmid is None, row.deleted_at is None),
+            "operations": operations,
+            "ports": sum(one.server_uuid == uuid for one in self.world.rows(schema.ports)),
+            "vmids": [one.state for one in own],
+            "claim": self.world.placement.claims.get(uuid),
+        }
+
+
+def _started(cloud: Cloud) -> Operation:
+    server = cloud.server()
+    cloud.work_off(cloud.heir, cloud.act(server, "stop"))
+    return cloud.act(server, "start")
+
+
+def _refused(cloud: Cloud, kind: type[Command], begin: Callable[[Cloud], Operation]) -> Operation:
+    operation = begin(cloud)
+    cloud.refused.add(kind)
+    return operation
+
+
+def _adopt(cloud: Cloud) -> Operation:
+    cloud.made += 1
+    vmid = 500 + cloud.made
+    uuid = ids.named("adopted", str(vmid))
+    cloud.world.compute.vms[vmid] = Inspection(
+        vmid, True, "pve1", name="db", vcpus=1, memory_mib=512, disk_gib=1, smbios_uuid=uuid
+    )
+    acceptance = Acceptance(cloud.world.conductor.cloud)
+    return acceptance.adopt(ADMIN, Adoption("sim1", vmid, "p", "u"))[1]
+
+
+def _reap(cloud: Cloud) -> Operation:
+    server = cloud.server()
+    cloud.work_off(cloud.heir, cloud.act(server, "delete"))
+    place = Place("pve1", None, "sim1", "pve1", server.vmid)
+    operation = cloud.insert(server, InternalAction.REAP, ReapPlan(place))
+    held = cloud.world.conductor.store.run(
+        lambda c: vmids.hold(c, "sim1", server.vmid, server.uuid, operation.id)
+    )
+    assert held
+    return operation
+
+
+def _follow(cloud: Cloud) -> Operation:
+    server = cloud.server()
+    cloud.world.compute.vms[server.vmid] = Inspection(
+        server.vmid, True, "pve2", power_state=1, ours=True, marked_by=server.uuid
+    )
+    seen = Place(cluster="sim1", node="pve2", vmid=server.vmid)
+    return cloud.insert(server, InternalAction.FOLLOW, FollowPlan(seen))
+
+
+def _forget(cloud: Cloud) -> Operation:
+    forgetting = Forgetting(cloud.world.conductor.cloud)
+    return forgetting.forget(ADMIN, cloud.server().uuid, None, force=False)
+
+
+def _mark(cloud: Cloud) -> Operation:
+    return mark.begin(cloud.world.conductor.cloud, ADMIN, cloud.server().uuid)
+
+
+#: action, and how it goes → begins it
+STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
+    ("create", "well"): Cloud.build,
+    ("create", "badly"): lambda cloud: _refused(cloud, Build, Cloud.build),
+    ("delete", "well"): lambda cloud: cloud.act(cloud.server(), "delete"),
+    ("stop", "well"): lambda cloud: cloud.act(cloud.server(), "stop"),
+    ("start", "well"): _started,
+    ("reboot", "well"): lambda cloud: cloud.act(cloud.server(), "reboot"),
+    ("reboot-hard", "well"): lambda cloud: cloud.act(cloud.server(), "reboot-hard"),
+    ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
+    ("adopt", "well"): _adopt,
+    ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
+    (InternalAction.REAP, "well"): _reap,
+    (InternalAction.FOLLOW, "well"): _follow,
+    (InternalAction.FORGET, "well"): _forget,
+    (InternalAction.MARK, "well"): _mark,
+}
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    world = World(tmp_path)
+    yield Cloud(world, Mortal(world.conductor.store), world.add_conductor("c2"))
+    world.close()
+
+
+def test_every_flow_has_its_story(cloud: Cloud) -> None:
+    known = tables(cloud.world.conductor.cloud)
+    assert {action for action, _ in STORIES} == known.keys()
+    undone = {action for action, how in STORIES if how == "badly"}
+    assert undone == {action for action, table in known.items() if table.undo is not None}
+
+
+@pytest.mark.parametrize(("action", "how"), STORIES, ids=str)
+def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) -> None:
+    begin = STORIES[action, how]
+    operation = begin(cloud)
+    cloud.mortal.live()
+    cloud.work_off(cloud.world.conductor, operation)
+    commits, alike = cloud.mortal.commits, cloud.ending(operation.server_uuid)
+    assert commits > 1
+    _clear(cloud, operation.server_uuid)
+    for dies_at in range(1, commits + 1):
+        for before in (True, False):
+            operation = begin(cloud)
+            cloud.mortal.live(dies_at, before=before)
+            with pytest.raises(Died):
+                cloud.work_off(cloud.world.conductor, operation)
+            cloud.mortal.live()
+            cloud.work_off(cloud.heir)
+            assert cloud.ending(operation.server_uuid) == alike, (dies_at, before)
+            _clear(cloud, operation.server_uuid)
+    assert cloud.world.rows(schema.ports) == []
+    assert cloud.world.placement.claims == {}
+
+
+def _clear(cloud: Cloud, uuid: str) -> None:
+    """Delete the server, if it is still there, so that quota and books are as before."""
+    cloud.refused.clear()
+    with cloud.world.conductor.store.read() as connection:
+        server = servers.get(connection, uuid)
+    if server.deleted_at is None:
+        cloud.work_off(cloud.heir, cloud.act(server, "delete"))

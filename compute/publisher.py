@@ -120,7 +120,11 @@ class Publisher:
         failed: list[HostFacts] = []
         names: dict[str, str] | None = None
         with ThreadPoolExecutor(AT_ONCE, "compute-publish") as pool:
-            while batch := self._next_batch():
+            while not self._closed:
+                names = self._check_doubted() or names
+                batch = self._next_batch()
+                if not batch:
+                    break
                 if names is None and len(batch) >= MANY:
                     names = self._provider_names()
                 if names is not None:
@@ -129,23 +133,35 @@ class Publisher:
                 failed += [facts for facts, done in zip(batch, tries, strict=True) if not done]
         return failed
 
+    def _check_doubted(self) -> dict[str, str] | None:
+        """Have hosts published again whose providers may be gone.
+
+        Of many, only those that placement doesn't list as they are; returns that list.
+        """
+        with self._changed:
+            doubted, self._doubted = self._doubted, set()
+        names = self._provider_names() if len(doubted) >= MANY else None
+        for uuid in doubted:
+            offer = self._published.get(uuid)
+            if offer is not None and (names is None or names.get(uuid) != offer.name):
+                del self._published[uuid]
+        return names
+
     def _next_batch(self) -> list[HostFacts]:
         """Take the next hosts whose offers placement doesn't have; none when it is over."""
         batch: list[HostFacts] = []
         with self._changed:
             while self._pending and len(batch) < BATCH and not self._closed:
                 facts = self._pending.pop(next(iter(self._pending)))
-                if facts.uuid in self._doubted:
-                    self._doubted.discard(facts.uuid)
-                    self._published.pop(facts.uuid, None)
                 if self._published.get(facts.uuid) != _offer(facts):
                     batch.append(facts)
         return batch
 
-    def _without_created(
-        self, batch: list[HostFacts], names: Mapping[str, str]
-    ) -> list[HostFacts]:
-        """Create the providers of new hosts together; return the hosts that remain."""
+    def _without_created(self, batch: list[HostFacts], names: dict[str, str]) -> list[HostFacts]:
+        """Create the providers of new hosts together; return the hosts that remain.
+
+        Those that were created are added to `names`.
+        """
         offers = {facts.uuid: _offer(facts) for facts in batch if facts.uuid not in names}
         if len(offers) < MANY:
             return batch
@@ -161,6 +177,7 @@ class Publisher:
             LOG.info("Hosts are published one by one: %s", error.message)
             return batch
         self._published.update({uuid: offers[uuid] for uuid in created})
+        names.update({uuid: offers[uuid].name for uuid in created})
         return [facts for facts in batch if facts.uuid not in created]
 
     def _ensure_classes(self, offer: Offer) -> None:

@@ -90,6 +90,9 @@ class FakePlacement:
         self.names[uuid], self.inventories[uuid] = name, inventories
         self.kept[uuid] = frozenset(traits)
 
+    def add_providers(self, providers: Any) -> None:
+        """As OpenStack's placement: one at a time."""
+
     def change_traits(self, uuid: str, change: Any) -> bool:
         before, self.kept[uuid] = self.kept[uuid], frozenset(change(self.kept[uuid]))
         return before != self.kept[uuid]

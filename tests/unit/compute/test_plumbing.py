@@ -245,6 +245,22 @@ def test_many_hosts_are_created_without_a_look_at_each(bulk: int | None) -> None
     assert placement.kept["VCPU"]["total"] == 8  # of those that were there
 
 
+def test_of_many_doubted_hosts_those_are_published_again_that_placement_lacks() -> None:
+    placement = FakePlacement()
+    placement.failures, placement.bulk = 0, 0
+    hosts = [some_facts(host=f"n{number}", uuid=f"u{number}") for number in range(MANY)]
+    publisher = Publisher(placement, retry_seconds=0.01)
+    publisher.publish(hosts)
+    assert publisher._publish_all() == []
+    assert placement.added.keys() == {host.uuid for host in hosts}
+    placement.added.clear()
+    placement.listed = [Provider(host.uuid, host.host, 1) for host in hosts[1:]]
+    publisher.publish_again(hosts)
+    assert publisher._publish_all() == []
+    assert placement.added.keys() == {"u0"}
+    assert not placement.told.is_set(), "those that are there were not touched"
+
+
 def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
     placement = FakePlacement()
     publisher = Publisher(placement, retry_seconds=0.01)

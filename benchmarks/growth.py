@@ -202,12 +202,20 @@ def idle(found: Running, seconds: float) -> dict[str, Any]:
 def audit(found: Running) -> dict[str, Any]:
     """Measure one audit, settling time included."""
     compute = found.admin.compute
+    accepted: list[int] = []
+
+    def begun() -> bool:
+        answer = compute.post("/audits")  # a conductor that has just started may be busy
+        if answer.status_code == 202:
+            accepted.append(answer.json()["audit"]["id"])
+        return bool(accepted)
+
+    cloud.wait(begun, 5, WAIT_SECONDS)
     meter = Meter(found.site, found.counters)
-    begun = compute.post("/audits").json()["audit"]["id"]
     state: dict[str, Any] = {}
 
     def ended() -> bool:
-        state.update(compute.get(f"/audits/{begun}").json()["audit"])
+        state.update(compute.get(f"/audits/{accepted[0]}").json()["audit"])
         return state["state"] in {"done", "failed"}
 
     cloud.wait(ended, 0.5, WAIT_SECONDS)

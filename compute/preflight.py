@@ -25,7 +25,7 @@ from compute.hypervisor.proxmox.observe.clusterwide import (
 )
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage, chosen
-from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES
 
 UNAUTHENTICATED = 401
@@ -73,7 +73,7 @@ def findings(conf: cfg.ConfigOpts) -> list[Finding]:
     return [one for cluster in settings.clusters(conf) for one in examine(cluster)[1]]
 
 
-def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
+def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
     """One cluster: what it has, and what is wrong with it."""
     client = Client(cluster)
     refresher = Refresher(client, 0, 0)
@@ -101,16 +101,16 @@ def examine(cluster: Cluster) -> tuple[Checked, list[Finding]]:
     return Checked(cluster.name, snapshot.version, nodes), found
 
 
-def _nothing(cluster: Cluster) -> Checked:
+def _nothing(cluster: ClusterSettings) -> Checked:
     return Checked(cluster.name, "", ())
 
 
-def _ours(cluster: Cluster, snapshot: Snapshot) -> list[Node]:
+def _ours(cluster: ClusterSettings, snapshot: Snapshot) -> list[Node]:
     nodes = snapshot.nodes.values()
     return [node for node in nodes if not cluster.hosts or node.name in cluster.hosts]
 
 
-def _sentence(cluster: Cluster, error: HypervisorError) -> str:
+def _sentence(cluster: ClusterSettings, error: HypervisorError) -> str:
     if error.category is Category.NODE_UNHEALTHY and isinstance(error, ApiError):
         return f"{error.message} Is the address right, and `systemctl status pveproxy` well there?"
     if error.category is not Category.AUTHORIZATION:
@@ -121,7 +121,7 @@ def _sentence(cluster: Cluster, error: HypervisorError) -> str:
     return f"The token {cluster.token.id} is refused ({why})."
 
 
-def _remedy(cluster: Cluster, error: HypervisorError) -> tuple[str, ...]:
+def _remedy(cluster: ClusterSettings, error: HypervisorError) -> tuple[str, ...]:
     if error.category is not Category.AUTHORIZATION:
         return ()
     if _is_unknown(error):  # what it may do is told when it is known
@@ -133,7 +133,7 @@ def _is_unknown(error: HypervisorError) -> bool:
     return isinstance(error, ApiError) and error.status == UNAUTHENTICATED
 
 
-def _lacks(cluster: Cluster, missing: list[privileges.Need]) -> Finding:
+def _lacks(cluster: ClusterSettings, missing: list[privileges.Need]) -> Finding:
     return Finding(
         cluster.name,
         f"The token {cluster.token.id} lacks privileges ({privileges.sentence(missing)}).",
@@ -141,7 +141,7 @@ def _lacks(cluster: Cluster, missing: list[privileges.Need]) -> Finding:
     )
 
 
-def _problems(cluster: Cluster, snapshot: Snapshot) -> Iterator[Finding]:
+def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.quorate:
         yield Finding(cluster.name, "It has no quorum.")
     unknown = cluster.hosts - set(snapshot.nodes)
@@ -159,7 +159,9 @@ LEFT_TO_PEOPLE = 100
 _FIRST_ID, _LAST_ID = 100, 1_000_000
 
 
-def next_ids(cluster: Cluster, options: Mapping[str, Any], taken: Iterable[int]) -> Finding | None:
+def next_ids(
+    cluster: ClusterSettings, options: Mapping[str, Any], taken: Iterable[int]
+) -> Finding | None:
     """Whether the ids that Proxmox VE proposes to people come from the band, or soon will."""
     bounds = options.get("next-id") or {}
     if isinstance(bounds, str):
@@ -186,7 +188,7 @@ def next_ids(cluster: Cluster, options: Mapping[str, Any], taken: Iterable[int])
 _CONTENTS: Mapping[str, str] = {"images": "root disks", "iso": "config drives", "import": "images"}
 
 
-def _storages(cluster: Cluster, node: Node) -> Iterator[Finding]:
+def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
     """What a node lacks of storages, with the line that enables the content."""
     configured = {"images": cluster.vm_storage, "iso": cluster.iso_storage}
     for content, why in _CONTENTS.items():

@@ -19,7 +19,7 @@ from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
-from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
@@ -30,7 +30,7 @@ class ProxmoxHypervisor:
     """The hosts of one cluster; safe for any number of threads."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, settings: Cluster, client: Client | None = None
+        self, conf: cfg.ConfigOpts, settings: ClusterSettings, client: Client | None = None
     ) -> None:
         self._conf, self._settings = conf, settings
         self.shared = Shared(settings, client)

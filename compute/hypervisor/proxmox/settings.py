@@ -173,7 +173,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterSettings:
     """One cluster's settings."""
 
     name: str
@@ -213,7 +213,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [("proxmox", list(_CLUSTERS)), ("proxmox:<name>", list(CLUSTER_OPTIONS))]
 
 
-def clusters(conf: cfg.ConfigOpts) -> list[Cluster]:
+def clusters(conf: cfg.ConfigOpts) -> list[ClusterSettings]:
     """All clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
     if not conf.proxmox.clusters:
         raise ConfigurationError("[proxmox] clusters names no cluster.")
@@ -223,7 +223,7 @@ def clusters(conf: cfg.ConfigOpts) -> list[Cluster]:
     return found
 
 
-def _cluster(conf: cfg.ConfigOpts, name: str) -> Cluster:
+def _cluster(conf: cfg.ConfigOpts, name: str) -> ClusterSettings:
     group = f"proxmox:{name}"
     conf.register_opts(CLUSTER_OPTIONS, group=group)
     try:
@@ -241,7 +241,7 @@ def _cluster(conf: cfg.ConfigOpts, name: str) -> Cluster:
     if ca_file and not Path(ca_file).is_file():
         raise ConfigurationError(f"[{group}] ca_file {ca_file} is no file.")
     endpoints = tuple(_endpoint(group, url) for url in values.pop("endpoints"))
-    return Cluster(
+    return ClusterSettings(
         name=name,
         endpoints=endpoints,
         token=read_token(Path(values.pop("token_file")), group),

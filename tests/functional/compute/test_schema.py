@@ -35,7 +35,7 @@ Call = tuple[str, str, Mapping[str, Any]]
 class RecordingClient(Client):
     """Sends as ever and keeps what was asked."""
 
-    def __init__(self, cluster: settings.Cluster) -> None:
+    def __init__(self, cluster: settings.ClusterSettings) -> None:
         super().__init__(cluster)
         self.made: list[Call] = []
 

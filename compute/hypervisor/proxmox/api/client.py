@@ -22,7 +22,7 @@ from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api import handshake
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
-from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.settings import ClusterSettings
 
 #: connections kept to one endpoint
 POOL = 64
@@ -53,7 +53,9 @@ class _LostError(Exception):
 class _Endpoint:
     """One URL with its connections and its circuit breaker."""
 
-    def __init__(self, settings: Cluster, host: str, port: int, *, found: bool = False) -> None:
+    def __init__(
+        self, settings: ClusterSettings, host: str, port: int, *, found: bool = False
+    ) -> None:
         self.name, self.host, self.port = f"{host}:{port}", host, port
         self._found = found
         """Whether it was learnt from the cluster: what it can't do another endpoint can."""
@@ -149,7 +151,7 @@ def _node(path: str) -> str:
 class Client:
     """Requests to one cluster. Paths have no leading slash; answers are what ``data`` holds."""
 
-    def __init__(self, settings: Cluster) -> None:
+    def __init__(self, settings: ClusterSettings) -> None:
         self.settings = settings
         self.endpoints = [_Endpoint(settings, host, port) for host, port in settings.endpoints]
         self.own: dict[str, _Endpoint] = {}

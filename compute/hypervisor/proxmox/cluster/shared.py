@@ -14,7 +14,7 @@ from compute.hypervisor.proxmox.cluster.storage_queue import Key, StorageQueue
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.ha.affinity import Affinity
 from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
-from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.settings import ClusterSettings
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Listed:
 class Shared:
     """One per cluster; safe for any number of threads."""
 
-    def __init__(self, settings: Cluster, client: Client | None = None) -> None:
+    def __init__(self, settings: ClusterSettings, client: Client | None = None) -> None:
         self.settings = settings
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)

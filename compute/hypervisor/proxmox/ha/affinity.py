@@ -28,7 +28,7 @@ from compute.hypervisor.port import Detail, HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.ha import ownership
-from compute.hypervisor.proxmox.ha.ownership import Resource, Rule, Whose
+from compute.hypervisor.proxmox.ha.ownership import AffinityRule, Resource, Whose
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.messages import SeenAffinity
 
@@ -130,7 +130,7 @@ class Affinity:
     def _resources(self) -> dict[int, Resource]:
         return ownership.resources(self._client.get("cluster/ha/resources", type="vm"))
 
-    def _rules(self) -> dict[Whose, Rule]:
+    def _rules(self) -> dict[Whose, AffinityRule]:
         return ownership.rules(self._client.get("cluster/ha/rules"))
 
     def _anew(self, act: Callable[[], T]) -> T:
@@ -220,7 +220,7 @@ class Affinity:
             self._write(whose, group, members, rule)
         return detail
 
-    def _drop(self, rule: Rule, whose: Whose) -> None:
+    def _drop(self, rule: AffinityRule, whose: Whose) -> None:
         """Delete a rule of ours, if it is still what was looked at: no digest says so."""
         now = self._rules().get(whose)
         if now is not None and now != rule:
@@ -229,13 +229,13 @@ class Affinity:
             self._client.delete(f"cluster/ha/rules/{rule.name}")
 
     @staticmethod
-    def _require_ours(rule: Rule, whose: Whose, known: dict[int, Resource]) -> None:
+    def _require_ours(rule: AffinityRule, whose: Whose, known: dict[int, Resource]) -> None:
         why = ownership.taken_over(rule, whose, known)
         if why is not None:
             raise _theirs(f"Rule {rule.name}", why)
 
     def _write(
-        self, whose: Whose, group: StrictGroup, members: frozenset[int], rule: Rule | None
+        self, whose: Whose, group: StrictGroup, members: frozenset[int], rule: AffinityRule | None
     ) -> None:
         name = ownership.rule_name(whose)
         values: dict[str, Any] = {

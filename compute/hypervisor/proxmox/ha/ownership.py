@@ -40,7 +40,7 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class Rule:
+class AffinityRule:
     """A rule of any kind; ``digest`` is of all rules of the cluster."""
 
     name: str
@@ -83,7 +83,7 @@ def managed(known: Mapping[int, Resource], whose: Whose) -> frozenset[int]:
     return frozenset(vmid for vmid, one in known.items() if one.whose == whose)
 
 
-def rules(listed: Iterable[Mapping[str, Any]]) -> dict[Whose, Rule]:
+def rules(listed: Iterable[Mapping[str, Any]]) -> dict[Whose, AffinityRule]:
     """``GET /cluster/ha/rules``, those whose name has our form, by whose they would be."""
     found = {}
     for one in listed:
@@ -93,10 +93,10 @@ def rules(listed: Iterable[Mapping[str, Any]]) -> dict[Whose, Rule]:
     return found
 
 
-def _rule(one: Mapping[str, Any]) -> Rule:
+def _rule(one: Mapping[str, Any]) -> AffinityRule:
     sids = [sid for sid in str(one.get("resources") or "").split(",") if sid.strip()]
     members = vmids(sids)
-    return Rule(
+    return AffinityRule(
         str(one["rule"]),
         str(one.get("type")),
         str(one.get("affinity")),
@@ -107,7 +107,7 @@ def _rule(one: Mapping[str, Any]) -> Rule:
     )
 
 
-def taken_over(rule: Rule, whose: Whose, known: Mapping[int, Resource]) -> str | None:
+def taken_over(rule: AffinityRule, whose: Whose, known: Mapping[int, Resource]) -> str | None:
     """Why a rule of our name is somebody else's by now, or None.
 
     A member that is no resource any more is nobody's: it was forgotten without its rule.

@@ -19,7 +19,7 @@ _RULES_SINCE = 9
 
 
 @dataclass(frozen=True)
-class Rule:
+class NodeAffinity:
     """One rule or group; the same for the whole cluster."""
 
     name: str
@@ -41,11 +41,11 @@ def has_rules(version: str) -> bool:
     return int(version.partition(".")[0] or 0) >= _RULES_SINCE
 
 
-def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:
+def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[NodeAffinity, ...]:
     """Of ``GET /cluster/ha/rules``. Those that are switched off, or that the manager drops as
     they contradict others, bind nobody."""
     return _sorted(
-        Rule(
+        NodeAffinity(
             str(one["rule"]).removeprefix(_FROM_GROUP),
             bool(int(one.get("strict") or 0)),
             _priorities(str(one.get("nodes") or "")),
@@ -58,13 +58,13 @@ def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:
 
 def of_groups(
     groups: Iterable[Mapping[str, Any]], resources: Iterable[Mapping[str, Any]]
-) -> tuple[Rule, ...]:
+) -> tuple[NodeAffinity, ...]:
     """Of ``GET /cluster/ha/groups`` and ``/cluster/ha/resources``, before version 9."""
     members: dict[str, list[str]] = {}
     for one in resources:
         members.setdefault(str(one.get("group") or ""), []).append(str(one.get("sid")))
     return _sorted(
-        Rule(
+        NodeAffinity(
             str(one["group"]),
             bool(int(one.get("restricted") or 0)),
             _priorities(str(one.get("nodes") or "")),
@@ -74,7 +74,7 @@ def of_groups(
     )
 
 
-def _sorted(found: Iterable[Rule]) -> tuple[Rule, ...]:
+def _sorted(found: Iterable[NodeAffinity]) -> tuple[NodeAffinity, ...]:
     return tuple(sorted(found, key=lambda rule: rule.name))
 
 

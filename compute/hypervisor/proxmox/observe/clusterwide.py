@@ -16,7 +16,7 @@ from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.ha import rules
-from compute.hypervisor.proxmox.ha.rules import Rule
+from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.observe import devices
 from compute.hypervisor.proxmox.observe.snapshot import Node
 
@@ -32,7 +32,7 @@ class Settled:
     version: str = ""
     missing: tuple[str, ...] = ()
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[NodeAffinity, ...] = ()
     vnets: Mapping[str, str] = field(default_factory=dict)
     """Vnet → zone, of those that were applied."""
 
@@ -47,7 +47,7 @@ class Clusterwide:
         self._version = ""
         self._missing: tuple[str, ...] = ()
         self._devices: dict[str, dict[str, int]] = {}
-        self._rules: tuple[Rule, ...] = ()
+        self._rules: tuple[NodeAffinity, ...] = ()
         self._vnets: dict[str, str] = {}
         self._logged: dict[str, str] = {}
 
@@ -78,7 +78,7 @@ class Clusterwide:
         granted = self._client.get("access/permissions") if mappings else {}
         self._devices = devices.by_node(mappings, granted)
 
-    def _read_rules(self) -> tuple[Rule, ...]:
+    def _read_rules(self) -> tuple[NodeAffinity, ...]:
         if rules.has_rules(self._version):
             return rules.of_rules(self._client.get("cluster/ha/rules", type="node-affinity"))
         groups = self._client.get("cluster/ha/groups")

@@ -15,7 +15,7 @@ from common.messages.facts import ClusterFacts, HostFacts, ImageFacts, StorageFa
 from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen
-from compute.hypervisor.proxmox.settings import Cluster
+from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import hardware
 from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
 
@@ -48,7 +48,9 @@ _POWER = {
 }
 
 
-def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> Observation:
+def observation(
+    conf: cfg.ConfigOpts, settings: ClusterSettings, snapshot: Snapshot
+) -> Observation:
     """Return everything that one snapshot shows."""
     now = clock.utcnow()
     running = Counter(vm.node for vm in snapshot.vms.values() if vm.running)
@@ -78,7 +80,7 @@ def observation(conf: cfg.ConfigOpts, settings: Cluster, snapshot: Snapshot) -> 
 
 def _host(
     conf: cfg.ConfigOpts,
-    settings: Cluster,
+    settings: ClusterSettings,
     snapshot: Snapshot,
     node: Node,
     now: datetime.datetime,
@@ -140,13 +142,13 @@ def _host(
     )
 
 
-def _pinned(settings: Cluster, node: Node) -> dict[str, str]:
+def _pinned(settings: ClusterSettings, node: Node) -> dict[str, str]:
     """Of this cloud's band: what is pinned there by an id that is gone says nothing of others."""
     band = range(settings.vmid_low, settings.vmid_high + 1)
     return {str(vmid): why for vmid, why in node.pinned.items() if vmid in band}
 
 
-def capabilities(settings: Cluster, node: Node, disk: Storage | None) -> dict[str, bool]:
+def capabilities(settings: ClusterSettings, node: Node, disk: Storage | None) -> dict[str, bool]:
     """Ways that the node offers."""
     iso = chosen(node, settings.iso_storage, "iso")
     importing = imports(node.detail.version) and any(
@@ -185,13 +187,15 @@ def imports(version: str) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= IMPORTS_SINCE
 
 
-def _health(settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None) -> str | None:
+def _health(
+    settings: ClusterSettings, snapshot: Snapshot, node: Node, disk: Storage | None
+) -> str | None:
     """Why the node can't be used, or None."""
     return next(_troubles(settings, snapshot, node, disk), None)
 
 
 def _troubles(
-    settings: Cluster, snapshot: Snapshot, node: Node, disk: Storage | None
+    settings: ClusterSettings, snapshot: Snapshot, node: Node, disk: Storage | None
 ) -> Iterator[str]:
     if not node.online:
         yield "The node is offline."
@@ -221,7 +225,7 @@ def _storage(one: Storage) -> StorageFacts:
     )
 
 
-def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
+def _cluster(settings: ClusterSettings, snapshot: Snapshot) -> ClusterFacts:
     by_volume: dict[str, ImageFacts] = {}
     for _, node in sorted(snapshot.nodes.items()):
         for image in node.images:
@@ -236,7 +240,7 @@ def _cluster(settings: Cluster, snapshot: Snapshot) -> ClusterFacts:
     )
 
 
-def _vms(settings: Cluster, snapshot: Snapshot) -> tuple[VmFacts, ...]:
+def _vms(settings: ClusterSettings, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     """Return every VM; the conductor knows by the VMID whose it is.
 
     Templates and containers only where they have an id that could else be given out.

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
-from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, Vm
+from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Storage
 
 
 def nodes(
@@ -61,13 +61,13 @@ def _storage(one: Mapping[str, Any]) -> Storage:
     )
 
 
-def vms(listed: Iterable[Mapping[str, Any]]) -> dict[int, Vm]:
+def vms(listed: Iterable[Mapping[str, Any]]) -> dict[int, ListedVm]:
     """Return VMs, templates and containers by VMID."""
     return {int(one["vmid"]): _vm(one) for one in listed if "vmid" in one}
 
 
-def _vm(one: Mapping[str, Any]) -> Vm:
-    return Vm(
+def _vm(one: Mapping[str, Any]) -> ListedVm:
+    return ListedVm(
         vmid=int(one["vmid"]),
         kind=str(one.get("type", "")),
         node=str(one["node"]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.messages.facts import ImageFacts
-from compute.hypervisor.proxmox.ha.rules import Rule
+from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Vm:
+class ListedVm:
     """One VM, template or container as the cluster lists it."""
 
     vmid: int
@@ -90,11 +90,11 @@ class Snapshot:
 
     quorate: bool
     nodes: Mapping[str, Node]
-    vms: Mapping[int, Vm]
+    vms: Mapping[int, ListedVm]
     version: str = ""
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Node → mapping of PCI devices → how many devices it has there."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[NodeAffinity, ...] = ()
     silent: frozenset[str] = frozenset()
     """Nodes that could not be reached through another one when they were asked last."""
     missing: tuple[str, ...] = ()

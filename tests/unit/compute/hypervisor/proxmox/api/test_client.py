@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compute.hypervisor.proxmox.api.client import Client
-from compute.hypervisor.proxmox.settings import Cluster, Token
+from compute.hypervisor.proxmox.settings import ClusterSettings, Token
 
 STATUS = [
     {"type": "cluster", "name": "c1", "quorate": 1},
@@ -18,7 +18,7 @@ STATUS = [
 
 def a_client(*hosts: str, verify: bool = True) -> Client:
     return Client(
-        Cluster(
+        ClusterSettings(
             name="c1",
             endpoints=tuple((host, 8006) for host in hosts),
             token=Token("u@pve", "t", "secret"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.messages.facts import HaRule
 from compute.hypervisor.proxmox.ha import rules
-from compute.hypervisor.proxmox.ha.rules import Rule
+from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 
 
 def a_rule(name: str, **more: Any) -> dict[str, Any]:
@@ -23,9 +23,9 @@ def test_rules() -> None:
         a_rule("apart", type="resource-affinity", affinity="negative"),
     ]
     assert rules.of_rules(listed) == (
-        Rule("against", True, {"pve1": 0}, ()),
-        Rule("gold", True, {"pve1": 2, "pve2": 0}, (100, 101)),
-        Rule("old", False, {"pve1": 0}, (100,)),
+        NodeAffinity("against", True, {"pve1": 0}, ()),
+        NodeAffinity("gold", True, {"pve1": 2, "pve2": 0}, (100, 101)),
+        NodeAffinity("old", False, {"pve1": 0}, (100,)),
     )
 
 
@@ -36,14 +36,14 @@ def test_groups() -> None:
     ]
     resources = [{"sid": "vm:100", "type": "vm", "group": "gold"}, {"sid": "vm:101", "type": "vm"}]
     assert rules.of_groups(groups, resources) == (
-        Rule("gold", True, {"pve1": 0, "pve2": 3}, (100,)),
-        Rule("wish", False, {"pve1": 0}, ()),
+        NodeAffinity("gold", True, {"pve1": 0, "pve2": 3}, (100,)),
+        NodeAffinity("wish", False, {"pve1": 0}, ()),
     )
 
 
 def test_how_a_node_stands_to_a_rule() -> None:
-    strict = Rule("gold", True, {"pve1": 2, "pve2": 0}, (100,))
+    strict = NodeAffinity("gold", True, {"pve1": 2, "pve2": 0}, (100,))
     assert strict.at("pve1") == HaRule("gold", True, 2, 2)
     assert strict.at("pve3") == HaRule("gold", True, 2, None, (100,))
-    wish = Rule("wish", False, {"pve1": 0}, (100,))
+    wish = NodeAffinity("wish", False, {"pve1": 0}, (100,))
     assert wish.at("pve3") == HaRule("wish", False, 1, None)

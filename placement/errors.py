@@ -1,24 +1,12 @@
-"""What placement adds to the tree of errors, and the one table from errors to HTTP statuses.
+"""What placement adds to the tree of errors.
 
-The codes below are those of the OpenStack Placement API, which its clients know; every other
-error is told as `placement.undefined_code` there.
+The codes are the OpenStack Placement API's, which its clients know; answers give every other error
+the code `placement.undefined_code`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from common.errors import (
-    Conflict,
-    Forbidden,
-    GenerationConflict,
-    Invalid,
-    MicronovaError,
-    NotFound,
-    TooLarge,
-    Unauthorized,
-    Unavailable,
-)
+from common.errors import Conflict, GenerationConflict, Invalid, MicronovaError, NotFound
 
 
 class ConcurrentUpdate(GenerationConflict):
@@ -90,49 +78,10 @@ class UnknownName(NotFound):
     code = "micronova.unknown_name"
 
 
-class NotAcceptable(Invalid):
-    """The client accepts nothing that the service can answer with."""
-
-    code = "micronova.not_acceptable"
-
-
-class MethodNotAllowed(Invalid):
-    """The path exists, but not with this method."""
-
-    code = "micronova.method_not_allowed"
-
-
-class UnsupportedMedia(Invalid):
-    """The body is of another type than the service takes."""
-
-    code = "micronova.unsupported_media"
-
-
-STATUSES: Mapping[type[MicronovaError], int] = {
-    Invalid: 400,
-    Unauthorized: 401,
-    Forbidden: 403,
-    NotFound: 404,
-    MethodNotAllowed: 405,
-    NotAcceptable: 406,
-    Conflict: 409,
-    TooLarge: 413,
-    UnsupportedMedia: 415,
-    Unavailable: 503,
-}
-"""Error class → HTTP status; the nearest class of an error's ancestry counts, none is a 500."""
-
 UNDEFINED_CODE = "placement.undefined_code"
 
 
-def status_of(error: MicronovaError) -> int:
-    """Return the HTTP status that tells `error`."""
-    for ancestor in type(error).__mro__:
-        if ancestor in STATUSES:
-            return STATUSES[ancestor]
-    return 500
-
-
-def api_code(error: MicronovaError) -> str:
+def api_code(error: Exception) -> str:
     """Return the code of `error` as the Placement API knows it."""
-    return error.code if error.code.startswith("placement.") else UNDEFINED_CODE
+    code = error.code if isinstance(error, MicronovaError) else ""
+    return code if code.startswith("placement.") else UNDEFINED_CODE

@@ -1,20 +1,19 @@
-"""Who may do what: the Placement API's rules, their names and defaults, and where they are asked.
+"""Who may do what: the Placement API's rules, their names and defaults.
 
 Operators override them in the policy file, as with OpenStack Placement.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from operator import attrgetter
-from typing import Any
 
 from oslo_config import cfg
 from oslo_policy import policy
 
-from common.context import RequestContext
-from common.errors import Forbidden
+from web.policy import Enforcer, rule
+
+PREFIX = "placement:"
+REFUSAL = "Policy does not allow {} to be performed."
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 SERVICE = "rule:service_api"
@@ -29,10 +28,10 @@ _BASE: Mapping[str, str] = {
         "role:admin or rule:project_reader_api or role:service"
     ),
 }
-#: what those were before; counts too with `[oslo_policy] enforce_new_defaults = false`
+#: the earlier checks; they count too with `[oslo_policy] enforce_new_defaults = false`
 _BEFORE: Mapping[str, str] = {name: "role:admin" for name in _BASE if name != "admin_api"}
 _P = "/resource_providers/{uuid}"
-#: rule (after "placement:") → default, method and path
+#: rule (after PREFIX) → default, method and path
 RULES: Mapping[str, tuple[str, str, str]] = {
     "resource_providers:list": (ADMIN_OR_SERVICE, "GET", "/resource_providers"),
     "resource_providers:create": (ADMIN_OR_SERVICE, "POST", "/resource_providers"),
@@ -90,13 +89,7 @@ def list_rules() -> Iterator[policy.RuleDefault]:
             deprecated_rule=_deprecated(name),
         )
     for name, (check, method, path) in RULES.items():
-        yield policy.DocumentedRuleDefault(
-            f"placement:{name}",
-            check,
-            f"{method} {path}",
-            [{"method": method, "path": path}],
-            scope_types=["project"],
-        )
+        yield rule(f"{PREFIX}{name}", check, f"{method} {path}", (method, path))
 
 
 def _deprecated(name: str) -> policy.DeprecatedRule | None:
@@ -110,40 +103,6 @@ def _deprecated(name: str) -> policy.DeprecatedRule | None:
     )
 
 
-#: all that rules may name of who asks: what `to_policy_values` gives, several times faster
-_ASKED_OF = attrgetter(*RequestContext(overwrite=False).to_policy_values())
-
-
-class Policy:
-    """The one place where rules are asked."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._enforcer = policy.Enforcer(conf)
-        self._enforcer.suppress_default_change_warnings = True
-        self._enforcer.register_defaults(list(list_rules()))
-
-        self._known: dict[Any, bool] = {}
-        self._second = 0
-
-    def require(self, context: RequestContext, rule: str, project_id: str | None = None) -> None:
-        """Raise Forbidden unless who asks may do `rule` (to `project_id`, where it has one).
-
-        What was decided counts for a second at most, so a changed policy file does too.
-        """
-        key = (rule, project_id, str(_ASKED_OF(context)))
-        second = int(time.monotonic())
-        if second != self._second:
-            self._known, self._second = {}, second
-        allowed = self._known.get(key)
-        if allowed is None:
-            allowed = self._known[key] = self._decided(context, rule, project_id)
-        if not allowed:
-            raise Forbidden(f"Policy does not allow placement:{rule} to be performed.")
-
-    def _decided(self, context: RequestContext, rule: str, project_id: str | None) -> bool:
-        try:
-            return bool(
-                self._enforcer.authorize(f"placement:{rule}", {"project_id": project_id}, context)
-            )
-        except policy.InvalidScope:
-            return False
+def enforcer(conf: cfg.ConfigOpts) -> Enforcer:
+    """Return what checks these rules."""
+    return Enforcer(conf, list_rules(), base=(), refusal=REFUSAL)

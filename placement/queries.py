@@ -45,10 +45,10 @@ def candidates_query(call: Call) -> Query:
         root_required=root_required,
         root_forbidden=root_forbidden,
         same_subtrees=_same_subtrees(call),
-        nested=call.at_least(1, 29),
+        nested=call.version >= 29,
     )
     _require_resources(call, query)
-    if call.at_least(1, 22):
+    if call.version >= 22:
         _refuse_contradictions(query.groups)
     if not policy and sum(bool(group.suffix) for group in query.groups) > 1:
         raise Invalid(
@@ -162,10 +162,10 @@ def _group(call: Call, suffix: str) -> Group:
 
 def _required(call: Call, key: str) -> Traits:
     values: Sequence[str] = call.query.get(key, [])
-    any_of = call.at_least(1, 39)
+    any_of = call.version >= 39
     # Before it could be repeated, the last one counted.
     parsed = [
-        traits(value, forbidden=call.at_least(1, 22), any_of=any_of)
+        traits(value, forbidden=call.version >= 22, any_of=any_of)
         for value in (values if any_of else values[-1:])
     ]
     wanted = tuple(names for required, _ in parsed for names in required)
@@ -174,11 +174,11 @@ def _required(call: Call, key: str) -> Traits:
 
 def _member_of(call: Call, key: str) -> Traits:
     values = call.query.get(key, [])
-    if len(values) > 1 and not call.at_least(1, 24):
+    if len(values) > 1 and call.version < 24:
         raise Invalid(f"Multiple {key} parameters are not supported")
     parsed = [members(value) for value in values]
     barred = frozenset().union(*(forbidden for _, forbidden in parsed))
-    if barred and not call.at_least(1, 32):
+    if barred and call.version < 32:
         raise Invalid(
             f"Forbidden {key} parameters are not supported in the specified microversion"
         )
@@ -216,7 +216,7 @@ def _same_subtrees(call: Call) -> tuple[frozenset[str], ...]:
 def _require_resources(call: Call, query: Query) -> None:
     """Raise Invalid for a group that asks for no resources where it must."""
     bare = [group for group in query.groups if not group.resources]
-    if call.at_least(1, 36):
+    if call.version >= 36:
         _require_subtrees(query, bare)
         return
     orphans = [f"required{group.suffix}" for group in bare if group.required]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from placement.operation import Services
+from placement.operation import PlacementApi, Services
 from placement.resources.allocations import (
     Allocations,
     ConsumerAllocations,
@@ -19,6 +19,7 @@ from placement.resources.providers import ResourceProvider, ResourceProviders
 from placement.resources.reshaper import Reshaper
 from placement.resources.root import Root
 from placement.resources.usages import ProviderUsages, Usages
+from web.guard import responders_of
 
 _PROVIDER = "/resource_providers/{uuid}"
 
@@ -44,3 +45,9 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/usages": Usages,
     "/reshaper": Reshaper,
 }
+
+
+def resources(services: Services) -> dict[str, object]:
+    """Return the table as Falcon's resources by path."""
+    api = PlacementApi(services)
+    return {path: responders_of(api, made(services)) for path, made in ROUTES.items()}

@@ -109,12 +109,21 @@ class Enforcer:
     and may change while the process runs (it is looked at once a second).
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, rules: Iterable[policy.RuleDefault]) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        rules: Iterable[policy.RuleDefault],
+        *,
+        base: Iterable[policy.RuleDefault] = BASE,
+        refusal: str = "Policy doesn't allow {} to be performed.",
+    ) -> None:
         register(conf)
+        self._refusal = refusal
         self._oslo = policy.Enforcer(conf)
         # One file serves several APIs: rules that this one doesn't know are no mistake.
         self._oslo.skip_undefined_check = True
-        self._oslo.register_defaults([*BASE, *rules])
+        self._oslo.register_defaults([*base, *rules])
+        self._oslo.suppress_default_change_warnings = True
         self._lock = threading.Lock()
         self._looked_at = 0.0
         self._source: dict[str, checks.BaseCheck] = {}
@@ -125,7 +134,7 @@ class Enforcer:
         """Raise Forbidden unless `ctxt` may do what `rule` names; arguments as in `allows`."""
         if not self.allows(ctxt, rule, target):
             LOG.debug("refused: %s for roles %s", rule, ctxt.roles)
-            raise Forbidden(f"Policy doesn't allow {rule} to be performed.", rule=rule)
+            raise Forbidden(self._refusal.format(rule), rule=rule)
 
     def allows(self, ctxt: RequestContext, rule: str, target: Target | None = None) -> bool:
         """Whether `ctxt` may do what `rule` names to `target`.

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
 from api import config
-from api.compute import errors, policies, routes
+from api.compute import policies, routes
 from api.compute.call import Cloud
+from api.compute.errors import FAULTS
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
 from common import quotas
-from common.errors import MicronovaError
 from common.projects import Projects
 from conductor.client import ConductorClient
-from web import auth, wsgi
+from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
-from web.proxies import Proxies
 from web.wsgi import Wsgi
-
-SERVICE_TYPE = "compute"
-REQUEST_ID_HEADER = "x-compute-request-id"
-
-Protect = Callable[..., Any]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -37,7 +27,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def anonymous(path: str) -> bool:
-    """Whether a path (PATH_INFO) is open to everybody: the version documents."""
+    """Whether a path (PATH_INFO) needs no token: the version documents."""
     return path in ANONYMOUS
 
 
@@ -48,26 +38,25 @@ def make_app(
     protect: Protect | None = None,
     projects: Projects | None = None,
 ) -> Wsgi:
-    """The compute API: `/`, `/v2.1/…` and `/v2/…`, to be mounted under any prefix (SCRIPT_NAME).
+    """The compute API: `/`, `/v2.1/…` and `/v2/…`.
 
-    `engine` should be read-only (`db.engine.reader`). `protect(app, anonymous=…)` puts a token
-    check in front; None: `web.auth.protect` as `conf` says. `projects` tells which there are.
+    `engine` should be read-only (`db.engine.reader`). `projects` looks up whether projects exist;
+    None: nobody checks. `protect` is as in `web.assembly.assemble`.
     """
     cloud = Cloud(conf, Enforcer(conf, policies.RULES), engine, conductor, projects)
-    app: falcon.App[Any, Any] = falcon.App(
-        middleware=[wsgi.ContextMiddleware(), Refusals(conductor)]
-    )
-    # Nova answers the same with and without the slash only for version documents.
-    app.req_options.strip_url_path_trailing_slash = False
-    app.add_error_handler(Exception, errors.on_unexpected)
-    app.add_error_handler(falcon.HTTPError, errors.on_http_error)
-    app.add_error_handler(MicronovaError, errors.on_error)
     versions = Versions(conf)
-    for path in ANONYMOUS:
-        app.add_route(path or "/", versions)
-    routes.add_routes(app, cloud)
-    if protect is None:
-        guarded = auth.protect(app, conf, anonymous=anonymous, service_type=SERVICE_TYPE)
-    else:
-        guarded = protect(app, anonymous=anonymous)
-    return wsgi.RequestId(Proxies(Paths(guarded), conf), REQUEST_ID_HEADER)
+    api = Application(
+        service_type="compute",
+        resources={
+            **{path or "/": versions for path in ANONYMOUS},
+            **routes.resources(cloud),
+        },
+        faults=FAULTS,
+        anonymous=anonymous,
+        middleware=[Refusals(conductor)],
+        layers=[Paths],
+        # Nova answers the same with and without the slash only for version documents.
+        strips_slash=False,
+        request_id_header="x-compute-request-id",
+    )
+    return assemble(api, conf, protect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from conductor.client import ConductorClient
 from db.reading import reading
 from db.reads.servers import Server
 from web.policy import Enforcer
+from web.schemas import Validator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,6 +60,20 @@ class Call:
     found: Server | None = None
     """The server that the path names, where it names one."""
 
+    @property
+    def content(self) -> Any:
+        """The body, for the guard."""
+        return self.body
+
+    def expect_body(self, validate: Validator) -> None:
+        """Raise Invalid unless the body is well formed."""
+        validate(self.body)
+
+    def expect_query(self, validate: Validator | None) -> None:
+        """Raise Invalid unless the query string, where there is one, is well formed."""
+        if validate is not None and self.query:
+            validate(self.query)
+
     @functools.cached_property
     def is_admin(self) -> bool:
         """Whether who asks may see all projects (Nova's `context.is_admin`)."""
@@ -95,13 +110,3 @@ class Call:
     def check(self, rule: str, target: Mapping[str, Any] | None = None) -> None:
         """Raise Forbidden unless the policy allows it."""
         self.cloud.enforcer.check(self.ctxt, rule, target)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """An answer that is more than a body."""
-
-    body: Any = None
-    status: int | None = None
-    """None: the operation's."""
-    headers: Mapping[str, str] = field(default_factory=dict)

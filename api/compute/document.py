@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from api.compute import microversions, policies
-from api.compute.operation import Operation, operation_of
+from api.compute import policies
+from api.compute.microversions import HISTORY, VERSIONS
 from api.compute.routes import ROUTES, VERSION, Row
+from web.guard import Operation, operation_of
 
-_OLDEST, _NEWEST = microversions.text(microversions.MIN), microversions.text(microversions.MAX)
+_OLDEST, _NEWEST = VERSIONS.text(VERSIONS.oldest), VERSIONS.text(VERSIONS.newest)
 
 INTRODUCTION = f"""\
 # The compute API
@@ -231,9 +232,9 @@ def _route(row: Row, http_method: str, path: str, name: str) -> tuple[str, ...]:
 
 
 def _versions(described: Operation) -> str:
-    since = microversions.text(described.since)
-    until = described.until or microversions.MAX
-    return f"{since} – {microversions.text(until)}"
+    since = VERSIONS.text(described.since)
+    until = described.until or VERSIONS.newest
+    return f"{since} – {VERSIONS.text(until)}"
 
 
 def _rule(described: Operation) -> str:
@@ -241,9 +242,9 @@ def _rule(described: Operation) -> str:
 
 
 def _history() -> Iterable[tuple[str, ...]]:
-    for version, change in microversions.HISTORY.items():
+    for version, change in HISTORY.items():
         if change != "-":
-            yield microversions.text(version), change
+            yield VERSIONS.text(version), change
 
 
 def _rules() -> Iterable[tuple[str, ...]]:

@@ -1,24 +1,15 @@
 """The versions of the compute API: the list is its history, and what each changed here.
 
 A request names one in `OpenStack-API-Version: compute 2.N` (or the older
-`X-OpenStack-Nova-API-Version: 2.N`); without a name it is the oldest. Inside, a version is the
-int after the dot.
+`X-OpenStack-Nova-API-Version: 2.N`); without a name it is the oldest.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Generic, TypeVar
 
-from common import digits
-from common.errors import Invalid, MicronovaError
-
-T = TypeVar("T")
-
-HEADER = "OpenStack-API-Version"
-LEGACY_HEADER = "X-OpenStack-Nova-API-Version"
-SERVICE = "compute"
+from web.microversions import Microversions
 
 #: version → what it changed in the routes that are served here ("-": in others only)
 HISTORY: Mapping[int, str] = {
@@ -128,83 +119,16 @@ HISTORY: Mapping[int, str] = {
     103: "-",
 }
 
-MIN = min(HISTORY)
-MAX = max(HISTORY)
-
-_FORM = re.compile(r"([1-9]\d*)\.([1-9]\d*|0)", re.ASCII)
-
-
-class NotAcceptable(MicronovaError):
-    """A version that isn't served; details: min and max."""
-
-    code = "micronova.microversion"
-    sentence = "The version is not supported by the API."
-
-
-def text(version: int) -> str:
-    """`2.N`, as headers and documents have it."""
-    return f"2.{version}"
-
-
-def parse(named: str) -> int:
-    """The version of its text, such as `2.90`; only for the texts in our own tables."""
-    return int(named.removeprefix("2."))
-
-
-def negotiate(header: str | None, legacy_header: str | None) -> int:
-    """The version that a request's headers name; the oldest where they name none.
-
-    Raises Invalid for what is no version, NotAcceptable for one that isn't served.
-    """
-    wanted = _ours(header) or (legacy_header or "").strip()
-    if not wanted:
-        return MIN
-    if wanted == "latest":
-        return MAX
-    form = _FORM.fullmatch(wanted)
-    if form is None:
-        raise Invalid(
-            f"API Version String {wanted} is of invalid format. "
-            "Must be of format MajorNum.MinorNum."
-        )
-    minor = digits.number(form[2], MAX + 1)
-    if minor is None or form[1] != "2" or not MIN <= minor <= MAX:
-        raise NotAcceptable(
-            f"Version {wanted} is not supported by the API. "
-            f"Minimum is {text(MIN)} and maximum is {text(MAX)}.",
-            min=text(MIN),
-            max=text(MAX),
-        )
-    return minor
-
-
-def _ours(header: str | None) -> str | None:
-    """What a header that may speak to several services says to this one; the last word counts."""
-    found = None
-    for part in (header or "").split(","):
-        service, _, version = part.strip().partition(" ")
-        if service.lower() == SERVICE and version:
-            found = version.strip()
-    return found
-
-
-class Versioned(Generic[T]):
-    """Something that changes with the version: `Versioned({"2.1": a, "2.19": b})`."""
-
-    def __init__(self, changes: Mapping[str, T]) -> None:
-        self._changes = sorted(
-            ((parse(named), value) for named, value in changes.items()), key=lambda item: item[0]
-        )
-
-    def at(self, version: int) -> T | None:
-        """What holds at a version; None before the first one."""
-        found = None
-        for since, value in self._changes:
-            if since > version:
-                break
-            found = value
-        return found
-
-    def items(self) -> list[tuple[int, T]]:
-        """(since, value), oldest first."""
-        return list(self._changes)
+VERSIONS = Microversions(
+    service="compute",
+    major=2,
+    history=HISTORY,
+    header="OpenStack-API-Version",
+    legacy_header="X-OpenStack-Nova-API-Version",
+    entry=re.compile(r"compute (.+)", re.IGNORECASE | re.DOTALL),
+    number=re.compile(r"([1-9]\d*)\.([1-9]\d*|0)", re.ASCII),
+    malformed="API Version String {asked} is of invalid format. "
+    "Must be of format MajorNum.MinorNum.",
+    not_served="Version {asked} is not supported by the API. "
+    "Minimum is {oldest} and maximum is {newest}.",
+)

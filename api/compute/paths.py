@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from api.compute import microversions
 from api.compute.links import LEGACY_VERSION, PROJECT, VERSION, VERSION_ASKED
+from api.compute.microversions import VERSIONS
 from web.wsgi import Wsgi, joined
 
 #: as in Nova's routes: what could be a project's ID
 _OF_PROJECT = re.compile(rf"/{re.escape(VERSION)}/(?P<project>[0-9a-f-]+)(?P<rest>/.*)")
-_SPOKEN = ("HTTP_OPENSTACK_API_VERSION", "HTTP_X_OPENSTACK_NOVA_API_VERSION")
-_TOLD = frozenset({microversions.HEADER.lower(), microversions.LEGACY_HEADER.lower()})
+_HEADERS = frozenset({VERSIONS.header.lower(), str(VERSIONS.legacy_header).lower()})
+_ENVIRON = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _HEADERS)
 
 
 class Paths:
@@ -32,7 +32,7 @@ class Paths:
         if path == f"/{LEGACY_VERSION}" or path.startswith(f"/{LEGACY_VERSION}/"):
             path = f"/{VERSION}{path.removeprefix(f'/{LEGACY_VERSION}')}"
             environ[VERSION_ASKED] = LEGACY_VERSION
-            for name in _SPOKEN:
+            for name in _ENVIRON:
                 environ.pop(name, None)
             start_response = _without_microversion(start_response)
         of_project = _OF_PROJECT.fullmatch(path)
@@ -48,8 +48,8 @@ def _without_microversion(start_response: Any) -> Any:
         kept = [
             (name, value)
             for name, value in headers
-            if name.lower() not in _TOLD
-            and (name.lower() != "vary" or not any(told in value.lower() for told in _TOLD))
+            if name.lower() not in _HEADERS
+            and (name.lower() != "vary" or not any(header in value.lower() for header in _HEADERS))
         ]
         return start_response(status, kept, exc_info)
 

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import falcon
-
 from api.compute.call import Cloud
-from api.compute.operation import Door, Handler
+from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
@@ -38,6 +36,7 @@ from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
 from api.compute.resources.vmids import Vmids
 from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
+from web.guard import responders
 
 VERSION = "/v2.1"
 
@@ -184,20 +183,17 @@ ROUTES = (
 )
 
 
-def add_routes(app: falcon.App[Any, Any], cloud: Cloud) -> None:
-    """Give `app` every row of the table."""
+def resources(cloud: Cloud) -> dict[str, object]:
+    """The table as Falcon's resources by path."""
+    api = ComputeApi(cloud)
     made: dict[type, Any] = {}
+    found = {}
     for row in ROUTES:
         resource = made.setdefault(row.resource, row.resource())
-        responders = _Responders()
-        actions: dict[str, Handler] = {
-            name: getattr(resource, method) for name, method in row.actions.items()
+        methods = {
+            method: [getattr(resource, name) for name in row.names(method)]
+            for method in row.methods
         }
-        for http_method in row.methods:
-            methods = [getattr(resource, name) for name in row.names(http_method)]
-            setattr(responders, f"on_{http_method.lower()}", Door(cloud, methods, actions))
-        app.add_route(VERSION + row.path, responders)
-
-
-class _Responders:
-    """What Falcon looks at for `on_get` and the like."""
+        actions = {name: getattr(resource, method) for name, method in row.actions.items()}
+        found[VERSION + row.path] = responders(api, methods, actions)
+    return found

@@ -1,48 +1,35 @@
-"""Builds the Image API: routes, middleware, error form, token check."""
+"""Builds the Image API as a WSGI application."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-import falcon
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from api.image import errors, resources
+from api import plain
+from api.image import resources
+from api.image.errors import FAULTS
 from api.image.policies import RULES
 from api.image.versions import Versions, anonymous
-from web import auth
+from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
-from web.proxies import Proxies
-from web.wsgi import ContextMiddleware, JoinSlashes, RequestId
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
-
-    Protect = Callable[..., WSGIApplication]
+from web.wsgi import JoinSlashes, Wsgi
 
 
-def make_app(
-    conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None
-) -> WSGIApplication:
-    """The Image API as a WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
-
-    `engine` reads the cloud database. `protect(app, anonymous=…)` puts the token check in front;
-    None takes `web.auth.protect` with `[keystone_authtoken]` of `conf`.
-    """
-    app = falcon.App(middleware=[ContextMiddleware()])
-    app.req_options.strip_url_path_trailing_slash = True
-    errors.install(app)
-    store = resources.Store(engine, Enforcer(conf, RULES))
-    for path, resource in _routes(store).items():
-        app.add_route(path, resource)
-    check = protect or functools.partial(auth.protect, conf=conf, service_type="image")
-    return RequestId(Proxies(JoinSlashes(check(app, anonymous=anonymous)), conf))
+def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None) -> Wsgi:
+    """The Image API; `engine` reads the cloud database, `protect` is as in `assemble`."""
+    policy = Enforcer(conf, RULES)
+    api = Application(
+        service_type="image",
+        resources=plain.resources(policy, routes(resources.Store(engine, policy)).items()),
+        faults=FAULTS,
+        anonymous=anonymous,
+        layers=[JoinSlashes],
+    )
+    return assemble(api, conf, protect)
 
 
-def _routes(store: resources.Store) -> dict[str, object]:
+def routes(store: resources.Store) -> dict[str, object]:
+    """Path → what serves it."""
     item = "/v2/images/{image_id}"
     action = resources.ImageAction(store)
     members = resources.Members(store)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-from urllib.parse import parse_qsl, urlencode
+from typing import Any, NoReturn
+from urllib.parse import urlencode
 
-import falcon
 import sqlalchemy as sa
 
 from api.image import filters, views
 from api.image.errors import read_only
 from api.image.schemas import SCHEMAS
+from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound, NotFound
 from db.reading import reading
 from db.reads import images
 from db.reads.images import Image
 from web.policy import Enforcer
-from web.wsgi import context, send_json
 
 #: what a rule may ask of an image
 _TARGET = {"project_id": None, "member_id": None, "visibility": views.CONSTANTS["visibility"]}
@@ -46,19 +45,18 @@ class Images:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """A page of the list."""
-        ctxt = context(req)
-        pairs = parse_qsl(req.query_string, keep_blank_values=True)
-        query = filters.parse(pairs)
-        self._store.policy.check(ctxt, "get_images", {"project_id": ctxt.project_id})
+        query = filters.parse(call.pairs)
+        self._store.policy.check(call.ctxt, "get_images")
         found: list[Image] = []
-        if query.possible and self._store.policy.allows(ctxt, "get_image", _TARGET):
+        if query.possible and self._store.policy.allows(call.ctxt, "get_image", _TARGET):
             with reading(self._store.engine) as connection:
                 found = images.listing(
                     connection, query.conditions, query.properties, query.order, query.page
                 )
-        rest = [(name, value) for name, value in pairs if name != "marker"]
+        rest = [(name, value) for name, value in call.pairs if name != "marker"]
         body = {
             "images": [views.image(each) for each in found],
             "first": _link(rest),
@@ -66,9 +64,10 @@ class Images:
         }
         if found and len(found) == query.page.limit:
             body["next"] = _link([*rest, ("marker", found[-1].id)])
-        send_json(resp, body)
+        return body
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+    @operation()
+    def on_post(self, call: Call) -> NoReturn:
         """Refused."""
         read_only()
 
@@ -83,17 +82,20 @@ class ImageItem:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> None:
+    @operation()
+    def on_get(self, call: Call, image_id: str) -> Any:
         """Show it."""
-        send_json(resp, views.image(self._store.find(context(req), image_id)))
+        return views.image(self._store.find(call.ctxt, image_id))
 
-    def on_patch(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+    @operation()
+    def on_patch(self, call: Call, image_id: str) -> NoReturn:
         """Refused."""
-        read_only(self._store.find(context(req), image_id).id)
+        read_only(self._store.find(call.ctxt, image_id).id)
 
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+    @operation()
+    def on_delete(self, call: Call, image_id: str) -> NoReturn:
         """Refused, as for every protected image."""
-        found = self._store.find(context(req), image_id)
+        found = self._store.find(call.ctxt, image_id)
         raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
 
 
@@ -103,14 +105,16 @@ class ImageData:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+    @operation()
+    def on_get(self, call: Call, image_id: str) -> NoReturn:
         """Refused."""
-        found = self._store.find(context(req), image_id)
+        found = self._store.find(call.ctxt, image_id)
         raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
 
-    def on_put(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> NoReturn:
+    @operation()
+    def on_put(self, call: Call, image_id: str) -> NoReturn:
         """Refused."""
-        read_only(self._store.find(context(req), image_id).id)
+        read_only(self._store.find(call.ctxt, image_id).id)
 
 
 class ImageAction:
@@ -119,11 +123,10 @@ class ImageAction:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_post(
-        self, req: falcon.Request, resp: falcon.Response, image_id: str, name: str = ""
-    ) -> NoReturn:
+    @operation()
+    def on_post(self, call: Call, image_id: str, name: str = "") -> NoReturn:
         """Refused."""
-        read_only(self._store.find(context(req), image_id).id)
+        read_only(self._store.find(call.ctxt, image_id).id)
 
     on_put = on_post
     on_delete = on_post
@@ -135,11 +138,10 @@ class Members:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(
-        self, req: falcon.Request, resp: falcon.Response, image_id: str, name: str = ""
-    ) -> NoReturn:
+    @operation()
+    def on_get(self, call: Call, image_id: str, name: str = "") -> NoReturn:
         """Refused, as Glance does for images that aren't `shared`."""
-        self._store.find(context(req), image_id)
+        self._store.find(call.ctxt, image_id)
         raise Forbidden("Only shared images have members.")
 
     on_post = on_get
@@ -153,34 +155,38 @@ class Tasks:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, image_id: str) -> None:
+    @operation()
+    def on_get(self, call: Call, image_id: str) -> Any:
         """An empty list."""
-        self._store.find(context(req), image_id)
-        send_json(resp, {"tasks": []})
+        self._store.find(call.ctxt, image_id)
+        return {"tasks": []}
 
 
 class Schemas:
     """What the API's objects look like."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+    @operation()
+    def on_get(self, call: Call, name: str) -> Any:
         """One schema."""
         if name not in SCHEMAS:
             raise NotFound
-        send_json(resp, SCHEMAS[name])
+        return SCHEMAS[name]
 
 
 class ImportInfo:
     """Ways to import an image: none through this API."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """An empty list of methods."""
         methods = {"description": "Import methods available.", "type": "array", "value": []}
-        send_json(resp, {"import-methods": methods})
+        return {"import-methods": methods}
 
 
 class StoreInfo:
     """Stores to choose from: there is no choice."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+    @operation()
+    def on_get(self, call: Call) -> NoReturn:
         """Not found, as where Glance has a single store."""
         raise NotFound("Multi backend is not supported at this site.")

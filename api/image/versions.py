@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import falcon
+from typing import Any
 
-from web.wsgi import send_json
+from api.plain import Call, operation
+from web.guard import Reply
 
 #: Glance's minor versions without its cache and its several stores, newest first
 VERSIONS = (
@@ -16,16 +17,14 @@ VERSIONS = (
 class Versions:
     """`GET /` answers 300, `GET /versions` 200; both need no token."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """Which versions there are and where."""
-        href = f"{req.forwarded_prefix}/v2/"
+        links = [{"rel": "self", "href": f"{call.root}/v2/"}]
         versions = [
-            {"id": version, "status": status, "links": [{"rel": "self", "href": href}]}
-            for version, status in VERSIONS
+            {"id": version, "status": status, "links": links} for version, status in VERSIONS
         ]
-        explicit = req.path == "/versions"
-        status = falcon.HTTP_200 if explicit else falcon.HTTP_300
-        send_json(resp, {"versions": versions}, status)
+        return Reply({"versions": versions}, 200 if call.path == "/versions" else 300)
 
 
 def anonymous(path: str) -> bool:

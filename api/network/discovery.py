@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import falcon
+from typing import Any
 
 from api.network.resources import KINDS
+from api.plain import Call, operation
 from common.errors import NotFound
-from web.wsgi import send_json
 
 #: alias → (name, description, when Neutron introduced it); only what is really served
 EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
@@ -76,10 +75,11 @@ EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
 class Versions:
     """`GET /`: needs no token."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """Which versions there are and where."""
-        links = [{"rel": "self", "href": f"{req.forwarded_prefix}/v2.0/"}]
-        send_json(resp, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+        links = [{"rel": "self", "href": f"{call.root}/v2.0/"}]
+        return {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]}
 
 
 def anonymous(path: str) -> bool:
@@ -90,9 +90,10 @@ def anonymous(path: str) -> bool:
 class Index:
     """`GET /v2.0/`."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """The core resources."""
-        base = f"{req.forwarded_prefix}/v2.0"
+        base = f"{call.root}/v2.0"
         resources = [
             {
                 "name": kind.singular,
@@ -101,25 +102,27 @@ class Index:
             }
             for kind in KINDS
         ]
-        send_json(resp, {"resources": resources})
+        return {"resources": resources}
 
 
 class Extensions:
     """All extensions."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """The list."""
-        send_json(resp, {"extensions": [_extension(alias) for alias in EXTENSIONS]})
+        return {"extensions": [_extension(alias) for alias in EXTENSIONS]}
 
 
 class Extension:
     """One extension."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, alias: str) -> None:
+    @operation()
+    def on_get(self, call: Call, alias: str) -> Any:
         """Show it."""
         if alias not in EXTENSIONS:
             raise NotFound(f"Extension with alias {alias} does not exist")
-        send_json(resp, {"extension": _extension(alias)})
+        return {"extension": _extension(alias)}
 
 
 def _extension(alias: str) -> dict[str, object]:

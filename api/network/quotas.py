@@ -7,17 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import falcon
 import sqlalchemy as sa
 
 from api.network.errors import QuotaNotFound, read_only
+from api.plain import Call, operation
 from common.errors import NotFound
 from db.reading import reading
 from db.reads import networks
+from web.guard import Params
 from web.policy import Enforcer
-from web.wsgi import context, send_json
 
 LIMITS: Mapping[str, int] = {
     "network": 0,
@@ -33,16 +33,18 @@ LIMITS: Mapping[str, int] = {
 """-1: no limit here (the servers of a project have one); 0: there are none to have."""
 
 
+def _whose(call: Call, params: Params) -> Mapping[str, Any]:
+    """The target of the policy: the project that the path names, or none."""
+    return {"project_id": params.get("project_id", "")}
+
+
 class Quotas:
     """`/quotas`: the projects with limits of their own."""
 
-    def __init__(self, policy: Enforcer) -> None:
-        self._policy = policy
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation("get_quota", on=_whose)
+    def on_get(self, call: Call) -> Any:
         """None has any."""
-        self._policy.check(context(req), "get_quota", {"project_id": ""})
-        send_json(resp, {"quotas": []})
+        return {"quotas": []}
 
 
 class Quota:
@@ -51,18 +53,20 @@ class Quota:
     def __init__(self, policy: Enforcer) -> None:
         self._policy = policy
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: str) -> None:
+    @operation("get_quota", on=_whose)
+    def on_get(self, call: Call, project_id: str) -> Any:
         """The limits."""
-        self._policy.check(context(req), "get_quota", {"project_id": project_id})
-        send_json(resp, {"quota": {"project_id": project_id, **LIMITS}})
+        return {"quota": {"project_id": project_id, **LIMITS}}
 
-    def on_put(self, req: falcon.Request, resp: falcon.Response, project_id: str) -> NoReturn:
+    @operation()
+    def on_put(self, call: Call, project_id: str) -> NoReturn:
         """Refused."""
         read_only("update_quota")
 
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, project_id: str) -> NoReturn:
+    @operation()
+    def on_delete(self, call: Call, project_id: str) -> NoReturn:
         """Not found, as Neutron says of a project whose limits are the default ones."""
-        ctxt = context(req)
+        ctxt = call.ctxt
         if not self._policy.allows(ctxt, "admin_only", {}):
             read_only("delete_quota")
         raise QuotaNotFound(f"Quota for tenant {project_id} could not be found.")
@@ -71,21 +75,17 @@ class Quota:
 class QuotaView:
     """`/quotas/{project_id}/default` and `…/details`."""
 
-    def __init__(self, policy: Enforcer, engine: sa.Engine) -> None:
-        self._policy = policy
+    def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
-    def on_get(
-        self, req: falcon.Request, resp: falcon.Response, project_id: str, what: str
-    ) -> None:
+    @operation("get_quota", on=_whose)
+    def on_get(self, call: Call, project_id: str, what: str) -> Any:
         """The limits of projects without any of their own; or the limits with what is used."""
-        self._policy.check(context(req), "get_quota", {"project_id": project_id})
         if what == "default":
-            send_json(resp, {"quota": {"project_id": project_id, **LIMITS}})
-        elif what in {"details", "details.json"}:
-            send_json(resp, {"quota": self._details(project_id)})
-        else:
-            raise NotFound
+            return {"quota": {"project_id": project_id, **LIMITS}}
+        if what in {"details", "details.json"}:
+            return {"quota": self._details(project_id)}
+        raise NotFound
 
     def _details(self, project_id: str) -> dict[str, dict[str, int]]:
         with reading(self._engine) as connection:

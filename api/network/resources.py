@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
-from urllib.parse import parse_qsl
 
-import falcon
 import sqlalchemy as sa
 
 from api.network import attributes, query
 from api.network.attributes import Attribute, Record
 from api.network.errors import PortNotFound, SubnetNotFound, read_only
+from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import NetworkNotFound, NotFound
 from db.reading import reading
 from db.reads import keyset, networks
 from web.policy import Enforcer
-from web.wsgi import context, send_json
 
 #: what a rule may ask of a network, its subnets, and another project's port
 _TARGET = {
@@ -114,22 +112,22 @@ class Collection:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """The list, or a page of it."""
-        ctxt = context(req)
-        pairs = parse_qsl(req.query_string, keep_blank_values=True)
-        visible = self._store.visible(ctxt)
-        asked = query.parse(pairs, visible)
-        found = self._store.read(ctxt, asked)
+        visible = self._store.visible(call.ctxt)
+        asked = query.parse(call.pairs, visible)
+        found = self._store.read(call.ctxt, asked)
         plural = self._store.kind.plural
         body: dict[str, Any] = {plural: [_show(each, visible, asked.fields) for each in found]}
-        url = f"{req.forwarded_prefix}{req.path}"
-        links = query.links(url, pairs, [each.id for each in found], asked.page)
+        url = f"{call.root}{call.path}"
+        links = query.links(url, call.pairs, [each.id for each in found], asked.page)
         if links:
             body[f"{plural}_links"] = links
-        send_json(resp, body)
+        return body
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+    @operation()
+    def on_post(self, call: Call) -> NoReturn:
         """Refused."""
         read_only(f"create_{self._store.kind.singular}")
 
@@ -140,23 +138,24 @@ class Item:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> None:
+    @operation()
+    def on_get(self, call: Call, record_id: str) -> Any:
         """Show it, or those of its attributes that `fields` names."""
-        ctxt = context(req)
-        pairs = parse_qsl(req.query_string)
-        fields = frozenset(value for name, value in pairs if name == "fields")
-        found = self._store.find(ctxt, record_id)
-        body = _show(found, self._store.visible(ctxt), fields)
-        send_json(resp, {self._store.kind.singular: body})
+        fields = frozenset(value for name, value in call.pairs if name == "fields" and value)
+        found = self._store.find(call.ctxt, record_id)
+        body = _show(found, self._store.visible(call.ctxt), fields)
+        return {self._store.kind.singular: body}
 
-    def on_put(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> NoReturn:
+    @operation()
+    def on_put(self, call: Call, record_id: str) -> NoReturn:
         """Refused where it is visible, else not found."""
-        self._store.find(context(req), record_id)
+        self._store.find(call.ctxt, record_id)
         read_only(f"update_{self._store.kind.singular}")
 
-    def on_delete(self, req: falcon.Request, resp: falcon.Response, record_id: str) -> NoReturn:
+    @operation()
+    def on_delete(self, call: Call, record_id: str) -> NoReturn:
         """Refused where it is visible, else not found."""
-        self._store.find(context(req), record_id)
+        self._store.find(call.ctxt, record_id)
         read_only(f"delete_{self._store.kind.singular}")
 
 
@@ -166,10 +165,12 @@ class Nothing:
     def __init__(self, plural: str) -> None:
         self._plural = plural
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @operation()
+    def on_get(self, call: Call) -> Any:
         """An empty list."""
-        send_json(resp, {self._plural: []})
+        return {self._plural: []}
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> NoReturn:
+    @operation()
+    def on_post(self, call: Call) -> NoReturn:
         """Refused."""
         read_only(f"create_{self._plural[:-1]}")

@@ -8,11 +8,13 @@ from types import ModuleType
 from typing import Any
 
 from api.compute import routes
-from api.compute.operation import operation_of
 from api.image import app as image
 from api.network import app as network
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
+from web.guard import operation_of
+from web.microversions import Versioned
+from web.schemas import Validator
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -106,20 +108,24 @@ def _identity() -> Iterator[Target]:
             yield Target("identity", method, path, bodies, _IDENTITY_QUERY)
 
 
+def _known(described: Versioned[Validator | None] | None) -> list[Any]:
+    return [each.schema for _, each in described.items() if each] if described else []
+
+
 def _compute() -> Iterator[Target]:
     for row in routes.ROUTES:
         path = f"/compute/v2.1{row.path}"
         for method in row.methods:
             for name in row.names(method):
                 described = operation_of(getattr(row.resource, name))
-                bodies = [v.schema for _, v in described.body.items()] if described.body else []
-                query = [v.schema for _, v in described.query.items()] if described.query else []
+                bodies = _known(described.body)
+                query = _known(described.query)
                 names = sorted({name for each in query for name in each.get("properties", {})})
                 yield Target("compute", method, path, tuple(bodies), tuple(names))
         for action, name in row.actions.items():
             if action not in _LEAVES:
                 described = operation_of(getattr(row.resource, name))
-                bodies = [v.schema for _, v in described.body.items()] if described.body else []
+                bodies = _known(described.body)
                 yield Target("compute", "POST", path, tuple(bodies), action=action)
 
 
@@ -130,7 +136,7 @@ def _schemas(module: ModuleType) -> tuple[Any, ...]:
         for each in versioned
         if isinstance(each, Mapping)
         for version, schema in each.items()
-        if isinstance(version, tuple) and isinstance(schema, dict)
+        if isinstance(version, str) and isinstance(schema, dict)
     )
 
 
@@ -158,7 +164,7 @@ def _image() -> Iterator[Target]:
     names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
     names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
     nothing: Any = None
-    for path, resource in image._routes(nothing).items():
+    for path, resource in image.routes(nothing).items():
         for method in _methods(type(resource)):
             yield Target("image", method, f"/image{path}", ({"type": "object"},), names)
 
@@ -167,7 +173,7 @@ def _network() -> Iterator[Target]:
     names = ("limit", "marker", "sort_key", "sort_dir", "fields", "page_reverse", "name", "id")
     names += ("fixed_ips", "mac_address", "status", "shared", "mtu", "cidr", "ip_version", "tags")
     nothing: Any = None
-    for path, resource in network._routes(nothing, nothing).items():
+    for path, resource in network.routes(nothing, nothing).items():
         for method in _methods(type(resource)):
             yield Target("network", method, f"/network{path}", ({"type": "object"},), names)
 

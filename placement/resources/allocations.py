@@ -24,7 +24,7 @@ class Allocations:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("allocations:manage", since=(1, 13), body=schemas.POST)
+    @operation("allocations:manage", since="1.13", body=schemas.POST)
     def on_post(self, call: Call) -> Answer:
         """Set the allocations of several consumers, all or none."""
         claims = [claim(call, uuid, given) for uuid, given in call.body().items()]
@@ -47,11 +47,11 @@ class ConsumerAllocations:
             one = held.setdefault(row.uuid, {"resources": {}, "generation": row.generation})
             one["resources"][row.resource_class] = row.used
         told: dict[str, Any] = {"allocations": held}
-        if rows and call.at_least(1, 12):
+        if rows and call.version >= 12:
             told |= {"project_id": rows[0].project_id, "user_id": rows[0].user_id}
-        if rows and call.at_least(1, 28):
+        if rows and call.version >= 28:
             told["consumer_generation"] = rows[0].consumer_generation
-        if rows and call.at_least(1, 38):
+        if rows and call.version >= 38:
             told["consumer_type"] = rows[0].consumer_type or "unknown"
         return Answer(told, modified=_newest(rows))
 
@@ -61,7 +61,7 @@ class ConsumerAllocations:
         if not is_uuid(consumer_uuid):
             raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
         given = call.body()
-        if not call.at_least(1, 8):
+        if call.version < 8:
             placement = self.services.conf.placement
             given |= {
                 "project_id": placement.incomplete_consumer_project_id,
@@ -89,7 +89,7 @@ def claim(call: Call, consumer_uuid: str, given: Mapping[str, Any]) -> Claim:
         user_id=given["user_id"],
         consumer_type=given.get("consumer_type"),
         generation=given.get("consumer_generation"),
-        checked=call.at_least(1, 28),
+        checked=call.version >= 28,
     )
 
 
@@ -111,7 +111,7 @@ class ProviderAllocations:
         for row in rows:
             one = held.setdefault(row.consumer_uuid, {"resources": {}})
             one["resources"][row.resource_class] = row.used
-            if call.at_least(1, 28):
+            if call.version >= 28:
                 one["consumer_generation"] = row.consumer_generation
         return Answer(
             {"allocations": held, "resource_provider_generation": provider.generation},

@@ -24,7 +24,7 @@ class AllocationCandidates:
         self._breadth = options.allocation_candidates_generation_strategy == "breadth-first"
         self._sample = random.SystemRandom() if options.randomize_allocation_candidates else None
 
-    @operation("allocation_candidates:list", since=(1, 10), query=schemas.CANDIDATES, accept=True)
+    @operation("allocation_candidates:list", since="1.10", query=schemas.CANDIDATES, accept=True)
     def on_get(self, call: Call) -> Answer:
         """List the ways to serve a request, and the providers they involve."""
         query = candidates_query(call)
@@ -32,8 +32,8 @@ class AllocationCandidates:
         found = candidates(
             snapshot, query, sample=self._sample, most=self._most, breadth=self._breadth
         )
-        if call.at_least(1, 27):
-            mapped, trees = call.at_least(1, 34), call.at_least(1, 29)
+        if call.version >= 27:
+            mapped, trees = call.version >= 34, call.version >= 29
             return Answer(raw=answer(snapshot, found, mapped=mapped, trees=trees))
         return Answer(
             {
@@ -44,7 +44,7 @@ class AllocationCandidates:
 
 
 def _requests(call: Call, snapshot: Snapshot, found: Candidates) -> list[dict[str, Any]]:
-    if not call.at_least(1, 12):
+    if call.version < 12:
         return [
             {
                 "allocations": [
@@ -69,7 +69,7 @@ def _requests(call: Call, snapshot: Snapshot, found: Candidates) -> list[dict[st
 
 
 def _summaries(call: Call, snapshot: Snapshot, query: Query, found: Candidates) -> dict[str, Any]:
-    traits = call.at_least(1, 17)
+    traits = call.version >= 17
     asked = frozenset(name for group in query.groups for name in group.resources)
     providers = [snapshot.at(slot) for slot in found.summaries]
     return {

@@ -12,6 +12,7 @@ from placement.operation import DONE, Answer, Call, Services, operation
 from placement.resources.providers import require_provider_first, url
 from placement.schemas import inventories as schemas
 from placement.schemas.common import LARGEST
+from web.errors import MethodNotAllowed
 
 _DEFAULTS: Mapping[str, Any] = {
     "reserved": 0,
@@ -33,8 +34,8 @@ def require_capacity(
 ) -> None:
     """Raise Invalid when `reserved` leaves nothing; from 1.26 on it may be all there is."""
     capacity = int((values["total"] - values["reserved"]) * values["allocation_ratio"])
-    if capacity < 0 or (capacity == 0 and not call.at_least(1, 26)):
-        equal = "" if call.at_least(1, 26) else " or equal to"
+    if capacity < 0 or (capacity == 0 and call.version < 26):
+        equal = "" if call.version >= 26 else " or equal to"
         raise Invalid(
             f"Unable to {verb} inventory for resource provider {uuid}: Invalid inventory for "
             f"'{name}' on resource provider '{uuid}'. "
@@ -103,7 +104,7 @@ class Inventories:
             ) from error
         return Answer({"resource_provider_generation": now, "inventories": wanted})
 
-    @operation("resource_providers:inventories:delete", since=(1, 5), otherwise=405)
+    @operation("resource_providers:inventories:delete", since="1.5", absent=MethodNotAllowed)
     def on_delete(self, call: Call, uuid: str) -> Answer:
         """Delete all."""
         self.services.database.write(lambda c: inventories.replace(c, uuid, {}, None))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from common.errors import Conflict, Invalid
 from placement.db import names
 from placement.operation import DONE, Answer, Call, Services, operation
 from placement.schemas import memberships as schemas
-from placement.schemas.common import check
+from placement.schemas.common import BODY
+from web.schemas import Validator
 
+_TRAIT_RULE = (
+    "The trait is invalid. A valid trait must be no longer than 255 characters, start "
+    'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+)
+_check_trait = Validator(schemas.CUSTOM_TRAIT, replace(BODY, complaint=_TRAIT_RULE))
+_check_class = Validator(schemas.RESOURCE_CLASS, BODY)
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -19,7 +27,7 @@ class Traits:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("traits:list", since=(1, 6), query=schemas.TRAIT_LIST, accept=True)
+    @operation("traits:list", since="1.6", query=schemas.TRAIT_LIST, accept=True)
     def on_get(self, call: Call) -> Answer:
         """List traits, by name and by whether any provider has them."""
         among, prefix = _name_filter(call.last("name"))
@@ -56,21 +64,16 @@ class Trait:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("traits:show", since=(1, 6))
+    @operation("traits:show", since="1.6")
     def on_get(self, call: Call, name: str) -> Answer:
         """Tell whether a trait exists."""
         found = self.services.database.read(lambda c: names.traits.find(c, name))
         return Answer(status=204, modified=found.created_at)
 
-    @operation("traits:update", since=(1, 6))
+    @operation("traits:update", since="1.6")
     def on_put(self, call: Call, name: str) -> Answer:
         """Create a custom trait."""
-        check(
-            name,
-            schemas.CUSTOM_TRAIT,
-            "The trait is invalid. A valid trait must be no longer than 255 characters, start "
-            'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"',
-        )
+        _check_trait(name)
         added = self.services.database.write(lambda c: names.traits.ensure(c, name))
         found = self.services.database.read(lambda c: names.traits.find(c, name))
         return Answer(
@@ -79,7 +82,7 @@ class Trait:
             modified=found.created_at,
         )
 
-    @operation("traits:delete", since=(1, 6))
+    @operation("traits:delete", since="1.6")
     def on_delete(self, call: Call, name: str) -> Answer:
         """Delete a custom trait that no provider has."""
         self.services.database.write(
@@ -99,7 +102,7 @@ class ResourceClasses:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("resource_classes:list", since=(1, 2), accept=True)
+    @operation("resource_classes:list", since="1.2", accept=True)
     def on_get(self, call: Call) -> Answer:
         """List all resource classes."""
         found = self.services.database.read(names.resource_classes.listed)
@@ -108,7 +111,7 @@ class ResourceClasses:
             {"resource_classes": [_view(call, one.name) for one in found]}, modified=modified
         )
 
-    @operation("resource_classes:create", since=(1, 2), body=schemas.CREATE_CLASS)
+    @operation("resource_classes:create", since="1.2", body=schemas.CREATE_CLASS)
     def on_post(self, call: Call) -> Answer:
         """Create a custom resource class."""
         name = call.body()["name"]
@@ -123,24 +126,24 @@ class ResourceClass:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("resource_classes:show", since=(1, 2), accept=True)
+    @operation("resource_classes:show", since="1.2", accept=True)
     def on_get(self, call: Call, name: str) -> Answer:
         """Show a resource class."""
         found = self.services.database.read(lambda c: names.resource_classes.find(c, name))
         return Answer(_view(call, name), modified=found.created_at)
 
-    @operation("resource_classes:update", since=(1, 2), body=schemas.PUT_CLASS)
+    @operation("resource_classes:update", since="1.2", body=schemas.PUT_CLASS)
     def on_put(self, call: Call, name: str) -> Answer:
         """Create a custom resource class, or find it there; before 1.7: rename it."""
-        if not call.at_least(1, 7):
+        if call.version < 7:
             new = call.body()["name"]
             self.services.database.write(lambda c: names.rename_class(c, name, new))
             return Answer(_view(call, new), dated=False)
-        check({"name": name}, schemas.RESOURCE_CLASS, "JSON does not validate")
+        _check_class({"name": name})
         added = self.services.database.write(lambda c: names.resource_classes.ensure(c, name))
         return Answer(status=201 if added else 204, location=_url(call, name), dated=False)
 
-    @operation("resource_classes:delete", since=(1, 2))
+    @operation("resource_classes:delete", since="1.2")
     def on_delete(self, call: Call, name: str) -> Answer:
         """Delete a custom resource class that no provider has."""
         complaint = "Error in delete resource class:"

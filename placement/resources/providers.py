@@ -20,11 +20,11 @@ from placement.schemas import providers as schemas
 
 T = TypeVar("T")
 _LINKS = (
-    ((1, 0), "inventories"),
-    ((1, 0), "usages"),
-    ((1, 1), "aggregates"),
-    ((1, 6), "traits"),
-    ((1, 11), "allocations"),
+    (0, "inventories"),
+    (0, "usages"),
+    (1, "aggregates"),
+    (6, "traits"),
+    (11, "allocations"),
 )
 
 
@@ -46,7 +46,7 @@ def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
         "generation": provider.generation,
         "links": links,
     }
-    if call.at_least(1, 14):
+    if call.version >= 14:
         told["parent_provider_uuid"] = provider.parent_uuid
         told["root_provider_uuid"] = provider.root_uuid
     return told
@@ -113,7 +113,7 @@ class ResourceProviders:
             raise Invalid(
                 f'Unable to create resource provider "{name}", {uuid}: {error.message}'
             ) from error
-        if not call.at_least(1, 20):
+        if call.version < 20:
             return Answer(status=201, location=url(call, uuid), dated=False)
         return Answer(view(call, made), location=url(call, uuid), modified=made.updated_at)
 
@@ -143,7 +143,7 @@ class ResourceProvider:
                     body["name"],
                     body.get("parent_provider_uuid"),
                     keep_parent="parent_provider_uuid" not in body,
-                    may_move=call.at_least(1, 37),
+                    may_move=call.version >= 37,
                 )
             )
         except Invalid as error:

@@ -15,7 +15,7 @@ class Reshaper:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation("reshaper:reshape", since=(1, 30), body=schemas.RESHAPE)
+    @operation("reshaper:reshape", since="1.30", body=schemas.RESHAPE)
     def on_post(self, call: Call) -> Answer:
         """Replace inventories and allocations, all or none."""
         body = call.body()

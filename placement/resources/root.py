@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement import microversions
+from placement.microversions import VERSIONS
 from placement.operation import Answer, Call, Services, operation
 
 
@@ -15,10 +15,10 @@ class Root:
     @operation(None)
     def on_get(self, call: Call) -> Answer:
         """Tell the versions."""
-        oldest = microversions.text(microversions.MINIMUM)
+        oldest = VERSIONS.text(VERSIONS.oldest)
         version = {
             "id": f"v{oldest}",
-            "max_version": microversions.text(microversions.MAXIMUM),
+            "max_version": VERSIONS.text(VERSIONS.newest),
             "min_version": oldest,
             "status": "CURRENT",
             "links": [{"rel": "self", "href": ""}],

@@ -7,6 +7,7 @@ from typing import Any
 
 from placement.db import providers, usages
 from placement.operation import Answer, Call, Services, operation
+from placement.policies import PREFIX
 from placement.schemas import allocations as schemas
 
 _ALL, _UNKNOWN = "all", "unknown"
@@ -32,15 +33,15 @@ class Usages:
     def __init__(self, services: Services) -> None:
         self.services = services
 
-    @operation(None, since=(1, 9), query=schemas.USAGES, accept=True)
+    @operation(None, since="1.9", query=schemas.USAGES, accept=True)
     def on_get(self, call: Call) -> Answer:
         """Sum up a project's allocations, from 1.38 on by type of consumer."""
         project_id, user_id = call.last("project_id"), call.last("user_id")
-        self.services.policy.require(call.context, "usages", project_id)
+        self.services.policy.check(call.context, f"{PREFIX}usages", {"project_id": project_id})
         sums, counts = self.services.database.read(
             lambda c: usages.by_type(c, project_id or "", user_id)
         )
-        if call.at_least(1, 38):
+        if call.version >= 38:
             return Answer({"usages": _by_type(sums, counts, call.last("consumer_type"))})
         return Answer({"usages": _together(sums)})
 

@@ -53,19 +53,19 @@ _1_38 = _consumer(
     0, _GENERATION, _MAPPINGS, _TYPE, required=("consumer_generation", "consumer_type")
 )
 PUT: Versioned = {
-    (1, 0): closed({"allocations": _LIST}, "allocations"),
-    (1, 8): closed({"allocations": _LIST, **_OWNER}, "allocations", "project_id", "user_id"),
-    (1, 12): _consumer(1),
-    (1, 28): _1_28,
-    (1, 34): _1_34,
-    (1, 38): _1_38,
+    "1.0": closed({"allocations": _LIST}, "allocations"),
+    "1.8": closed({"allocations": _LIST, **_OWNER}, "allocations", "project_id", "user_id"),
+    "1.12": _consumer(1),
+    "1.28": _1_28,
+    "1.34": _1_34,
+    "1.38": _1_38,
 }
 POST: Versioned = {
     since: dictionary(UUID, one, least=1)
-    for since, one in {(1, 13): _1_13, (1, 28): _1_28, (1, 34): _1_34, (1, 38): _1_38}.items()
+    for since, one in {"1.13": _1_13, "1.28": _1_28, "1.34": _1_34, "1.38": _1_38}.items()
 }
 
-_PER_REQUEST = {(1, 30): _1_28, (1, 34): _1_34, (1, 38): _1_38}
+_PER_REQUEST = {"1.30": _1_28, "1.34": _1_34, "1.38": _1_38}
 RESHAPE: Versioned = {
     since: closed(
         {
@@ -97,20 +97,20 @@ def _grouped(properties: Schema, names: tuple[str, ...], suffix: str) -> Schema:
 _GROUP = ("resources", "required", "member_of")
 _TREE = (*_GROUP, "in_tree")
 CANDIDATES: Versioned = {
-    (1, 10): closed(_1_10, "resources"),
-    (1, 16): closed(_1_16, "resources"),
-    (1, 17): closed(_1_17, "resources"),
-    (1, 21): closed(_1_17 | {"member_of": _ANY}, "resources"),
-    (1, 25): _grouped(_1_25, _GROUP, NUMBERED),
-    (1, 31): _grouped(_1_25, _TREE, NUMBERED),
-    (1, 33): _grouped(_1_25, _TREE, NAMED),
-    (1, 35): _grouped(_1_35, _TREE, NAMED),
-    (1, 36): _grouped(_1_35 | {"same_subtree": _ANY}, _TREE, NAMED),
+    "1.10": closed(_1_10, "resources"),
+    "1.16": closed(_1_16, "resources"),
+    "1.17": closed(_1_17, "resources"),
+    "1.21": closed(_1_17 | {"member_of": _ANY}, "resources"),
+    "1.25": _grouped(_1_25, _GROUP, NUMBERED),
+    "1.31": _grouped(_1_25, _TREE, NUMBERED),
+    "1.33": _grouped(_1_25, _TREE, NAMED),
+    "1.35": _grouped(_1_35, _TREE, NAMED),
+    "1.36": _grouped(_1_35 | {"same_subtree": _ANY}, _TREE, NAMED),
 }
-LIST_ALL: Versioned = {(1, 0): closed({"marker": uuid()})}
+LIST_ALL: Versioned = {"1.0": closed({"marker": uuid()})}
 USAGES: Versioned = {
-    (1, 9): closed(_OWNER, "project_id"),
-    (1, 38): closed(
+    "1.9": closed(_OWNER, "project_id"),
+    "1.38": closed(
         _OWNER | {"consumer_type": {**text(), "pattern": NAME + r"|^all$|^unknown$"}},
         "project_id",
     ),

@@ -1,22 +1,18 @@
-"""Patterns that several schemas use, and what checks a value against a schema."""
+"""Parts that several schemas share, and how refusals are worded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
-import fastjsonschema
-import jsonschema
+from jsonschema.exceptions import best_match
 
-from common import wording
-from common.errors import Invalid
-from common.ids import is_uuid
-from placement.microversions import Version
+from web import wording
+from web.schemas import Refusal, Words
 
 Schema = dict[str, Any]
-#: a schema by the oldest microversion it counts for
-Versioned = Mapping[Version, Schema | None]
+#: microversion → the schema that it brought; None: no body is expected
+Versioned = Mapping[str, Schema | None]
 
 UUID = r"^[0-9a-fA-F-]{36}$"
 NAME = r"^[A-Z0-9_]+$"
@@ -25,13 +21,6 @@ NUMBERED = r"[1-9][0-9]*"
 NAMED = r"[a-zA-Z0-9_-]{1,64}"
 LARGEST = 0x7FFFFFFF
 """The largest amount: what an INTEGER column holds."""
-
-_formats = jsonschema.FormatChecker(formats=())
-
-
-@_formats.checks("uuid")
-def _uuid_format(value: object) -> bool:
-    return not isinstance(value, str) or is_uuid(value)
 
 
 def uuid() -> Schema:
@@ -60,33 +49,7 @@ def dictionary(pattern: str, values: Schema, *, least: int = 0) -> Schema:
     }
 
 
-def at(versioned: Versioned, version: Version) -> Schema | None:
-    """Return the schema that counts at a version; None: there is no body then."""
-    return versioned[max(since for since in versioned if since <= version)]
-
-
-class Validator:
-    """A compiled schema. The words of a refusal come from jsonschema, which clients know."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._accepts = fastjsonschema.compile(
-            schema, formats={"uuid": is_uuid}, use_default=False
-        )
-        self._schema = schema
-
-    def check(self, value: Any, complaint: str) -> None:
-        """Raise Invalid, the text begins with `complaint`, unless the value is as it must be."""
-        try:
-            self._accepts(value)
-        except fastjsonschema.JsonSchemaException as refusal:
-            try:
-                jsonschema.validate(value, self._schema, format_checker=_formats)
-            except jsonschema.ValidationError as worded:
-                raise Invalid(f"{complaint}: {_described(worded)}") from worded
-            raise Invalid(f"{complaint}: {refusal}") from refusal
-
-
-def _described(error: jsonschema.ValidationError) -> str:
+def _described(error: Refusal) -> str:
     """What is wrong, by which rule, and where: like jsonschema's text, without the values."""
     rule = _index("schema", list(error.relative_schema_path)[:-1])
     where = _index("instance", error.absolute_path)
@@ -98,15 +61,5 @@ def _index(name: str, path: Iterable[object]) -> str:
     return name + "".join(f"[{part!r}]" for part in path)
 
 
-@cache
-def _compiled(key: int) -> Validator:
-    return Validator(_SCHEMAS[key])
-
-
-_SCHEMAS: dict[int, Schema] = {}
-
-
-def check(value: Any, schema: Schema, complaint: str) -> None:
-    """Raise Invalid unless `value` fits `schema`, a constant: it is compiled once."""
-    _SCHEMAS.setdefault(id(schema), schema)
-    _compiled(id(schema)).check(value, complaint)
+BODY = Words(_described, best_match, complaint="JSON does not validate")
+QUERY = Words(_described, best_match, complaint="Invalid query string parameters")

@@ -21,14 +21,12 @@ _VALUES: Schema = {
 _ONE = closed(_GENERATION | _VALUES, "total")
 _NAMED: Schema = {"resource_class": {"type": "string", "pattern": NAME}}
 
-CREATE: Versioned = {(1, 0): closed(_GENERATION | _VALUES | _NAMED, "total", "resource_class")}
-CHANGE: Versioned = {
-    (1, 0): closed(_GENERATION | _VALUES, "total", "resource_provider_generation")
-}
+CREATE: Versioned = {"1.0": closed(_GENERATION | _VALUES | _NAMED, "total", "resource_class")}
+CHANGE: Versioned = {"1.0": closed(_GENERATION | _VALUES, "total", "resource_provider_generation")}
 ALL: Schema = {"type": "object", "patternProperties": {NAME: _ONE}}
 REPLACEMENT = closed(
     _GENERATION | {"inventories": ALL},
     "resource_provider_generation",
     "inventories",
 )
-REPLACE: Versioned = {(1, 0): REPLACEMENT}
+REPLACE: Versioned = {"1.0": REPLACEMENT}

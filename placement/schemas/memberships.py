@@ -9,22 +9,22 @@ _UUIDS: Schema = {"type": "array", "items": uuid(), "uniqueItems": True}
 _CUSTOM: Schema = {"type": "string", "pattern": CUSTOM_NAME, "maxLength": 255}
 
 AGGREGATES: Versioned = {
-    (1, 1): _UUIDS,
-    (1, 19): closed(
+    "1.1": _UUIDS,
+    "1.19": closed(
         {"aggregates": _UUIDS} | _GENERATION, "aggregates", "resource_provider_generation"
     ),
 }
 TRAITS: Versioned = {
-    (1, 6): closed(
+    "1.6": closed(
         {"traits": {"type": "array", "items": text()}} | _GENERATION,
         "traits",
         "resource_provider_generation",
     )
 }
 TRAIT_LIST: Versioned = {
-    (1, 6): closed({"name": {"type": "string"}, "associated": {"type": "string"}})
+    "1.6": closed({"name": {"type": "string"}, "associated": {"type": "string"}})
 }
 CUSTOM_TRAIT: Schema = _CUSTOM
 RESOURCE_CLASS: Schema = closed({"name": _CUSTOM}, "name")
-CREATE_CLASS: Versioned = {(1, 2): RESOURCE_CLASS}
-PUT_CLASS: Versioned = {(1, 2): RESOURCE_CLASS, (1, 7): None}
+CREATE_CLASS: Versioned = {"1.2": RESOURCE_CLASS}
+PUT_CLASS: Versioned = {"1.2": RESOURCE_CLASS, "1.7": None}

@@ -10,8 +10,8 @@ _PARENT: Schema = {"anyOf": [uuid(), {"type": "null"}]}
 _ANY: Schema = {"type": "string"}
 
 CREATE: Versioned = {
-    (1, 0): closed({"name": _NAME, "uuid": uuid()}, "name"),
-    (1, 14): closed({"name": _NAME, "uuid": uuid(), "parent_provider_uuid": _PARENT}, "name"),
+    "1.0": closed({"name": _NAME, "uuid": uuid()}, "name"),
+    "1.14": closed({"name": _NAME, "uuid": uuid(), "parent_provider_uuid": _PARENT}, "name"),
 }
 MOST = 500
 """Providers that one request may create."""
@@ -29,7 +29,7 @@ _NEW = closed(
     "traits",
 )
 CREATE_MANY: Versioned = {
-    (1, 0): closed(
+    "1.0": closed(
         {
             "resource_providers": {
                 "type": "array",
@@ -42,17 +42,17 @@ CREATE_MANY: Versioned = {
     )
 }
 UPDATE: Versioned = {
-    (1, 0): closed({"name": _NAME}, "name"),
-    (1, 14): closed({"name": _NAME, "parent_provider_uuid": _PARENT}, "name"),
+    "1.0": closed({"name": _NAME}, "name"),
+    "1.14": closed({"name": _NAME, "parent_provider_uuid": _PARENT}, "name"),
 }
 _1_0: Schema = {"name": _ANY, "uuid": uuid()}
 _1_3 = _1_0 | {"member_of": _ANY}
 _1_4 = _1_3 | {"resources": _ANY}
 _1_14 = _1_4 | {"in_tree": uuid()}
 LIST: Versioned = {
-    (1, 0): closed(_1_0),
-    (1, 3): closed(_1_3),
-    (1, 4): closed(_1_4),
-    (1, 14): closed(_1_14),
-    (1, 18): closed(_1_14 | {"required": _ANY}),
+    "1.0": closed(_1_0),
+    "1.3": closed(_1_3),
+    "1.4": closed(_1_4),
+    "1.14": closed(_1_14),
+    "1.18": closed(_1_14 | {"required": _ANY}),
 }

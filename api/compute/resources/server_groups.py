@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.compute.call import Call
-from api.compute.operation import Params, operation
+from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.schemas import server_groups as schemas
 from common import ids
@@ -16,6 +16,7 @@ from common.server_groups import Policy
 from conductor.messages import NewServerGroup
 from db.reads import server_groups
 from db.reads.server_groups import ServerGroup
+from web.guard import Params
 
 
 def _own(call: Call, _params: Params) -> Mapping[str, Any]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.compute.call import Call, Reply
+from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import server_parts as schemas
 from api.compute.schemas.types import MAX_TAGS, TAG
-from api.compute.validation import Validator
+from api.compute.words import BODY
 from common.errors import Invalid, NotFound, ServerStateConflict
 from common.states import VmState
+from web.guard import Reply
+from web.schemas import Validator
 
 _SINCE = "2.26"
 _SETTLED = (VmState.ACTIVE, VmState.STOPPED)
-_is_tag = Validator(TAG)
+_is_tag = Validator(TAG, BODY)
 
 
 class ServerTags:

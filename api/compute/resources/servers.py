@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.compute.call import Call, Reply
+from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server, the_server_with_host
@@ -15,6 +15,7 @@ from api.compute.views import servers as views
 from common.errors import Invalid, NotFound, NotSupported
 from db.reads import servers
 from db.reads.servers import Server
+from web.guard import Reply
 
 #: what the API takes and no server here has
 _UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6")

@@ -7,8 +7,8 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
-from api.compute import microversions
 from api.compute.links import LEGACY_VERSION, VERSION, VERSION_ASKED, Links, links_of
+from api.compute.microversions import VERSIONS
 from web import wsgi
 
 #: PATH_INFOs of the documents; an empty one is the mount point without its slash
@@ -26,8 +26,8 @@ DESCRIBED: dict[str, dict[str, str]] = {
     VERSION: {
         "id": "v2.1",
         "status": "CURRENT",
-        "version": microversions.text(microversions.MAX),
-        "min_version": microversions.text(microversions.MIN),
+        "version": VERSIONS.text(VERSIONS.newest),
+        "min_version": VERSIONS.text(VERSIONS.oldest),
         "updated": "2013-07-23T11:33:21Z",
     },
 }

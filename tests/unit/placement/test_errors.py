@@ -9,6 +9,7 @@ from common.errors import MicronovaError
 from placement import errors
 from placement.policies import RULES, list_rules
 from placement.routes import ROUTES
+from web import errors as web_errors
 
 #: what clients know: once set, they are set
 CODES = {
@@ -23,9 +24,9 @@ CODES = {
     errors.MissingParameter: ("placement.query.missing_value", 400),
     errors.InventoryRefused: ("placement.undefined_code", 409),
     errors.UnknownName: ("placement.undefined_code", 404),
-    errors.NotAcceptable: ("placement.undefined_code", 406),
-    errors.MethodNotAllowed: ("placement.undefined_code", 405),
-    errors.UnsupportedMedia: ("placement.undefined_code", 415),
+    web_errors.NotAcceptable: ("placement.undefined_code", 406),
+    web_errors.MethodNotAllowed: ("placement.undefined_code", 405),
+    web_errors.UnsupportedMedia: ("placement.undefined_code", 415),
     common_errors.Unavailable: ("placement.undefined_code", 503),
     common_errors.TooLarge: ("placement.undefined_code", 413),
     common_errors.Forbidden: ("placement.undefined_code", 403),
@@ -36,7 +37,7 @@ CODES = {
 @pytest.mark.parametrize(("kind", "told"), CODES.items(), ids=str)
 def test_codes_and_statuses(kind: type[MicronovaError], told: tuple[str, int]) -> None:
     error = kind("text")
-    assert (errors.api_code(error), errors.status_of(error)) == told
+    assert (errors.api_code(error), web_errors.status_of(error)) == told
 
 
 def test_every_own_error_is_in_the_list() -> None:

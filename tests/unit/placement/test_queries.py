@@ -10,21 +10,22 @@ from common.context import RequestContext
 from common.errors import Invalid
 from placement import queries
 from placement.errors import BadParameter, DuplicateParameter, MissingParameter
-from placement.microversions import MAXIMUM, Version
+from placement.microversions import VERSIONS
 from placement.operation import Call
 from placement.request import Group, Query
 
 ONE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
+NEWEST = VERSIONS.newest
 TWO = "9fa85f64-5717-4562-b3fc-2c963f66afa7"
 
 
-def a_call(query: str, version: Version = MAXIMUM) -> Call:
+def a_call(query: str, version: int = NEWEST) -> Call:
     context = RequestContext(overwrite=False)
     pairs = parse_qs(query, keep_blank_values=True)
     return Call(version, context, "", "http://here", pairs, lambda: b"")
 
 
-def asked(query: str, version: Version = MAXIMUM) -> Query:
+def asked(query: str, version: int = NEWEST) -> Query:
     return queries.candidates_query(a_call(query, version))
 
 
@@ -57,38 +58,38 @@ def test_groups_by_name() -> None:
 
 
 def test_before_it_could_be_repeated_the_last_required_counts() -> None:
-    query = asked("resources=VCPU:1&required=CUSTOM_A&required=CUSTOM_B", (1, 38))
+    query = asked("resources=VCPU:1&required=CUSTOM_A&required=CUSTOM_B", 38)
     assert query.groups[0].required == (frozenset({"CUSTOM_B"}),)
 
 
 @pytest.mark.parametrize(
     ("query", "version", "sentence"),
     [
-        ("resources=", MAXIMUM, "Got: empty string"),
-        ("resources=VCPU", MAXIMUM, "Badly formed resources parameter"),
-        ("resources=VCPU:1:2", MAXIMUM, "Badly formed resources parameter"),
-        ("resources=VCPU:x", MAXIMUM, "expected positive integer amount. Got: x"),
-        ("resources=VCPU:0", MAXIMUM, "requires amount >= 1. Got: 0"),
-        ("resources=VCPU:1&required=", MAXIMUM, "Got an empty trait in"),
-        ("resources=VCPU:1&required=A,!", MAXIMUM, "Got an empty trait in"),
-        ("resources=VCPU:1&required=!A", (1, 21), "Expected 'required' parameter value"),
-        ("resources=VCPU:1&required=in:A", (1, 38), "only supported since microversion 1.39"),
-        ("resources=VCPU:1&required=in:A,!B", MAXIMUM, "does not support forbidden traits"),
-        ("resources=VCPU:1&required=in:A,", MAXIMUM, "Got an empty trait in"),
-        ("resources=VCPU:1&required=A,!A", MAXIMUM, "Conflicting required and forbidden"),
-        ("resources=VCPU:1&member_of=x", MAXIMUM, r"valid UUID\(s\). Got: x"),
-        (f"resources=VCPU:1&member_of={ONE},{TWO}", MAXIMUM, "must be prefixed with the 'in:'"),
-        (f"resources=VCPU:1&member_of=!{ONE}", (1, 31), "Forbidden member_of parameters"),
-        (f"resources=VCPU:1&member_of={ONE}&member_of={TWO}", (1, 23), "Multiple member_of"),
-        ("resources=VCPU:1&in_tree=x", MAXIMUM, "Expected 'in_tree' parameter"),
-        ("resources1=VCPU:1&resources2=VCPU:1", MAXIMUM, '"group_policy" parameter is required'),
-        ("resources=VCPU:1&required1=A", (1, 35), "orphaned traits keys: required1"),
-        (f"resources=VCPU:1&member_of1={ONE}", (1, 35), "orphaned member_of keys: member_of1"),
-        (f"resources=VCPU:1&in_tree1={ONE}", (1, 35), "All request groups must specify"),
-        ("limit=1", (1, 35), "At least one request group"),
+        ("resources=", NEWEST, "Got: empty string"),
+        ("resources=VCPU", NEWEST, "Badly formed resources parameter"),
+        ("resources=VCPU:1:2", NEWEST, "Badly formed resources parameter"),
+        ("resources=VCPU:x", NEWEST, "expected positive integer amount. Got: x"),
+        ("resources=VCPU:0", NEWEST, "requires amount >= 1. Got: 0"),
+        ("resources=VCPU:1&required=", NEWEST, "Got an empty trait in"),
+        ("resources=VCPU:1&required=A,!", NEWEST, "Got an empty trait in"),
+        ("resources=VCPU:1&required=!A", 21, "Expected 'required' parameter value"),
+        ("resources=VCPU:1&required=in:A", 38, "only supported since microversion 1.39"),
+        ("resources=VCPU:1&required=in:A,!B", NEWEST, "does not support forbidden traits"),
+        ("resources=VCPU:1&required=in:A,", NEWEST, "Got an empty trait in"),
+        ("resources=VCPU:1&required=A,!A", NEWEST, "Conflicting required and forbidden"),
+        ("resources=VCPU:1&member_of=x", NEWEST, r"valid UUID\(s\). Got: x"),
+        (f"resources=VCPU:1&member_of={ONE},{TWO}", NEWEST, "must be prefixed with the 'in:'"),
+        (f"resources=VCPU:1&member_of=!{ONE}", 31, "Forbidden member_of parameters"),
+        (f"resources=VCPU:1&member_of={ONE}&member_of={TWO}", 23, "Multiple member_of"),
+        ("resources=VCPU:1&in_tree=x", NEWEST, "Expected 'in_tree' parameter"),
+        ("resources1=VCPU:1&resources2=VCPU:1", NEWEST, '"group_policy" parameter is required'),
+        ("resources=VCPU:1&required1=A", 35, "orphaned traits keys: required1"),
+        (f"resources=VCPU:1&member_of1={ONE}", 35, "orphaned member_of keys: member_of1"),
+        (f"resources=VCPU:1&in_tree1={ONE}", 35, "All request groups must specify"),
+        ("limit=1", 35, "At least one request group"),
     ],
 )
-def test_what_is_refused(query: str, version: Version, sentence: str) -> None:
+def test_what_is_refused(query: str, version: int, sentence: str) -> None:
     with pytest.raises(Invalid, match=sentence):
         asked(query, version)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from api.compute import microversions
-from api.compute.microversions import NotAcceptable, Versioned, negotiate
+from api.compute.microversions import HISTORY, VERSIONS
 from common.errors import Invalid
+from web.errors import NotAcceptable
 
 
 def test_the_history_has_no_gap() -> None:
-    assert list(microversions.HISTORY) == list(range(1, microversions.MAX + 1))
+    assert list(HISTORY) == list(range(1, VERSIONS.newest + 1))
 
 
 @pytest.mark.parametrize(
@@ -25,29 +25,24 @@ def test_the_history_has_no_gap() -> None:
         ("volume 3.1", "2.12", 12),
         ("volume 3.1, compute 2.3", None, 3),
         ("compute 2.3, compute 2.4", None, 4),
-        ("compute latest", None, microversions.MAX),
+        ("compute latest", None, VERSIONS.newest),
     ],
 )
-def test_negotiate(header: str | None, legacy: str | None, version: int) -> None:
-    assert negotiate(header, legacy) == version
+def test_versions(header: str | None, legacy: str | None, version: int) -> None:
+    assert VERSIONS.asked(header, legacy) == version
 
 
 @pytest.mark.parametrize("wrong", ["2", "x.1", "2.01", "02.1", "2.1 ", "-2.1", "2.1.1", "LATEST"])
 def test_malformed(wrong: str) -> None:
     if wrong.strip() != wrong:
-        assert negotiate(None, wrong) == 1
+        assert VERSIONS.asked(None, wrong) == 1
         return
     with pytest.raises(Invalid, match="is of invalid format"):
-        negotiate(f"compute {wrong}", None)
+        VERSIONS.asked(f"compute {wrong}")
 
 
-@pytest.mark.parametrize("other", ["2.0", "1.1", "3.5", f"2.{microversions.MAX + 1}"])
+@pytest.mark.parametrize("other", ["2.0", "1.1", "3.5", f"2.{VERSIONS.newest + 1}"])
 def test_not_served(other: str) -> None:
     with pytest.raises(NotAcceptable) as caught:
-        negotiate(f"compute {other}", None)
-    assert caught.value.details == {"min": "2.1", "max": f"2.{microversions.MAX}"}
-
-
-def test_versioned() -> None:
-    things = Versioned({"2.10": "b", "2.2": "a"})
-    assert [things.at(version) for version in (1, 2, 9, 10, 99)] == [None, "a", "a", "b", "b"]
+        VERSIONS.asked(f"compute {other}")
+    assert caught.value.details == {"min": "2.1", "max": f"2.{VERSIONS.newest}"}

@@ -1,0 +1,89 @@
+"""Whose VMs are: `POST /adoptions`, and servers' actions release, mark, hold, retry, forget.
+
+All of it is micronova's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_utils import strutils
+
+from api.compute import policies
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.resources.found import must_be_a_project, the_server
+from api.compute.resources.server_create import snapshot
+from api.compute.schemas import custody as schemas
+from common.errors import FlavorNotFound, Invalid
+from conductor.messages import Adoption, FlavorSnapshot
+from db.reads import flavors
+
+
+class Adoptions:
+    """Existing VMs that become servers."""
+
+    @operation(policies.ADOPT, body=schemas.ADOPT, status=202, errors={FlavorNotFound: Invalid})
+    def create(self, call: Call) -> Any:
+        """Take an existing VM under management; what becomes of it shows in the server."""
+        asked = call.body["adoption"]
+        project_id = asked["project_id"]
+        must_be_a_project(call, project_id)
+        adopted = call.conductor.adopt(
+            call.ctxt,
+            Adoption(
+                cluster=asked["cluster"],
+                vmid=int(asked["vmid"]),
+                project_id=project_id,
+                user_id=asked.get("user_id") or call.ctxt.user_id or "",
+                name=asked.get("name"),
+                flavor=_flavor(call, asked.get("flavor")),
+            ),
+        )
+        return {"adoption": {"server_id": adopted.server_uuid}}
+
+
+class CustodyActions:
+    """What can be done to a server besides Nova's actions."""
+
+    @operation(policies.RELEASE, body=schemas.RELEASE, status=202, on=the_server)
+    def release(self, call: Call) -> None:
+        """Let the record go; the VM stays, without our mark."""
+        call.conductor.act(call.ctxt, call.server.uuid, "release")
+
+    @operation(policies.MARK, body=schemas.MARK, status=202, on=the_server)
+    def mark(self, call: Call) -> None:
+        """Write the owner mark of its VM again, where somebody edited it."""
+        call.conductor.mark_server(call.ctxt, call.server.uuid)
+
+    @operation(policies.HOLD, body=schemas.HOLD, status=202, on=the_server)
+    def hold(self, call: Call) -> None:
+        """Try nothing again that failed, until the hold is released."""
+        call.conductor.hold_server(call.ctxt, call.server.uuid, held=True)
+
+    @operation(policies.RELEASE_HOLD, body=schemas.RELEASE_HOLD, status=202, on=the_server)
+    def release_hold(self, call: Call) -> None:
+        """Go on with what was held."""
+        call.conductor.hold_server(call.ctxt, call.server.uuid, held=False)
+
+    @operation(policies.RETRY, body=schemas.RETRY, status=202, on=the_server)
+    def retry(self, call: Call) -> None:
+        """Try at once what waits to be tried again; look after a server in ERROR."""
+        call.conductor.retry_server(call.ctxt, call.server.uuid)
+
+    @operation(policies.FORGET, body=schemas.FORGET, status=202, on=the_server)
+    def forget(self, call: Call) -> None:
+        """Let the record go of a VM that isn't ours, or whose cluster is gone for good."""
+        asked = call.body["forget"] or {}
+        force = strutils.bool_from_string(asked.get("force", False), strict=True)
+        call.conductor.forget(call.ctxt, call.server.uuid, asked.get("reason"), force=bool(force))
+
+
+def _flavor(call: Call, named: str | None) -> FlavorSnapshot | None:
+    """The flavor of this ID; an administrator may take any."""
+    if named is None:
+        return None
+    found = call.read(flavors.find, named, None)
+    if found is None:
+        raise FlavorNotFound(f"Flavor {named} could not be found.", flavor_id=named)
+    return snapshot(found)

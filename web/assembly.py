@@ -1,0 +1,61 @@
+"""Assembly of a WSGI application: one function puts together what stands before an API."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+from oslo_config import cfg
+
+from web import auth
+from web.errors import Faults
+from web.proxies import Proxies
+from web.wsgi import ContextMiddleware, RequestId, Wsgi
+
+Protect = Callable[..., Any]
+Layer = Callable[[Wsgi], Wsgi]
+
+
+@dataclass(frozen=True)
+class Application:
+    """What one API is assembled from."""
+
+    service_type: str
+    """Its type in the catalog."""
+    resources: Mapping[str, object]
+    """Path → Falcon resource."""
+    faults: Faults
+    anonymous: Callable[[str], bool]
+    """Whether a path (PATH_INFO) needs no token."""
+    middleware: Sequence[Any] = ()
+    """Falcon middleware that runs once the request context is there."""
+    layers: Sequence[Layer] = ()
+    """WSGI layers in front of the token check, from the inside out."""
+    strips_slash: bool = True
+    """Whether a slash at the end of a path makes no difference."""
+    default_type: str | None = falcon.DEFAULT_MEDIA_TYPE
+    """The content type of an answer without a body."""
+    request_id_header: str | None = None
+    """A further header that names the request ID."""
+
+
+def assemble(api: Application, conf: cfg.ConfigOpts, protect: Protect | None = None) -> Wsgi:
+    """Build the WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
+
+    From the outside in: request ID, proxies, the API's layers, token check, request context,
+    routes. `protect(app, anonymous=…)` replaces the token check of `web.auth`.
+    """
+    app: falcon.App[Any, Any] = falcon.App(middleware=[ContextMiddleware(), *api.middleware])
+    app.req_options.strip_url_path_trailing_slash = api.strips_slash
+    app.resp_options.default_media_type = api.default_type  # type: ignore[assignment]
+    api.faults.install(app)
+    for path, resource in api.resources.items():
+        app.add_route(path, resource)
+    check = protect or functools.partial(auth.protect, conf=conf, service_type=api.service_type)
+    guarded: Wsgi = check(app, anonymous=api.anonymous)
+    for layer in api.layers:
+        guarded = layer(guarded)
+    return RequestId(Proxies(guarded, conf), api.request_id_header)

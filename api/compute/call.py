@@ -1,4 +1,4 @@
-"""One request as a resource sees it: no HTTP in it but what it asks and how it is answered."""
+"""A request as the compute API's resources see it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cloud:
-    """What resources work with: options, the policy, the database to read, the conductor."""
+    """What resources use: options, policy, the database (read-only), the conductor."""
 
     conf: cfg.ConfigOpts
     enforcer: Enforcer
@@ -76,7 +76,7 @@ class Call:
 
     @functools.cached_property
     def is_admin(self) -> bool:
-        """Whether who asks may see all projects (Nova's `context.is_admin`)."""
+        """Whether the user is an administrator to the policy (Nova's `context.is_admin`)."""
         return self.allows("context_is_admin")
 
     @property
@@ -88,7 +88,7 @@ class Call:
 
     @property
     def conductor(self) -> ConductorClient:
-        """Where changes are made."""
+        """The client of the conductor, which makes all changes."""
         return self.cloud.conductor
 
     def read(
@@ -99,7 +99,7 @@ class Call:
 
     @property
     def max_limit(self) -> int:
-        """The most items of one page."""
+        """The maximum number of items in a page."""
         limit: int = self.cloud.conf.api.max_limit
         return limit
 

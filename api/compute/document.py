@@ -1,7 +1,6 @@
-"""Writes the chapter on the compute API, from the tables that the API itself runs on.
+"""Generates docs/api.md from the tables that the API runs on.
 
-`python -m api.compute.document` prints it; `docs/api.md` is what it printed, and a test holds
-the two together.
+`python -m api.compute.document` prints it; a test compares docs/api.md with the output.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ INTRODUCTION = f"""\
 # The compute API
 
 micronova answers Nova's API at `/compute/v2.1`, microversions {_OLDEST} to {_NEWEST}, for
-unmodified OpenStack clients. What is listed here is what there is; every other route of Nova
-answers 404, as a Nova without it would. Every route is there with the project as well
+unmodified OpenStack clients. It serves the routes listed here; every other route of Nova
+answers 404. Every route is there with the project as well
 (`/v2.1/{{project_id}}/servers`), and its links then name it too.
 
-Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. Every answer tells
-its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. What became of a request, or
+Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. Every answer has
+its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. The outcome of a request, or
 of a server, is explained under its ID: see `GET /explanations/{{subject}}` below.
 
 This file is generated: `python -m api.compute.document > docs/api.md`.
@@ -34,7 +33,7 @@ This file is generated: `python -m api.compute.document > docs/api.md`.
 DIFFERENCES = """\
 ## Where it differs from Nova
 
-What a client asks for and can't have is refused with 400 and a sentence, never ignored.
+What isn't supported is refused with 400 and a message, never ignored.
 
 - **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
   says just that. Volumes, snapshots and `block_device_mapping` are refused.
@@ -46,18 +45,18 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
 - **Where fewer hosts than `min_count` are found**, none of the servers is built. Where more but
   not all find one, those are built; Nova builds none then.
 - **The one security group is `default`**; another one is refused as unknown.
-- **A 503 because nobody answered in time** is final: what was asked is done already, which shows
-  under the request's ID, or never will be.
+- **A 503 because of a time-out** is final: the request was carried out already, which shows under
+  its ID, or never will be.
 - **Actions** are `os-start`, `os-stop` and `reboot`; others are "There is no such action".
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
   numbers (before 2.88) count what servers were given, not what they use at the moment.
 - **`ZONE:HOST` must agree:** a host that isn't in the zone is refused, where Nova drops the zone.
-- **A forced host must pass every filter**, however it is named, so that the reason is told if it
-  can't be had; Nova skips its filters for `ZONE:HOST`.
-- **A host's zone** is its aggregate's, else what the host says of itself (`[compute]
+- **A forced host must pass every filter**, however it is named, so that a refusal has its reason;
+  Nova skips its filters for `ZONE:HOST`.
+- **A host's zone** is its aggregate's, else the host's own (`[compute]
   availability_zone`), where Nova has one default for all hosts.
-- **Flavors ask for aggregates** by extra specs `aggregate_instance_extra_specs:…` only; those
-  without a scope ask nothing of aggregates.
+- **Flavors require aggregates** by extra specs `aggregate_instance_extra_specs:…` only; those
+  without a scope don't apply to aggregates.
 - **`POST /os-aggregates/{id}/images`** makes the template that builds clone, on hosts that are up.
   Where a host can't have one (it doesn't clone, or doesn't reach the image) it answers 400 and
   begins nothing, where Nova answers 202.
@@ -72,8 +71,8 @@ What a client asks for and can't have is refused with 400 and a sentence, never 
   the database longer than `[database] reader_statement_seconds` is refused.
 - **Texts** may hold any printable character of Unicode, where Nova stops at U+FFFF; a line feed
   at the end of a name is refused, where Nova lets it pass.
-- **Faults** tell the owner of a server what it means for them, and name no host. Administrators
-  also read `details`: category, host, task, log, what was cleaned up and what to do.
+- **Faults** tell the owner of a server what happened, without host names. Administrators also
+  see `details`: category, host, task, log, what was cleaned up and what to do.
 - **`locked`, `progress`** and the like are there, with the values of a server
   that never was locked, at 0.
 - **Links** carry the URL under which the client came (`Host`, and what the proxies that
@@ -110,9 +109,9 @@ read nothing.
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.
 
-## Whose a VM is
+## Managing existing VMs
 
-Resources and actions of micronova's own; operate.md tells what they do.
+These resources and actions are micronova's own; operate.md explains them.
 
 - `POST /adoptions` takes
   `{"adoption": {"cluster", "vmid", "project_id", "user_id", "name", "flavor"}}`, the last three
@@ -126,10 +125,10 @@ Resources and actions of micronova's own; operate.md tells what they do.
   `{"forget": {"reason": …, "force": …}}`. `retry` is refused with 409 where nothing waits to be
   tried again, and for a server that is held.
 
-## What if
+## Dry runs
 
-Four resources of micronova's own tell what would happen; nothing is claimed, written or created.
-Hosts named by `without` (repeated) are taken for gone.
+Four resources of micronova's own show what would happen; nothing is claimed, written or created.
+`without` (repeated) names hosts to leave out.
 
 - `POST /schedule` takes the body of a `POST /servers` and answers
   `{"schedule": {"decisions": […]}}`: for each server, in order, `host` (null: nowhere), \

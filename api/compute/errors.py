@@ -32,7 +32,7 @@ UNEXPECTED = (
     "the service's log."
 )
 
-#: what is said where nobody answered in time: it is done already, or never will be
+#: added to errors whose outcome is unknown: it was done already, or never will be
 WHERE_IT_SHOWS = (
     "The request is not carried out later. Whether it was carried out before shows under its "
     "request ID: GET /explanations/{}."
@@ -49,7 +49,7 @@ def _state_conflict(error: MicronovaError) -> str:
     )
 
 
-#: classes whose details make a sentence that clients know from Nova
+#: classes whose details make the message that clients know from Nova
 SENTENCE: Mapping[type[Exception], Callable[[MicronovaError], str]] = {
     errors.ServerStateConflict: _state_conflict,
 }

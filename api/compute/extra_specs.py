@@ -1,7 +1,7 @@
-"""The extra specs that have a meaning, and what their values may be: a table.
+"""Validation of extra specs: a table of the names that mean something, and their values.
 
-Since 2.86 a value that can't be understood, and a name that its namespace doesn't have, are
-refused when they are set. Facts: nova/api/validation/extra_specs. Names without a namespace, and
+Since 2.86 invalid values, and names that their namespace doesn't have, are refused when they are
+set. Facts: nova/api/validation/extra_specs. Names without a namespace, and
 those of other namespaces, are the operator's own.
 """
 
@@ -16,10 +16,10 @@ from oslo_utils import strutils
 
 from common.errors import Invalid
 
-#: since which minor microversion values are looked at
+#: the minor microversion since which values are validated
 SINCE = 86
 
-#: says what is wrong with a value; None: nothing
+#: returns what is wrong with a value, or None
 Check = Callable[[str], str | None]
 
 
@@ -110,7 +110,7 @@ _CLOSED = re.compile(
 
 
 def check(specs: Mapping[str, str], version: int) -> None:
-    """Raise Invalid for the first that can't be understood."""
+    """Raise Invalid for the first invalid extra spec."""
     for problem in _problems(specs) if version >= SINCE else ():
         raise Invalid(problem)
 

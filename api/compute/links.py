@@ -1,4 +1,4 @@
-"""Links in answers: they carry the URL under which the client reached the API."""
+"""Links in answers, based on the URL under which the client reached the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import falcon
 
 VERSION = "v2.1"
 LEGACY_VERSION = "v2"
-#: in `environ`: the version that the path names where that isn't VERSION, and its project
+#: keys of `environ`: the version in the path where it isn't VERSION, and the project in the path
 VERSION_ASKED = "micronova.version_asked"
 PROJECT = "micronova.project_of_path"
 
@@ -28,7 +28,7 @@ class Links:
         self.api = f"{self.versions}/{version}{of_project}"
 
     def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
-        """`self` and `bookmark` of a thing."""
+        """The `self` and `bookmark` links of a resource."""
         path = f"{collection}/{quote(identifier, safe='')}"
         return [
             {"rel": "self", "href": f"{self.api}/{path}"},
@@ -36,18 +36,18 @@ class Links:
         ]
 
     def location(self, *path: str) -> str:
-        """The URL of a thing of this version."""
+        """The versioned URL of a resource."""
         return "/".join([self.api, *(quote(part, safe="") for part in path)])
 
     def bookmark(self, collection: str, identifier: str) -> list[dict[str, str]]:
-        """The version-less link to a thing elsewhere."""
+        """The unversioned link to a related resource."""
         href = f"{self.root}/{collection}/{quote(identifier, safe='')}"
         return [{"rel": "bookmark", "href": href}]
 
     def after(
         self, path: str, query: Mapping[str, list[str]], marker: str
     ) -> list[dict[str, Any]]:
-        """The `next` link of a list: the same request, behind the last item of this page."""
+        """The `next` link of a list: the same request, after the last item of this page."""
         asked = [
             (name, value)
             for name, values in sorted(query.items())

@@ -1,4 +1,4 @@
-"""The ways in which Nova writes one path: with slashes doubled, with the project, as `/v2`."""
+"""The forms of a path that Nova accepts: doubled slashes, the project's ID, `/v2`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from api.compute.links import LEGACY_VERSION, PROJECT, VERSION, VERSION_ASKED
 from api.compute.microversions import VERSIONS
 from web.wsgi import Wsgi, joined
 
-#: as in Nova's routes: what could be a project's ID
+#: what Nova's routes take for a project's ID
 _OF_PROJECT = re.compile(rf"/{re.escape(VERSION)}/(?P<project>[0-9a-f-]+)(?P<rest>/.*)")
 _HEADERS = frozenset({VERSIONS.header.lower(), str(VERSIONS.legacy_header).lower()})
 _ENVIRON = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _HEADERS)
 
 
 class Paths:
-    """WSGI layer: hands on every path in its one form, and notes in `environ` how it was asked.
+    """WSGI layer: normalises paths, and records the original form in `environ`.
 
     `/v2.1/{project_id}/servers` is `/v2.1/servers` of that project, which the guard compares with
     the token's. `/v2/servers` is the same at the oldest microversion, whatever the headers say.

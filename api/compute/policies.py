@@ -1,6 +1,6 @@
 """The rules of the compute API, one line each: names and defaults are Nova's.
 
-Those that begin with `micronova:` are of resources that Nova doesn't have.
+Rules with the prefix `micronova:` guard resources that Nova doesn't have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS = (
     ("servers:index", PROJECT_READER, "List servers.", "GET", "/servers"),
     ("servers:detail", PROJECT_READER, "List servers in detail.", "GET", "/servers/detail"),
     ("servers:index:get_all_tenants", ADMIN, "List all projects' servers.", "GET", "/servers"),
-    ("servers:detail:get_all_tenants", ADMIN, "The same, detailed.", "GET", "/servers/detail"),
+    ("servers:detail:get_all_tenants", ADMIN, "In detail.", "GET", "/servers/detail"),
     ("servers:allow_all_filters", ADMIN, "Filter servers by anything.", "GET", "/servers"),
     ("servers:show", PROJECT_READER, "Show a server.", "GET", _SERVER),
     ("servers:show:flavor-extra-specs", PROJECT_READER, "With its extra specs.", "GET", _SERVER),
@@ -40,28 +40,28 @@ _ROWS = (
     ("server-metadata:index", PROJECT_READER, "List metadata.", "GET", f"{_SERVER}/metadata"),
     ("server-metadata:show", PROJECT_READER, "Show one.", "GET", f"{_SERVER}/metadata/{{key}}"),
     ("server-metadata:create", PROJECT_MEMBER, "Add metadata.", "POST", f"{_SERVER}/metadata"),
-    ("server-metadata:update_all", PROJECT_MEMBER, "Replace it.", "PUT", f"{_SERVER}/metadata"),
+    ("server-metadata:update_all", PROJECT_MEMBER, "Replace.", "PUT", f"{_SERVER}/metadata"),
     ("server-metadata:update", PROJECT_MEMBER, "Set.", "PUT", f"{_SERVER}/metadata/{{key}}"),
-    ("server-metadata:delete", PROJECT_MEMBER, "Drop.", "DELETE", f"{_SERVER}/metadata/{{key}}"),
+    ("server-metadata:delete", PROJECT_MEMBER, "Delete.", "DELETE", f"{_SERVER}/metadata/{{key}}"),
     ("os-server-tags:index", PROJECT_READER, "List tags.", "GET", f"{_SERVER}/tags"),
-    ("os-server-tags:show", PROJECT_READER, "Ask for a tag.", "GET", f"{_SERVER}/tags/{{tag}}"),
+    ("os-server-tags:show", PROJECT_READER, "Check for a tag.", "GET", f"{_SERVER}/tags/{{tag}}"),
     ("os-server-tags:update", PROJECT_MEMBER, "Add a tag.", "PUT", f"{_SERVER}/tags/{{tag}}"),
     ("os-server-tags:update_all", PROJECT_MEMBER, "Replace tags.", "PUT", f"{_SERVER}/tags"),
-    ("os-server-tags:delete", PROJECT_MEMBER, "Drop.", "DELETE", f"{_SERVER}/tags/{{tag}}"),
-    ("os-server-tags:delete_all", PROJECT_MEMBER, "Drop all.", "DELETE", f"{_SERVER}/tags"),
+    ("os-server-tags:delete", PROJECT_MEMBER, "Delete.", "DELETE", f"{_SERVER}/tags/{{tag}}"),
+    ("os-server-tags:delete_all", PROJECT_MEMBER, "Delete all.", "DELETE", f"{_SERVER}/tags"),
     ("ips:index", PROJECT_READER, "List addresses.", "GET", f"{_SERVER}/ips"),
     ("ips:show", PROJECT_READER, "Of one network.", "GET", f"{_SERVER}/ips/{{network}}"),
     (
         "os-instance-actions:list",
         PROJECT_READER,
-        "List what was done to a server.",
+        "List a server's actions.",
         "GET",
         f"{_SERVER}/os-instance-actions",
     ),
     (
         "os-instance-actions:show",
         PROJECT_READER,
-        "Show one of them with its events.",
+        "Show an action with its events.",
         "GET",
         f"{_SERVER}/os-instance-actions/{{request_id}}",
     ),
@@ -83,8 +83,14 @@ _ROWS = (
     ("os-flavor-manage:update", ADMIN, "Describe a flavor.", "PUT", _FLAVOR),
     ("os-flavor-manage:delete", ADMIN, "Delete a flavor.", "DELETE", _FLAVOR),
     ("os-flavor-access", ADMIN, "List access.", "GET", f"{_FLAVOR}/os-flavor-access"),
-    ("os-flavor-access:add_tenant_access", ADMIN, "Give.", "POST", f"{_FLAVOR}/action"),
-    ("os-flavor-access:remove_tenant_access", ADMIN, "Take.", "POST", f"{_FLAVOR}/action"),
+    ("os-flavor-access:add_tenant_access", ADMIN, "Grant access.", "POST", f"{_FLAVOR}/action"),
+    (
+        "os-flavor-access:remove_tenant_access",
+        ADMIN,
+        "Revoke it.",
+        "POST",
+        f"{_FLAVOR}/action",
+    ),
     ("os-flavor-extra-specs:index", PROJECT_READER, "List.", "GET", f"{_FLAVOR}/os-extra_specs"),
     (
         "os-flavor-extra-specs:show",
@@ -93,12 +99,12 @@ _ROWS = (
         "GET",
         f"{_FLAVOR}/os-extra_specs/{{key}}",
     ),
-    ("os-flavor-extra-specs:create", ADMIN, "Add.", "POST", f"{_FLAVOR}/os-extra_specs"),
+    ("os-flavor-extra-specs:create", ADMIN, "Set specs.", "POST", f"{_FLAVOR}/os-extra_specs"),
     ("os-flavor-extra-specs:update", ADMIN, "Set.", "PUT", f"{_FLAVOR}/os-extra_specs/{{key}}"),
     (
         "os-flavor-extra-specs:delete",
         ADMIN,
-        "Drop.",
+        "Delete.",
         "DELETE",
         f"{_FLAVOR}/os-extra_specs/{{key}}",
     ),
@@ -113,12 +119,12 @@ _ROWS = (
     ("os-server-groups:delete", PROJECT_MEMBER, "Delete one.", "DELETE", _GROUP),
     ("os-services:list", ADMIN, "List services.", "GET", "/os-services"),
     ("os-services:update", ADMIN, "Disable, force down …", "PUT", "/os-services/{service_id}"),
-    ("os-services:delete", ADMIN, "Forget a service.", "DELETE", "/os-services/{service_id}"),
+    ("os-services:delete", ADMIN, "Delete a service.", "DELETE", "/os-services/{service_id}"),
     ("os-hypervisors:list", ADMIN, "List hypervisors.", "GET", "/os-hypervisors"),
     ("os-hypervisors:list-detail", ADMIN, "In detail.", "GET", "/os-hypervisors/detail"),
-    ("os-hypervisors:statistics", ADMIN, "Sum.", "GET", "/os-hypervisors/statistics"),
+    ("os-hypervisors:statistics", ADMIN, "Sums.", "GET", "/os-hypervisors/statistics"),
     ("os-hypervisors:show", ADMIN, "Show one.", "GET", "/os-hypervisors/{hypervisor_id}"),
-    ("os-hypervisors:uptime", ADMIN, "Up.", "GET", "/os-hypervisors/{hypervisor_id}/uptime"),
+    ("os-hypervisors:uptime", ADMIN, "Uptime.", "GET", "/os-hypervisors/{hypervisor_id}/uptime"),
     ("os-hypervisors:search", ADMIN, "By name.", "GET", "/os-hypervisors/{hypervisor_id}/search"),
     (
         "os-hypervisors:servers",
@@ -132,9 +138,9 @@ _ROWS = (
     ("os-aggregates:show", ADMIN, "Show one.", "GET", _AGGREGATE),
     ("os-aggregates:update", ADMIN, "Rename, set the zone.", "PUT", _AGGREGATE),
     ("os-aggregates:delete", ADMIN, "Delete one.", "DELETE", _AGGREGATE),
-    ("os-aggregates:add_host", ADMIN, "Take a host in.", "POST", f"{_AGGREGATE}/action"),
-    ("os-aggregates:remove_host", ADMIN, "Take it out.", "POST", f"{_AGGREGATE}/action"),
-    ("os-aggregates:set_metadata", ADMIN, "Describe.", "POST", f"{_AGGREGATE}/action"),
+    ("os-aggregates:add_host", ADMIN, "Add a host.", "POST", f"{_AGGREGATE}/action"),
+    ("os-aggregates:remove_host", ADMIN, "Remove a host.", "POST", f"{_AGGREGATE}/action"),
+    ("os-aggregates:set_metadata", ADMIN, "Set metadata.", "POST", f"{_AGGREGATE}/action"),
     ("os-availability-zone:list", ANYONE, "List zones.", "GET", "/os-availability-zone"),
     (
         "os-availability-zone:detail",
@@ -194,36 +200,36 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         rule(PREFIX + name, check, text, (method, path))
         for name, check, text, method, path in _ROWS
     ),
-    rule(CACHE_IMAGES, ADMIN, "Make images ready.", ("POST", f"{_AGGREGATE}/images")),
+    rule(CACHE_IMAGES, ADMIN, "Cache images.", ("POST", f"{_AGGREGATE}/images")),
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
     rule(ANY_ADDRESS, ADMIN, "With fixed_ip outside of the pool.", ("POST", "/servers")),
     rule(NEAR_HOST, ADMIN, "With the hint build_near_host_ip.", ("POST", "/servers")),
     rule(EXPLAIN, PROJECT_READER, "Read what happened.", ("GET", "/explanations/{subject}")),
     rule(EXPLAIN_ALL, ADMIN, "With hosts and tasks.", ("GET", "/explanations/{subject}")),
     rule(ADOPT, ADMIN, "Adopt an existing VM.", ("POST", "/adoptions")),
-    rule(RELEASE, ADMIN, "Let a server go; its VM stays.", ("POST", f"{_SERVER}/action")),
-    rule(MARK, ADMIN, "Write an edited owner mark again.", ("POST", f"{_SERVER}/action")),
-    rule(HOLD, PROJECT_MEMBER, "Try nothing again.", ("POST", f"{_SERVER}/action")),
-    rule(RELEASE_HOLD, PROJECT_MEMBER, "Go on.", ("POST", f"{_SERVER}/action")),
-    rule(RETRY, ADMIN, "Try at once what waits.", ("POST", f"{_SERVER}/action")),
-    rule(FORGET, ADMIN, "Forget a server whose VM isn't ours.", ("POST", f"{_SERVER}/action")),
-    rule(PREVIEW, ADMIN, "Ask where servers would go.", ("POST", "/schedule")),
+    rule(RELEASE, ADMIN, "Unmanage a server; its VM stays.", ("POST", f"{_SERVER}/action")),
+    rule(MARK, ADMIN, "Rewrite an edited owner mark.", ("POST", f"{_SERVER}/action")),
+    rule(HOLD, PROJECT_MEMBER, "Hold a server's retries.", ("POST", f"{_SERVER}/action")),
+    rule(RELEASE_HOLD, PROJECT_MEMBER, "Release a hold.", ("POST", f"{_SERVER}/action")),
+    rule(RETRY, ADMIN, "Retry a waiting operation.", ("POST", f"{_SERVER}/action")),
+    rule(FORGET, ADMIN, "Abandon a server whose VM isn't ours.", ("POST", f"{_SERVER}/action")),
+    rule(PREVIEW, ADMIN, "Dry-run a create.", ("POST", "/schedule")),
     rule(
         CAPACITY,
         ADMIN,
-        "Ask how many servers would fit, also without a host.",
+        "See how many servers would fit, also without a host.",
         ("GET", "/capacity"),
         ("GET", "/evacuations/{host}"),
     ),
-    rule(REBALANCE, ADMIN, "Ask which servers would better move.", ("GET", "/rebalance")),
-    rule(AUDIT_BEGIN, ADMIN, "Have an audit run.", ("POST", "/audits")),
+    rule(REBALANCE, ADMIN, "See migrations that would balance hosts.", ("GET", "/rebalance")),
+    rule(AUDIT_BEGIN, ADMIN, "Start an audit.", ("POST", "/audits")),
     rule(AUDIT_READ, ADMIN, "Read audits and findings.", ("GET", "/audit/findings")),
-    rule(AUDIT_HEAL, ADMIN, "Heal.", ("POST", "/audit/findings/{finding_id}/action")),
+    rule(AUDIT_HEAL, ADMIN, "Heal a finding.", ("POST", "/audit/findings/{finding_id}/action")),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs.", ("GET", "/vmids")),
     rule(METRICS, ADMIN, "Read numbers for monitoring.", ("GET", "/metrics")),
 )
 
 
 def named(name: str) -> str:
-    """The full name of a rule of Nova's."""
+    """The full name of one of Nova's rules."""
     return PREFIX + name

@@ -1,4 +1,4 @@
-"""The query string: every parameter may come several times."""
+"""The query string; a parameter may be repeated."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Query(dict[str, list[str]]):
         return query
 
     def last(self, name: str) -> str | None:
-        """The value that counts where one is meant."""
+        """The last value, which counts where only one is expected; None: not given."""
         values = self.get(name)
         return values[-1] if values else None
 
     def boolean(self, name: str, default: bool = False) -> bool:
-        """Yes or no, in any of OpenStack's words. Raises Invalid for other words."""
+        """A boolean in any of OpenStack's spellings. Raises Invalid for others."""
         value = self.last(name)
         if value is None:
             return default
@@ -40,7 +40,7 @@ class Query(dict[str, list[str]]):
             raise Invalid(str(error)) from error
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """An aware time. Raises Invalid."""
+        """A timezone-aware time. Raises Invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -50,7 +50,7 @@ class Query(dict[str, list[str]]):
             raise Invalid(f"Invalid filter field: {name}.") from error
 
     def number(self, name: str) -> int | None:
-        """A number that isn't negative. Raises Invalid."""
+        """A non-negative integer. Raises Invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -60,6 +60,6 @@ class Query(dict[str, list[str]]):
         return int(value[-18:]) if len(value.lstrip("0")) <= 18 else 10**18
 
     def page(self, most: int) -> tuple[int, str | None]:
-        """(limit, marker) of a list whose pages hold `most` items at the most."""
+        """(limit, marker) of a list with pages of at most `most` items."""
         limit = self.number("limit")
         return (most if limit is None else min(most, limit)), self.last("marker")

@@ -1,6 +1,6 @@
-"""Tells the conductor of requests that are refused, so that `/explanations` can say why.
+"""Reports refused requests to the conductor, so that `/explanations` can show why.
 
-Nobody waits for it and nothing hangs on it: more than a little at a time is dropped.
+Reports are best effort: they are sent in the background, and dropped above a rate.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from web import wsgi
 
 LOG = logger(__name__)
 
-#: refusals of one project that are told within a second, by one process of the API
+#: refusals of one project that a process reports in one second
 _OF_A_PROJECT = 10
-#: refusals that wait, for a message bus that is slow or away
+#: refusals that wait while the message bus is slow or unreachable
 _WAITING = 100
-#: seconds without one after which nobody waits for more
+#: seconds without a refusal after which the thread ends
 _IDLE_SECONDS = 5.0
-#: the conductor can't be told just now
+#: the status of answers while the conductor is unreachable
 _UNAVAILABLE = 503
 
 
 class Refusals:
-    """Falcon middleware: what would have changed something, and was answered with an error."""
+    """Falcon middleware: reports requests for a change that were answered with an error."""
 
     def __init__(
         self, conductor: ConductorClient, timer: Callable[[], float] = time.monotonic
@@ -46,14 +46,14 @@ class Refusals:
         self._timer = timer
         self._waiting: queue.Queue[tuple[RequestContext, Refused]] = queue.Queue(_WAITING)
         self._lock = threading.Lock()
-        self._teller: threading.Thread | None = None
+        self._reporter: threading.Thread | None = None
         self._second = 0
-        self._told: collections.Counter[str] = collections.Counter()
+        self._reported: collections.Counter[str] = collections.Counter()
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, succeeded: bool
     ) -> None:
-        """Have the refusal told, if there is one, of somebody whom we know."""
+        """Queue the report of a refusal, if the request was refused and authenticated."""
         status = resp.status_code
         if req.method in wsgi.ONLY_LOOK or status < 400 or status == _UNAVAILABLE:
             return
@@ -80,35 +80,37 @@ class Refusals:
             second = int(self._timer())
             if second != self._second:
                 self._second = second
-                self._told.clear()
-            self._told[str(ctxt.project_id)] += 1
-            if self._told[str(ctxt.project_id)] > _OF_A_PROJECT or self._waiting.full():
+                self._reported.clear()
+            self._reported[str(ctxt.project_id)] += 1
+            if self._reported[str(ctxt.project_id)] > _OF_A_PROJECT or self._waiting.full():
                 return
             self._waiting.put_nowait((ctxt, refused))
-            if self._teller is None:
-                self._teller = threading.Thread(target=self._tell, name="refusals", daemon=True)
-                self._teller.start()
+            if self._reporter is None:
+                self._reporter = threading.Thread(
+                    target=self._report, name="refusals", daemon=True
+                )
+                self._reporter.start()
 
-    def _tell(self) -> None:
-        """Tell until there was nothing to tell for a while."""
+    def _report(self) -> None:
+        """Report refusals until none came for a while."""
         while True:
             try:
                 ctxt, refused = self._waiting.get(timeout=_IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
                     if self._waiting.empty():
-                        self._teller = None
+                        self._reporter = None
                         return
                 continue
             try:
                 self._conductor.refused(ctxt, refused)
             except Exception:
-                # The answer is out already.
-                LOG.exception("That %s was refused is not kept.", ctxt.request_id)
+                # The client has its answer already.
+                LOG.exception("The refusal of %s is not recorded.", ctxt.request_id)
 
 
 def _message(data: Any) -> str:
-    """What the answer says to people."""
+    """The message in an answer's body."""
     try:
         [fault] = orjson.loads(data).values()
         return str(fault["message"])

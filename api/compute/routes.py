@@ -1,8 +1,8 @@
 """The whole compute API as one table.
 
 A row is a path under `/v2.1`, the resource that serves it, and {HTTP method: names of the
-resource's methods}; of several names the first that the request's version has answers. Rows with
-actions take the operation's name from the body.
+resource's methods}; of several names the first one that exists at the request's version answers.
+Rows with actions take the operation's name from the body.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
-from api.compute.resources.custody import Adoptions
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.extensions import Extensions
 from api.compute.resources.flavor_access import FlavorAccess
@@ -25,6 +24,7 @@ from api.compute.resources.flavors import Flavors
 from api.compute.resources.hypervisors import Hypervisors
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
+from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
 from api.compute.resources.quotas import Limits, QuotaSets
 from api.compute.resources.server_actions import ServerActions
@@ -49,7 +49,7 @@ class Row:
     resource: type
     methods: Mapping[str, str | tuple[str, ...]]
     actions: Mapping[str, str] = field(default_factory=dict)
-    """{name in the body: method}, of a POST."""
+    """{action in the body of a POST: method}."""
 
     def names(self, http_method: str) -> tuple[str, ...]:
         """The resource's methods that may answer an HTTP method."""

@@ -1,4 +1,4 @@
-"""Key pairs: fingerprints in Nova's form, and, for older versions of the API, new keys."""
+"""Key pairs: fingerprints in Nova's form, and key generation for older microversions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _UPN = ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
 
 
 def fingerprint(kind: str, public_key: str) -> str:
-    """MD5 of an SSH key, SHA-1 of a certificate: an identifier, as clients show it.
+    """The fingerprint that clients show: MD5 of an SSH key, SHA-1 of a certificate.
 
-    Raises Invalid for what is no key.
+    Raises Invalid unless it is a key.
     """
     return _colons(_ssh(public_key) if kind == SSH else _certificate(public_key))
 
@@ -55,7 +55,7 @@ def _colons(digest: bytes) -> str:
 
 
 def generate(kind: str, user_id: str) -> tuple[str, str]:
-    """A new RSA key: (private key as PEM, public key or certificate). Nothing is kept of it."""
+    """Generate an RSA key: (private key as PEM, public key or certificate). Nothing is stored."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
     if kind == X509:
         return _pem(key, serialization.PrivateFormat.PKCS8), _self_signed(key, user_id)

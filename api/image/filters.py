@@ -46,7 +46,7 @@ _LIST_ITEM = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|([^",]*))(,|$)')
 
 @dataclass
 class Query:
-    """What a list asks for; `possible` is False when no image can be meant."""
+    """What a list asks for; `possible` is False when no image can match."""
 
     conditions: list[Condition] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class Query:
     possible: bool = True
 
     def only(self, constant: str, wanted: Any) -> None:
-        """Ask for a value of a field that is the same for every image."""
+        """Filter by a field that is the same for every image."""
         self.possible = self.possible and CONSTANTS[constant] == wanted
 
     def where(self, name: str, operator: str, value: Any) -> None:
-        """Ask for a condition of a field that differs."""
+        """Filter by a field of the database."""
         self.conditions.append(Condition(name, operator, value))
 
 
@@ -150,7 +150,7 @@ def _time(query: Query, name: str, value: str) -> None:
 
 
 def _moment(text: str) -> datetime.datetime | None:
-    # The plus of a zone arrives as a space where the client didn't quote it.
+    # An unquoted plus of a time zone arrives as a space.
     try:
         moment = datetime.datetime.fromisoformat(text.replace(" ", "+"))
         aware = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
@@ -183,7 +183,7 @@ def _choose(query: Query, name: str, value: str) -> None:
 
 
 def _order(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, bool]]:
-    """(field, descending) of `sort`, or of `sort_key` and `sort_dir`; the newest first else."""
+    """(field, descending) of `sort`, or of `sort_key` and `sort_dir`; default: newest first."""
     given: dict[str, list[str]] = {"sort": [], "sort_key": [], "sort_dir": []}
     for name, value in pairs:
         if name in given:

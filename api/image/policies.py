@@ -1,6 +1,6 @@
 """The Image API's rules, under Glance's names and with its defaults.
 
-Rules about writing are missing: nothing here can be written, whoever asks.
+There are no rules for writing: the API is read-only for all users.
 """
 
 from __future__ import annotations

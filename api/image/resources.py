@@ -1,4 +1,4 @@
-"""The Image API's resources: what can be read, and the refusals of everything else."""
+"""The Image API's resources; they are read-only and refuse changes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from db.reads import images
 from db.reads.images import Image
 from web.policy import Enforcer
 
-#: what a rule may ask of an image
+#: the policy's target: every image is public
 _TARGET = {"project_id": None, "member_id": None, "visibility": views.CONSTANTS["visibility"]}
 
 
 class Store:
-    """Images as one client may see them."""
+    """The images that a user may see."""
 
     def __init__(self, engine: sa.Engine, policy: Enforcer) -> None:
         self.engine = engine
         self.policy = policy
 
     def find(self, ctxt: RequestContext, image_id: str) -> Image:
-        """The image. Raises ImageNotFound, also where it may not be seen."""
+        """The image. Raises ImageNotFound, also where the policy hides it."""
         if self.policy.allows(ctxt, "get_image", _TARGET):
             with reading(self.engine) as connection:
                 found = images.get(connection, image_id)
@@ -47,7 +47,7 @@ class Images:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """A page of the list."""
+        """List images, one page."""
         query = filters.parse(call.pairs)
         self._store.policy.check(call.ctxt, "get_images")
         found: list[Image] = []
@@ -68,7 +68,7 @@ class Images:
 
     @operation()
     def on_post(self, call: Call) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only()
 
 
@@ -84,48 +84,48 @@ class ImageItem:
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
-        """Show it."""
+        """Show an image."""
         return views.image(self._store.find(call.ctxt, image_id))
 
     @operation()
     def on_patch(self, call: Call, image_id: str) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only(self._store.find(call.ctxt, image_id).id)
 
     @operation()
     def on_delete(self, call: Call, image_id: str) -> NoReturn:
-        """Refused, as for every protected image."""
+        """Refuse, as for every protected image."""
         found = self._store.find(call.ctxt, image_id)
         raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
 
 
 class ImageData:
-    """The bytes: they stay in the clusters' storages."""
+    """The data of an image, which stays in the clusters' storages."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         found = self._store.find(call.ctxt, image_id)
         raise Forbidden(f"The data of image {found.id} can't be downloaded here.")
 
     @operation()
     def on_put(self, call: Call, image_id: str) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only(self._store.find(call.ctxt, image_id).id)
 
 
 class ImageAction:
-    """Whatever else would change an image: import, stage, tags, deactivation …"""
+    """Other changes to an image: import, stage, tags, deactivation …"""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @operation()
     def on_post(self, call: Call, image_id: str, name: str = "") -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only(self._store.find(call.ctxt, image_id).id)
 
     on_put = on_post
@@ -133,14 +133,14 @@ class ImageAction:
 
 
 class Members:
-    """Who an image is shared with: nobody, as all see it."""
+    """Members of an image: none, as all projects see it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @operation()
     def on_get(self, call: Call, image_id: str, name: str = "") -> NoReturn:
-        """Refused, as Glance does for images that aren't `shared`."""
+        """Refuse, as Glance does for images that aren't `shared`."""
         self._store.find(call.ctxt, image_id)
         raise Forbidden("Only shared images have members.")
 
@@ -163,18 +163,18 @@ class Tasks:
 
 
 class Schemas:
-    """What the API's objects look like."""
+    """JSON schemas of the API's objects."""
 
     @operation()
     def on_get(self, call: Call, name: str) -> Any:
-        """One schema."""
+        """Show a schema."""
         if name not in SCHEMAS:
             raise NotFound
         return SCHEMAS[name]
 
 
 class ImportInfo:
-    """Ways to import an image: none through this API."""
+    """Import methods: none."""
 
     @operation()
     def on_get(self, call: Call) -> Any:
@@ -184,7 +184,7 @@ class ImportInfo:
 
 
 class StoreInfo:
-    """Stores to choose from: there is no choice."""
+    """Stores: there is no choice."""
 
     @operation()
     def on_get(self, call: Call) -> NoReturn:

@@ -19,7 +19,7 @@ class Versions:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """Which versions there are and where."""
+        """List the versions."""
         links = [{"rel": "self", "href": f"{call.root}/v2/"}]
         versions = [
             {"id": version, "status": status, "links": links} for version, status in VERSIONS
@@ -28,5 +28,5 @@ class Versions:
 
 
 def anonymous(path: str) -> bool:
-    """Whether the path is served without a token."""
+    """Whether a path needs no token."""
     return path.rstrip("/") in {"", "/versions"}

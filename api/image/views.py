@@ -1,4 +1,4 @@
-"""Images as Glance shows them."""
+"""Views of an image, in Glance's form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from common.clock import iso
 from db.reads.images import Image
 
-#: what is the same for every image: they belong to nobody and only the clusters change them
+#: fields that are the same for every image: none has an owner, only clusters change them
 CONSTANTS: Mapping[str, Any] = {
     "container_format": "bare",
     "visibility": "public",
@@ -23,7 +23,7 @@ _MD5_LENGTH = 32
 
 
 def image(found: Image) -> dict[str, Any]:
-    """One image; its properties stand beside the base fields, which win."""
+    """An image; its properties stand beside the base fields, which take precedence."""
     digest = found.checksum or ""
     algorithm = _ALGORITHMS.get(len(digest))
     href = f"/v2/images/{found.id}"

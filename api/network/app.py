@@ -14,7 +14,7 @@ from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
 
-#: path → name of the collection: what a cloud with plain bridges has none of
+#: path → name of a collection that is always empty here
 _EMPTY = {
     "security-groups": "security_groups",
     "security-group-rules": "security_group_rules",

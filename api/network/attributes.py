@@ -1,4 +1,4 @@
-"""What a network, a subnet and a port show, and what lists can be filtered and sorted by."""
+"""The attributes of networks, subnets and ports: what is shown, filtered and sorted by."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from db.reads.networks import Network, Port, Subnet
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute: shown from a field of the record, or the same for all."""
+    """One attribute: from a field of the record, or the same for all."""
 
     name: str
     field: str | None = None
@@ -28,7 +28,7 @@ class Attribute:
     listed_by: bool = True
     """Whether lists can be filtered and sorted by it."""
     rule: str | None = None
-    """The rule that shows it, where not all see it."""
+    """The policy rule that allows to see it; None: all may."""
 
     def value(self, record: Any) -> Any:
         """What the record shows."""

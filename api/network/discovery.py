@@ -1,4 +1,4 @@
-"""What there is: versions, resources and extensions."""
+"""Discovery: versions, resources and extensions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from api.network.resources import KINDS
 from api.plain import Call, operation
 from common.errors import NotFound
 
-#: alias → (name, description, when Neutron introduced it); only what is really served
+#: alias → (name, description, when Neutron introduced it); only what is served
 EXTENSIONS: Mapping[str, tuple[str, str, str]] = {
     "project-id": (
         "project_id field enabled",
@@ -77,13 +77,13 @@ class Versions:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """Which versions there are and where."""
+        """List the versions."""
         links = [{"rel": "self", "href": f"{call.root}/v2.0/"}]
         return {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]}
 
 
 def anonymous(path: str) -> bool:
-    """Whether the path is served without a token."""
+    """Whether a path needs no token."""
     return path in {"", "/"}
 
 
@@ -92,7 +92,7 @@ class Index:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """The core resources."""
+        """List the core resources."""
         base = f"{call.root}/v2.0"
         resources = [
             {
@@ -110,7 +110,7 @@ class Extensions:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """The list."""
+        """List extensions."""
         return {"extensions": [_extension(alias) for alias in EXTENSIONS]}
 
 
@@ -119,7 +119,7 @@ class Extension:
 
     @operation()
     def on_get(self, call: Call, alias: str) -> Any:
-        """Show it."""
+        """Show an extension."""
         if alias not in EXTENSIONS:
             raise NotFound(f"Extension with alias {alias} does not exist")
         return {"extension": _extension(alias)}

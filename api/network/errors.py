@@ -27,20 +27,20 @@ class PortNotFound(NotFound):
 
 
 class QuotaNotFound(NotFound):
-    """A project without limits of its own."""
+    """The project has no limits of its own."""
 
     code = "micronova.network_quota_not_found"
     sentence = "Quota could not be found."
 
 
 class BadRequest(Invalid):
-    """A number of a page is none."""
+    """The limit of a page is not a number."""
 
     code = "micronova.bad_request"
 
 
 class InvalidInput(Invalid):
-    """A value is not of its attribute's type."""
+    """A value doesn't have its attribute's type."""
 
     code = "micronova.invalid_input"
 

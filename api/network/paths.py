@@ -1,4 +1,4 @@
-"""The other way in which Neutron writes a path: `/v2.0/networks.json`."""
+"""Paths with a suffix, which Neutron accepts: `/v2.0/networks.json`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SUFFIX = ".json"
 
 
 class WithoutSuffix:
-    """WSGI layer: takes the suffix from paths of the API; JSON is all that there is."""
+    """WSGI layer: removes the suffix; all answers are JSON."""
 
     def __init__(self, app: Wsgi) -> None:
         self._app = app

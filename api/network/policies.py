@@ -1,6 +1,6 @@
 """The Network API's rules, under Neutron's names and with its defaults.
 
-Rules about writing are missing: nothing here can be written, whoever asks. Neutron's
+There are no rules for writing: the API is read-only for all users. Neutron's
 `field:networks:shared=True` is written here as a comparison of the target's field. `get_quota`
 alone is wider than Neutron's (a manager's): `openstack quota show` needs it, and Nova's limits are
 a reader's.

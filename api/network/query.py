@@ -16,7 +16,7 @@ from db.reads.keyset import Page
 Pairs = Sequence[tuple[str, str]]
 
 _NO_FILTERS = frozenset({"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"})
-#: nothing is tagged: who asks for a tag gets nothing, who excludes one gets all
+#: nothing is tagged: filters for a tag match nothing, filters against one match all
 _TAGGED = frozenset({"tags", "tags-any"})
 _NOT_TAGGED = frozenset({"not-tags", "not-tags-any"})
 #: parts of `fixed_ips=part=value` → the record's field
@@ -30,7 +30,7 @@ _DIRECTIONS: Mapping[str, bool] = {"asc": False, "desc": True}
 
 @dataclass
 class Query:
-    """What a list asks for; `possible` is False when nothing can be meant."""
+    """What a list asks for; `possible` is False when nothing can match."""
 
     where: dict[str, list[Any]] = field(default_factory=dict)
     order: list[tuple[str, bool]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Query:
     possible: bool = True
 
     def narrow(self, name: str, values: Sequence[Any]) -> None:
-        """Ask for one of `values` in the record's field, besides what was asked already."""
+        """Filter by one of `values` in the record's field, besides earlier filters."""
         if name in self.where:
             values = [value for value in self.where[name] if value in values]
         self.where[name] = list(values)
@@ -50,7 +50,7 @@ class Query:
 def parse(pairs: Pairs, attributes: Sequence[Attribute]) -> Query:
     """Read the (name, value) pairs of a query string.
 
-    `attributes` are those that who asks may see. Raises Invalid in Neutron's words.
+    `attributes` are those that the user may see. Raises Invalid in Neutron's words.
     """
     given: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in pairs:

@@ -1,7 +1,7 @@
-"""A project's limits: the same for all, and nobody's to change.
+"""Quotas: the same for all projects, and read-only.
 
-`openstack quota show` asks for them whatever the list of extensions says, and with `--usage` and
-`--default` for the two further paths; so all three are there, and listed as extensions.
+`openstack quota show` reads them whatever the list of extensions says, and with `--usage` and
+`--default` the two further paths; so all three exist, and are listed as extensions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIMITS: Mapping[str, int] = {
     "security_group_rule": 0,
     "rbac_policy": 0,
 }
-"""-1: no limit here (the servers of a project have one); 0: there are none to have."""
+"""-1: no limit here (servers have one in the compute API); 0: not available."""
 
 
 def _whose(call: Call, params: Params) -> Mapping[str, Any]:
@@ -39,11 +39,11 @@ def _whose(call: Call, params: Params) -> Mapping[str, Any]:
 
 
 class Quotas:
-    """`/quotas`: the projects with limits of their own."""
+    """`/quotas`: projects with limits of their own."""
 
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call) -> Any:
-        """None has any."""
+        """List none: all projects have the default limits."""
         return {"quotas": []}
 
 
@@ -55,17 +55,17 @@ class Quota:
 
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call, project_id: str) -> Any:
-        """The limits."""
+        """Show a project's limits."""
         return {"quota": {"project_id": project_id, **LIMITS}}
 
     @operation()
     def on_put(self, call: Call, project_id: str) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only("update_quota")
 
     @operation()
     def on_delete(self, call: Call, project_id: str) -> NoReturn:
-        """Not found, as Neutron says of a project whose limits are the default ones."""
+        """Answer 404, as Neutron does for a project with default limits."""
         ctxt = call.ctxt
         if not self._policy.allows(ctxt, "admin_only", {}):
             read_only("delete_quota")
@@ -80,7 +80,7 @@ class QuotaView:
 
     @operation("get_quota", on=_whose)
     def on_get(self, call: Call, project_id: str, what: str) -> Any:
-        """The limits of projects without any of their own; or the limits with what is used."""
+        """Show the default limits, or a project's limits and usage."""
         if what == "default":
             return {"quota": {"project_id": project_id, **LIMITS}}
         if what in {"details", "details.json"}:

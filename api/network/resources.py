@@ -1,4 +1,4 @@
-"""The Network API's resources: networks, subnets and ports to read, refusals of the rest."""
+"""The Network API's resources: networks, subnets and ports; changes are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from db.reading import reading
 from db.reads import keyset, networks
 from web.policy import Enforcer
 
-#: what a rule may ask of a network, its subnets, and another project's port
+#: the policy's target: a network, its subnets, or another project's port
 _TARGET = {
     "project_id": "",
     "tenant_id": "",
@@ -30,14 +30,14 @@ _TARGET = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One noun: how it is called, shown, read and missed."""
+    """One kind of record: its name, attributes, query and error."""
 
     singular: str
     attributes: Sequence[Attribute]
     read: Callable[..., Sequence[Record]]
     missing: type[NotFound]
     of_project: bool = False
-    """Whether a project sees its own only."""
+    """Whether a project sees only its own."""
 
     @property
     def plural(self) -> str:
@@ -46,7 +46,7 @@ class Kind:
 
     @property
     def rule(self) -> str:
-        """The rule that shows it."""
+        """The policy rule that allows to see it."""
         return f"get_{self.singular}"
 
 
@@ -58,7 +58,7 @@ KINDS = (
 
 
 class Store:
-    """The records of one kind as one client may see them."""
+    """The records of one kind that a user may see."""
 
     def __init__(self, kind: Kind, engine: sa.Engine, policy: Enforcer) -> None:
         self.kind = kind
@@ -66,7 +66,7 @@ class Store:
         self._policy = policy
 
     def visible(self, ctxt: RequestContext) -> list[Attribute]:
-        """The attributes that who asks may see."""
+        """The attributes that the user may see."""
         return [
             each
             for each in self.kind.attributes
@@ -74,7 +74,7 @@ class Store:
         ]
 
     def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
-        """The records that are asked for and may be seen. Raises the kind's `missing`."""
+        """The records that match and that the user may see. Raises the kind's `missing`."""
         visible = networks.EVERYTHING
         if not self._policy.allows(ctxt, self.kind.rule, _TARGET):
             own = _TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
@@ -90,7 +90,7 @@ class Store:
                 raise self._missing(str(asked.page.marker)) from error
 
     def find(self, ctxt: RequestContext, record_id: str) -> Record:
-        """One record. Raises the kind's `missing`, also where it may not be seen."""
+        """One record. Raises the kind's `missing`, also where the policy hides it."""
         found = self.read(ctxt, query.Query(where={"id": [record_id]}))
         if not found:
             raise self._missing(record_id)
@@ -114,7 +114,7 @@ class Collection:
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """The list, or a page of it."""
+        """List records, one page where `limit` is given."""
         visible = self._store.visible(call.ctxt)
         asked = query.parse(call.pairs, visible)
         found = self._store.read(call.ctxt, asked)
@@ -128,19 +128,19 @@ class Collection:
 
     @operation()
     def on_post(self, call: Call) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only(f"create_{self._store.kind.singular}")
 
 
 class Item:
-    """One of a kind."""
+    """One record of a kind."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @operation()
     def on_get(self, call: Call, record_id: str) -> Any:
-        """Show it, or those of its attributes that `fields` names."""
+        """Show a record, or the attributes that `fields` names."""
         fields = frozenset(value for name, value in call.pairs if name == "fields" and value)
         found = self._store.find(call.ctxt, record_id)
         body = _show(found, self._store.visible(call.ctxt), fields)
@@ -148,29 +148,29 @@ class Item:
 
     @operation()
     def on_put(self, call: Call, record_id: str) -> NoReturn:
-        """Refused where it is visible, else not found."""
+        """Refuse a change; 404 where the record isn't visible."""
         self._store.find(call.ctxt, record_id)
         read_only(f"update_{self._store.kind.singular}")
 
     @operation()
     def on_delete(self, call: Call, record_id: str) -> NoReturn:
-        """Refused where it is visible, else not found."""
+        """Refuse a change; 404 where the record isn't visible."""
         self._store.find(call.ctxt, record_id)
         read_only(f"delete_{self._store.kind.singular}")
 
 
 class Nothing:
-    """A collection that clients look into and that is always empty."""
+    """A collection that clients read and that is always empty."""
 
     def __init__(self, plural: str) -> None:
         self._plural = plural
 
     @operation()
     def on_get(self, call: Call) -> Any:
-        """An empty list."""
+        """List nothing."""
         return {self._plural: []}
 
     @operation()
     def on_post(self, call: Call) -> NoReturn:
-        """Refused."""
+        """Refuse a change."""
         read_only(f"create_{self._plural[:-1]}")

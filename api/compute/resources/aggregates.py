@@ -1,4 +1,4 @@
-"""`/os-aggregates`: groups of hosts, and the zones that they make."""
+"""`/os-aggregates`: groups of hosts, and the availability zones they define."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Aggregates:
 
     @operation(named("os-aggregates:index"))
     def index(self, call: Call) -> Any:
-        """All of them, with hosts and metadata."""
+        """List aggregates with hosts and metadata."""
         found = call.read(aggregates.list_aggregates)
         return {"aggregates": [views.detailed(call, aggregate) for aggregate in found]}
 
     @operation(named("os-aggregates:create"), body=schemas.CREATE)
     def create(self, call: Call) -> Any:
-        """A new one; with a zone its hosts will be in that."""
+        """Create an aggregate; with a zone its hosts belong to that zone."""
         asked = call.body["aggregate"]
         zone = (asked.get("availability_zone") or "").strip() or None
         number = call.conductor.create_aggregate(call.ctxt, asked["name"].strip(), zone)
@@ -39,12 +39,12 @@ class Aggregates:
 
     @operation(named("os-aggregates:show"))
     def show(self, call: Call, aggregate_id: str) -> Any:
-        """One of them."""
+        """Show an aggregate."""
         return _shown(call, aggregate_id)
 
     @operation(named("os-aggregates:update"), body=schemas.UPDATE)
     def update(self, call: Call, aggregate_id: str) -> Any:
-        """Rename it, or make it another zone; a zone can't be unmade."""
+        """Rename an aggregate or change its zone; a zone can't be removed."""
         found, asked = _find(call, aggregate_id), call.body["aggregate"]
         zone = {name: asked[name] for name in (ZONE,) if name in asked}
         name = asked["name"].strip() if "name" in asked else None
@@ -53,19 +53,19 @@ class Aggregates:
 
     @operation(named("os-aggregates:delete"))
     def delete(self, call: Call, aggregate_id: str) -> None:
-        """Delete one that has no hosts."""
+        """Delete an aggregate without hosts."""
         call.conductor.delete_aggregate(call.ctxt, _find(call, aggregate_id).id)
 
     @operation(named("os-aggregates:add_host"), body=schemas.ADD_HOST)
     def add_host(self, call: Call, aggregate_id: str) -> Any:
-        """Take a compute host in; a host with servers can't change its zone."""
+        """Add a compute host; a host with servers can't change its zone."""
         found, host = _find(call, aggregate_id), call.body["add_host"]["host"]
         call.conductor.add_aggregate_host(call.ctxt, found.id, host)
         return _shown(call, aggregate_id)
 
     @operation(named("os-aggregates:remove_host"), body=schemas.REMOVE_HOST)
     def remove_host(self, call: Call, aggregate_id: str) -> Any:
-        """Take a host out; a host with servers can't change its zone."""
+        """Remove a host; a host with servers can't change its zone."""
         found, host = _find(call, aggregate_id), call.body["remove_host"]["host"]
         try:
             call.conductor.remove_aggregate_host(call.ctxt, found.id, host)
@@ -75,14 +75,14 @@ class Aggregates:
 
     @operation(named("os-aggregates:set_metadata"), body=schemas.SET_METADATA)
     def set_metadata(self, call: Call, aggregate_id: str) -> Any:
-        """Merge metadata; null drops one."""
+        """Merge metadata; null removes an item."""
         found, asked = _find(call, aggregate_id), call.body["set_metadata"]["metadata"]
         call.conductor.set_aggregate_metadata(call.ctxt, found.id, asked)
         return _shown(call, aggregate_id)
 
     @operation(CACHE_IMAGES, since="2.81", body=schemas.CACHE_IMAGES, status=202)
     def images(self, call: Call, aggregate_id: str) -> None:
-        """Make images ready on its hosts; 400 where a host can't have one ready."""
+        """Cache images on the hosts; 400 where a host can't cache one."""
         number = _number(aggregate_id)
         wanted = [str(uuid.UUID(item["id"])) for item in call.body["cache"]]
         if len(set(wanted)) < len(wanted):
@@ -98,7 +98,7 @@ def _shown(call: Call, aggregate_id: str) -> dict[str, Any]:
 
 
 def _find(call: Call, aggregate_id: str) -> Aggregate:
-    """Raises Invalid for what is no number, NotFound."""
+    """The aggregate of an ID. Raises Invalid unless it is a number, NotFound."""
     found: Aggregate | None = call.read(aggregates.find, _number(aggregate_id))
     if found is None:
         raise NotFound(f"Aggregate {aggregate_id} could not be found.")
@@ -106,7 +106,7 @@ def _find(call: Call, aggregate_id: str) -> Aggregate:
 
 
 def _number(text: str) -> int:
-    """The id of a path; what no aggregate has where it is too large."""
+    """The ID in a path; one that no aggregate has where it is too large."""
     if not _NUMBER.fullmatch(text):
         raise Invalid("Invalid input received: id must be an integer")
     digits = text.strip().lstrip("+-0")

@@ -1,4 +1,4 @@
-"""`/audits` and `/audit/findings`: whether what there is agrees with the record.
+"""`/audits` and `/audit/findings`: whether clusters and record agree.
 
 These resources are micronova's own, for administrators.
 """
@@ -21,24 +21,24 @@ Row = audits.Audit | audits.Finding
 
 
 class Audits:
-    """Runs of the audit."""
+    """Audit runs."""
 
     @operation(policies.AUDIT_BEGIN, status=202)
     def create(self, call: Call) -> Any:
-        """Have an audit run now; its id tells how it goes."""
+        """Start an audit; its progress is shown under its ID."""
         audit_id = call.conductor.begin_audit(call.ctxt)
         return {"audit": {"id": audit_id}}
 
     @operation(policies.AUDIT_READ, query=schemas.LIST_AUDITS)
     def index(self, call: Call) -> Any:
-        """The last ones, newest first."""
+        """List recent audits, newest first."""
         limit, _ = call.query.page(call.max_limit)
         found = call.read(audits.list_audits, limit)
         return {"audits": [_view(audit) for audit in found]}
 
     @operation(policies.AUDIT_READ)
     def show(self, call: Call, audit_id: str) -> Any:
-        """One of them, with its report once it is done."""
+        """Show an audit, with its report once it is done."""
         found = call.read(audits.find_audit, _number(audit_id, "audit"))
         if found is None:
             raise NotFound(f"Audit {audit_id} could not be found.")
@@ -46,11 +46,11 @@ class Audits:
 
 
 class Findings:
-    """Differences that audits found."""
+    """The differences that audits found."""
 
     @operation(policies.AUDIT_READ, query=schemas.LIST_FINDINGS)
     def index(self, call: Call) -> Any:
-        """Open ones, oldest first; with `healed=true` those that are no more."""
+        """List open findings, oldest first; with `healed=true` the healed ones."""
         limit, _ = call.query.page(call.max_limit)
         found = call.read(
             audits.list_findings,
@@ -62,7 +62,7 @@ class Findings:
 
     @operation(policies.AUDIT_READ)
     def show(self, call: Call, finding_id: str) -> Any:
-        """One of them."""
+        """Show a finding."""
         found = call.read(audits.find_finding, _number(finding_id, "finding"))
         if found is None:
             raise NotFound(f"Finding {finding_id} could not be found.")
@@ -70,7 +70,7 @@ class Findings:
 
     @operation(policies.AUDIT_HEAL, status=202, body=schemas.HEAL)
     def heal(self, call: Call, finding_id: str) -> Any:
-        """Heal it, if it is proven ours; a VM that runs only with `force`."""
+        """Heal a finding that is proven ours; a running VM only with `force`."""
         number = _number(finding_id, "finding")
         force = bool((call.body["heal"] or {}).get("force"))
         return {"heal": call.conductor.heal_finding(call.ctxt, number, force=force)}

@@ -1,4 +1,4 @@
-"""`/os-availability-zone`: zones are what the hosts say of themselves."""
+"""`/os-availability-zone`: the zones of aggregates and hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from db.reads import services
 from db.reads.services import Service
 
 INTERNAL = "internal"
-"""Where services are that carry no servers; users don't see it."""
+"""The zone of services that run no servers; users don't see it."""
 
 
 class AvailabilityZones:
@@ -21,7 +21,7 @@ class AvailabilityZones:
 
     @operation(named("os-availability-zone:list"))
     def index(self, call: Call) -> Any:
-        """Names, for everybody."""
+        """List availability zones."""
         zones = _zones(call)
         listed = [
             {"zoneName": zone, "zoneState": {"available": bool(enabled)}, "hosts": None}
@@ -32,7 +32,7 @@ class AvailabilityZones:
 
     @operation(named("os-availability-zone:detail"))
     def detail(self, call: Call) -> Any:
-        """With their hosts and services."""
+        """List availability zones with their hosts and services."""
         listed = [
             {
                 "zoneName": zone,
@@ -45,7 +45,7 @@ class AvailabilityZones:
 
 
 def _zones(call: Call) -> dict[str, list[Service]]:
-    """Zone → its enabled services."""
+    """{zone: its enabled services}."""
     zones: dict[str, list[Service]] = {}
     for service in call.read(services.list_services):
         enabled = zones.setdefault(service.availability_zone, [])

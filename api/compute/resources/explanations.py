@@ -1,7 +1,7 @@
-"""`/explanations/{subject}`: the whole story of a request or a server, told from the ledger.
+"""`/explanations/{subject}`: the history of a request or a server, from the ledger.
 
-This resource is micronova's own. Owners read what happened and what it means for them;
-administrators also where, with reasons, numbers, tasks and logs.
+This resource is micronova's own. Owners see what happened and what it means for them;
+administrators also see hosts, reasons, numbers, tasks and logs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from db.reads import operations, refusals
 
 
 class Explanations:
-    """Stories by request ID, global request ID or server UUID: deleted servers included, and
-    requests that were refused.
+    """Histories by request ID, global request ID or server UUID; also of deleted servers and of
+    refused requests.
     """
 
     @operation(policies.EXPLAIN)
     def show(self, call: Call, subject: str) -> Any:
-        """What is known under this ID; nothing of other projects', except to administrators."""
+        """Explain a request or a server; only administrators see other projects'."""
         named = str(uuid.UUID(subject)) if ids.is_uuid(subject) else subject
         project = None if call.is_admin else call.ctxt.project_id or ""
         found = call.read(operations.stories, named, project, limit=call.max_limit)

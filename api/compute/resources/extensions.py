@@ -1,4 +1,4 @@
-"""`/extensions`: what of the API was an extension once. Nothing is any more, but clients ask."""
+"""`/extensions`: former extensions of the API, which clients still ask for."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ EXTENSIONS: Mapping[str, tuple[str, str]] = {
     "os-used-limits": ("UsedLimits", "Limits show what of them is used."),
     "os-user-data": ("UserData", "A create may give data for the guest."),
 }
-#: the same of all, as Nova answers it
+#: the fields that Nova answers alike for all
 _NAMESPACE, _UPDATED = "http://docs.openstack.org/compute/ext/fake_xml", "2014-12-03T00:00:00Z"
 
 
 class Extensions:
-    """The extensions that are here."""
+    """The former extensions that are served here."""
 
     @operation(named("extensions"))
     def index(self, call: Call) -> Any:
-        """All, by alias."""
+        """List extensions by alias."""
         return {"extensions": [_view(alias) for alias in EXTENSIONS]}
 
     @operation(named("extensions"))
     def show(self, call: Call, alias: str) -> Any:
-        """One of them."""
+        """Show an extension."""
         if alias not in EXTENSIONS:
             raise NotFound(f"There is no extension {alias}.")
         return {"extension": _view(alias)}

@@ -1,4 +1,4 @@
-"""Who may use a private flavor."""
+"""`/flavors/{id}/os-flavor-access`: the projects that may use a private flavor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from db.reads.flavors import Flavor
 
 
 class FlavorAccess:
-    """The projects that a private flavor is open to."""
+    """Access to a private flavor."""
 
     @operation(named("os-flavor-access"))
     def index(self, call: Call, flavor_id: str) -> Any:
-        """The projects; a public flavor has no such list."""
+        """List the projects with access; 404 for a public flavor."""
         flavor = a_flavor(call, flavor_id)
         if flavor.is_public:
             raise NotFound("Access list not available for public flavors.")
@@ -27,7 +27,7 @@ class FlavorAccess:
 
     @operation(named("os-flavor-access:add_tenant_access"), body=schemas.ADD_ACCESS)
     def add(self, call: Call, flavor_id: str) -> Any:
-        """Open it to a project."""
+        """Grant a project access."""
         must_be_a_project(call, call.body["addTenantAccess"]["tenant"])
         flavor = a_flavor(call, flavor_id)
         if flavor.is_public and call.version >= 7:
@@ -38,7 +38,7 @@ class FlavorAccess:
 
     @operation(named("os-flavor-access:remove_tenant_access"), body=schemas.REMOVE_ACCESS)
     def remove(self, call: Call, flavor_id: str) -> Any:
-        """Close it to a project."""
+        """Revoke a project's access."""
         flavor = a_flavor(call, flavor_id)
         project = call.body["removeTenantAccess"]["tenant"]
         call.conductor.set_flavor_access(call.ctxt, flavor_id, project, allowed=False)

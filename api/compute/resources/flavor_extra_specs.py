@@ -1,4 +1,4 @@
-"""What a flavor asks of its hosts, beyond sizes."""
+"""`/flavors/{id}/os-extra_specs`: what a flavor requires besides sizes."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from common.errors import Invalid, NotFound
 
 
 class FlavorExtraSpecs:
-    """The extra specs of a flavor, texts by name."""
+    """The extra specs of a flavor."""
 
     @operation(named("os-flavor-extra-specs:index"))
     def index(self, call: Call, flavor_id: str) -> Any:
-        """All of them."""
+        """List extra specs."""
         return {"extra_specs": a_flavor(call, flavor_id).extra_specs}
 
     @operation(named("os-flavor-extra-specs:show"))
     def show(self, call: Call, flavor_id: str, key: str) -> Any:
-        """One of them."""
+        """Show an extra spec."""
         return {key: _one(call, flavor_id, key)}
 
     @operation(named("os-flavor-extra-specs:create"), body=schemas.CREATE_SPECS)
     def create(self, call: Call, flavor_id: str) -> Any:
-        """Add or change some; answers what was sent."""
+        """Set extra specs; the answer repeats them."""
         _set(call, flavor_id, call.body["extra_specs"])
         return call.body
 
     @operation(named("os-flavor-extra-specs:update"), body=schemas.UPDATE_SPECS)
     def update(self, call: Call, flavor_id: str, key: str) -> Any:
-        """Change the one that the path names."""
+        """Set one extra spec."""
         if key not in call.body:
             raise Invalid("Request body and URI mismatch")
         _set(call, flavor_id, call.body)
@@ -43,7 +43,7 @@ class FlavorExtraSpecs:
 
     @operation(named("os-flavor-extra-specs:delete"))
     def delete(self, call: Call, flavor_id: str, key: str) -> None:
-        """Drop one."""
+        """Delete an extra spec."""
         _one(call, flavor_id, key)
         call.conductor.set_flavor_extra_specs(call.ctxt, flavor_id, {}, (key,))
 

@@ -1,4 +1,4 @@
-"""`/flavors`: the sizes that servers come in."""
+"""`/flavors`: the sizes of servers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from db.reads.flavors import Flavor
 
 
 class Flavors:
-    """The flavors that a project may use, and their management."""
+    """The flavors that a project may use."""
 
     @operation(None, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """Names and IDs."""
+        """List flavors."""
         found = _list(call)
         return {"flavors": [views.basic(call, flavor) for flavor in found]} | _next(
             call, "flavors", found
@@ -32,7 +32,7 @@ class Flavors:
 
     @operation(None, query=schemas.LIST)
     def detail(self, call: Call) -> Any:
-        """All of each."""
+        """List flavors with details."""
         found = _list(call)
         return {"flavors": [views.detailed(call, flavor) for flavor in found]} | _next(
             call, "flavors/detail", found
@@ -40,12 +40,12 @@ class Flavors:
 
     @operation(None)
     def show(self, call: Call, flavor_id: str) -> Any:
-        """One of them."""
+        """Show a flavor."""
         return {"flavor": views.detailed(call, a_flavor(call, flavor_id))}
 
     @operation(named("os-flavor-manage:create"), body=schemas.CREATE)
     def create(self, call: Call) -> Any:
-        """Make one; Conflict when its name or ID is taken."""
+        """Create a flavor; 409 where its name or ID is taken."""
         asked = call.body["flavor"]
         flavorid = asked.get("id")
         new = NewFlavor(
@@ -65,14 +65,14 @@ class Flavors:
 
     @operation(named("os-flavor-manage:update"), since="2.55", body=schemas.UPDATE)
     def update(self, call: Call, flavor_id: str) -> Any:
-        """Change the description."""
+        """Change a flavor's description."""
         description = call.body["flavor"]["description"]
         call.conductor.update_flavor(call.ctxt, flavor_id, description)
         return {"flavor": views.detailed(call, a_flavor(call, flavor_id))}
 
     @operation(named("os-flavor-manage:delete"), status=202)
     def delete(self, call: Call, flavor_id: str) -> None:
-        """Delete it; servers keep their copy."""
+        """Delete a flavor; servers keep their copy."""
         call.conductor.delete_flavor(call.ctxt, flavor_id)
 
 
@@ -119,7 +119,7 @@ def _least(call: Call, parameter: str) -> int | None:
     if value is None:
         return None
     try:
-        # A bound beyond all columns is as good as the last that they can hold.
+        # No column holds more than MAX_INT.
         return max(0, min(int(value), MAX_INT))
     except ValueError as error:
         raise Invalid(f"Invalid {parameter} filter [{value}]") from error

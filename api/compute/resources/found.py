@@ -1,6 +1,6 @@
-"""What paths name: looked up before the policy is asked, as the policy asks whose it is.
+"""Look-ups of what paths name, before the policy is checked against the owner.
 
-What belongs to another project isn't there, except for administrators.
+What belongs to another project isn't found, except by administrators.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from db.reads.flavors import Flavor
 
 
 def the_server(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """Find `server_id`: `call.server` is it from here on. Raises ServerNotFound."""
+    """Find `server_id` and set `call.server`. Raises ServerNotFound."""
     return _find_server(call, params, deleted=False)
 
 
 def the_server_with_host(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """The same, with the state of its host."""
+    """Do the same, and read the state of the server's host."""
     return _find_server(call, params, deleted=False, with_service=True)
 
 
 def the_server_even_deleted(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """The same, with the deleted ones since 2.21."""
+    """Do the same; since 2.21 find deleted servers too."""
     return _find_server(call, params, deleted=call.version >= 21)
 
 
@@ -50,9 +50,9 @@ def _find_server(
 
 
 def must_be_a_project(call: Call, project_id: str) -> None:
-    """Raise Invalid, in Nova's words, for a project that Keystone says isn't there.
+    """Raise Invalid, in Nova's words, for a project that Keystone doesn't have.
 
-    Only administrators may look; one's own project is there, as the token says.
+    Keystone is asked for administrators only; a token proves that its own project exists.
     """
     projects = call.cloud.projects
     if projects is None or project_id == call.ctxt.project_id or not call.is_admin:
@@ -62,7 +62,7 @@ def must_be_a_project(call: Call, project_id: str) -> None:
 
 
 def a_flavor(call: Call, flavor_id: str) -> Flavor:
-    """The flavor of this ID, if who asks may use it. Raises FlavorNotFound."""
+    """The flavor of this ID, if the project may use it. Raises FlavorNotFound."""
     project = None if call.is_admin else call.ctxt.project_id or ""
     flavor: Flavor | None = call.read(flavors.find, flavor_id, project)
     if flavor is None:

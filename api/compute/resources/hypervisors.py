@@ -1,4 +1,4 @@
-"""`/os-hypervisors`: the compute hosts, as operators see them."""
+"""`/os-hypervisors`: the compute hosts, for operators."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ Servers = Mapping[str, Sequence[tuple[str, str]]]
 
 
 class Hypervisors:
-    """One hypervisor is one compute host, under the same name."""
+    """Hypervisors; each is a compute host of the same name."""
 
     @operation(named("os-hypervisors:list"), query=schemas.LIST_HYPERVISORS)
     def index(self, call: Call) -> Any:
-        """Names and states."""
+        """List hypervisors."""
         return _list(call, PATH, views.basic)
 
     @operation(named("os-hypervisors:list-detail"), query=schemas.LIST_HYPERVISORS)
     def detail(self, call: Call) -> Any:
-        """All of each."""
+        """List hypervisors with details."""
         return _list(call, f"{PATH}/detail", views.detailed)
 
     @operation(named("os-hypervisors:show"), query=schemas.SHOW_HYPERVISOR)
     def show(self, call: Call, hypervisor_id: str) -> Any:
-        """One of them."""
+        """Show a hypervisor."""
         host = _find(call, hypervisor_id)
         view = views.detailed(call, host)
         return {"hypervisor": view | _servers(call, [host]).get(host.host, {})}
 
     @operation(named("os-hypervisors:statistics"), until="2.87", query=_ANY)
     def statistics(self, call: Call) -> Any:
-        """The sums over all enabled hosts."""
+        """Show the sums over all enabled hosts."""
         return {"hypervisor_statistics": views.statistics(call.read(hosts.list_hosts))}
 
     @operation(named("os-hypervisors:uptime"), until="2.87", query=_ANY)
     def uptime(self, call: Call, hypervisor_id: str) -> Any:
-        """How long it runs."""
+        """Show a hypervisor's uptime."""
         host = _find(call, hypervisor_id)
         return {"hypervisor": views.basic(call, host) | {"uptime": views.uptime(host)}}
 
     @operation(named("os-hypervisors:search"), until="2.52", query=_ANY)
     def search(self, call: Call, hypervisor_id: str) -> Any:
-        """Those whose name holds what the path says."""
+        """List hypervisors whose name contains a text."""
         found = _matching(call, hypervisor_id)
         return {"hypervisors": [views.basic(call, host) for host in found]}
 
     @operation(named("os-hypervisors:servers"), until="2.52", query=_ANY)
     def servers(self, call: Call, hypervisor_id: str) -> Any:
-        """The same, with their servers."""
+        """List them with their servers."""
         found = _matching(call, hypervisor_id)
         on = call.read(servers.on_hosts, [host.host for host in found])
         return {

@@ -1,4 +1,4 @@
-"""`/servers/{id}/os-instance-actions`: what was done to a server, told from the ledger."""
+"""`/servers/{id}/os-instance-actions`: what was done to a server, from the ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class InstanceActions:
         named("os-instance-actions:list"), query=schemas.LIST_ACTIONS, on=the_server_even_deleted
     )
     def index(self, call: Call) -> Any:
-        """All of them, newest first; in pages since 2.58."""
+        """List a server's actions, newest first; in pages since 2.58."""
         uuid = call.server.uuid
         if call.version < 58:
             found = call.read(operations.list_operations, uuid)
@@ -56,7 +56,7 @@ class InstanceActions:
 
     @operation(named("os-instance-actions:show"), on=the_server_even_deleted)
     def show(self, call: Call, request_id: str) -> Any:
-        """What a request did, with its steps to whom the policy shows them."""
+        """Show an action; its events where the policy allows it."""
         found = call.read(operations.find, call.server.uuid, request_id)
         if found is None:
             raise NotFound(f"Action {request_id} not found")
@@ -85,7 +85,7 @@ def _action(call: Call, found: Operation) -> dict[str, Any]:
 
 
 def _message(call: Call, found: Operation) -> str | None:
-    """How it failed: the sentence for operators, Nova's word for everybody else."""
+    """Why it failed: the message for operators, Nova's word for everybody else."""
     if found.state != OperationState.FAILED:
         return None
     return found.message or "Error" if call.is_admin else "Error"

@@ -20,7 +20,7 @@ PATH = "os-keypairs"
 
 
 def _whose(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """Whose key pairs the request is about, for the policy: one's own, or `user_id` of 2.10."""
+    """The policy's target: the user's own key pairs, or those of `user_id` since 2.10."""
     return {"project_id": call.ctxt.project_id, "user_id": _user(call)}
 
 
@@ -34,11 +34,11 @@ def _user(call: Call) -> str:
 
 
 class KeyPairs:
-    """The key pairs of who asks; administrators name other users."""
+    """The key pairs of a user; administrators may name another one."""
 
     @operation(named("os-keypairs:index"), query=schemas.LIST, on=_whose)
     def index(self, call: Call) -> Any:
-        """All of them, in pages since 2.35."""
+        """List key pairs; in pages since 2.35."""
         limit, marker = call.query.page(call.max_limit) if call.version >= 35 else (None, None)
         found = call.read(keypairs.list_keypairs, _user(call), limit=limit, marker=marker)
         answer: dict[str, Any] = {
@@ -50,7 +50,7 @@ class KeyPairs:
 
     @operation(named("os-keypairs:show"), query=schemas.SHOW, on=_whose)
     def show(self, call: Call, name: str) -> Any:
-        """One of them."""
+        """Show a key pair."""
         found = call.read(keypairs.find, _user(call), name)
         if found is None:
             raise KeyPairNotFound(f"Keypair {name} not found for user {_user(call)}")
@@ -73,7 +73,7 @@ class KeyPairs:
         status={"2.1": 200, "2.2": 201},
     )
     def create(self, call: Call) -> Any:
-        """Keep a public key; before 2.92 a missing one is made, and its private half told once."""
+        """Import a public key; before 2.92 without one, generate a key pair."""
         asked = call.body["keypair"]
         kind = asked.get("type", sshkeys.SSH)
         name = asked["name"].strip()
@@ -108,7 +108,7 @@ class KeyPairs:
         status={"2.1": 202, "2.2": 204},
     )
     def delete(self, call: Call, name: str) -> None:
-        """Drop one; servers keep the key they were given."""
+        """Delete a key pair; servers keep their key."""
         call.conductor.delete_keypair(call.ctxt, _user(call), name)
 
 

@@ -1,6 +1,6 @@
-"""Whose VMs are: `POST /adoptions`, and servers' actions release, mark, hold, retry, forget.
+"""Managing existing VMs: `POST /adoptions`, and further actions of a server.
 
-All of it is micronova's own.
+These resources are micronova's own.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.resources.found import must_be_a_project, the_server
 from api.compute.resources.server_create import snapshot
-from api.compute.schemas import custody as schemas
+from api.compute.schemas import manage as schemas
 from common.errors import FlavorNotFound, Invalid
 from conductor.messages import Adoption, FlavorSnapshot
 from db.reads import flavors
 
 
 class Adoptions:
-    """Existing VMs that become servers."""
+    """Adoption of existing VMs."""
 
     @operation(policies.ADOPT, body=schemas.ADOPT, status=202, errors={FlavorNotFound: Invalid})
     def create(self, call: Call) -> Any:
-        """Take an existing VM under management; what becomes of it shows in the server."""
+        """Adopt an existing VM as a server, asynchronously."""
         asked = call.body["adoption"]
         project_id = asked["project_id"]
         must_be_a_project(call, project_id)
@@ -43,44 +43,44 @@ class Adoptions:
         return {"adoption": {"server_id": adopted.server_uuid}}
 
 
-class CustodyActions:
-    """What can be done to a server besides Nova's actions."""
+class ManageActions:
+    """The actions on a server that Nova doesn't have."""
 
     @operation(policies.RELEASE, body=schemas.RELEASE, status=202, on=the_server)
     def release(self, call: Call) -> None:
-        """Let the record go; the VM stays, without our mark."""
+        """Unmanage a server; the VM stays, without the owner mark."""
         call.conductor.act(call.ctxt, call.server.uuid, "release")
 
     @operation(policies.MARK, body=schemas.MARK, status=202, on=the_server)
     def mark(self, call: Call) -> None:
-        """Write the owner mark of its VM again, where somebody edited it."""
+        """Rewrite the owner mark of the VM, where somebody edited it."""
         call.conductor.mark_server(call.ctxt, call.server.uuid)
 
     @operation(policies.HOLD, body=schemas.HOLD, status=202, on=the_server)
     def hold(self, call: Call) -> None:
-        """Try nothing again that failed, until the hold is released."""
+        """Hold a server: nothing that failed is retried."""
         call.conductor.hold_server(call.ctxt, call.server.uuid, held=True)
 
     @operation(policies.RELEASE_HOLD, body=schemas.RELEASE_HOLD, status=202, on=the_server)
     def release_hold(self, call: Call) -> None:
-        """Go on with what was held."""
+        """Release the hold; retries continue."""
         call.conductor.hold_server(call.ctxt, call.server.uuid, held=False)
 
     @operation(policies.RETRY, body=schemas.RETRY, status=202, on=the_server)
     def retry(self, call: Call) -> None:
-        """Try at once what waits to be tried again; look after a server in ERROR."""
+        """Retry a waiting operation at once; check the VM of a server in ERROR."""
         call.conductor.retry_server(call.ctxt, call.server.uuid)
 
     @operation(policies.FORGET, body=schemas.FORGET, status=202, on=the_server)
     def forget(self, call: Call) -> None:
-        """Let the record go of a VM that isn't ours, or whose cluster is gone for good."""
+        """Abandon a server whose VM isn't ours, or whose cluster is gone for good."""
         asked = call.body["forget"] or {}
         force = strutils.bool_from_string(asked.get("force", False), strict=True)
         call.conductor.forget(call.ctxt, call.server.uuid, asked.get("reason"), force=bool(force))
 
 
 def _flavor(call: Call, named: str | None) -> FlavorSnapshot | None:
-    """The flavor of this ID; an administrator may take any."""
+    """The flavor of this ID, public or not."""
     if named is None:
         return None
     found = call.read(flavors.find, named, None)

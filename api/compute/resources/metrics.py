@@ -1,4 +1,4 @@
-"""`/metrics`: numbers for monitoring. This resource is micronova's own, for administrators."""
+"""`/metrics`: numbers for monitoring, for administrators; micronova's own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from db.reads import metrics
 
 
 class Metrics:
-    """How the cloud is, counted."""
+    """Counts of the whole cloud."""
 
     @operation(policies.METRICS)
     def show(self, call: Call) -> Any:
-        """Servers, open operations, services, findings and VMIDs; when the last audit ran."""
+        """Count servers, open operations, services, findings and VMIDs; show the last audit."""
         heard_since = clock.utcnow() - datetime.timedelta(
             seconds=call.cloud.conf.api.service_down_seconds
         )

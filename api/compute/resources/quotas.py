@@ -1,4 +1,4 @@
-"""`/os-quota-sets` and `/limits`: how much a project may have, and has."""
+"""`/os-quota-sets` and `/limits`: limits and usage of projects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _defaults(call: Call) -> dict[str, int]:
 
 
 def _names(call: Call) -> tuple[str, ...]:
-    """The quotas that a version knows."""
+    """The quotas that a microversion shows."""
     names: tuple[str, ...] = schemas.COMPUTE_QUOTAS
     if call.version < 57:
         names += schemas.FILE_QUOTAS
@@ -39,23 +39,23 @@ def _names(call: Call) -> tuple[str, ...]:
 
 
 def _the_project(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """Whose quotas the path names, for the policy."""
+    """The policy's target: the project that the path names."""
     return {"project_id": params["project_id"], "user_id": call.ctxt.user_id}
 
 
 class QuotaSets:
-    """The quotas of projects. There are none of users: `user_id` changes no number."""
+    """The quotas of projects. Users have none: `user_id` changes no number."""
 
     @operation(named("os-quota-sets:show"), query=schemas.QUOTAS, on=_the_project)
     def show(self, call: Call, project_id: str) -> Any:
-        """The limits."""
+        """Show a project's limits."""
         must_be_a_project(call, project_id)
         limits, _ = _limits(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
     @operation(named("os-quota-sets:detail"), query=schemas.QUOTAS, on=_the_project)
     def detail(self, call: Call, project_id: str) -> Any:
-        """The limits with what is used."""
+        """Show a project's limits and usage."""
         must_be_a_project(call, project_id)
         limits, used = _limits(call, project_id)
         return {
@@ -68,7 +68,7 @@ class QuotaSets:
 
     @operation(named("os-quota-sets:defaults"), query=schemas.QUOTA_DEFAULTS, on=_the_project)
     def defaults(self, call: Call, project_id: str) -> Any:
-        """The limits of projects that have none of their own."""
+        """Show the default limits."""
         must_be_a_project(call, project_id)
         return {"quota_set": {"id": project_id} | _shown(call, _defaults(call))}
 
@@ -79,7 +79,7 @@ class QuotaSets:
         on=_the_project,
     )
     def update(self, call: Call, project_id: str) -> Any:
-        """Set limits of a project."""
+        """Set a project's limits."""
         must_be_a_project(call, project_id)
         if call.query.last("user_id"):
             raise NotSupported("Quotas of users are not supported.")
@@ -97,7 +97,7 @@ class QuotaSets:
 
     @operation(named("os-quota-sets:delete"), status=202, query=schemas.QUOTAS, on=_the_project)
     def delete(self, call: Call, project_id: str) -> None:
-        """Back to the defaults."""
+        """Reset a project's limits to the defaults."""
         if call.query.last("user_id"):
             raise NotSupported("Quotas of users are not supported.")
         call.conductor.reset_quota(call.ctxt, project_id)
@@ -134,11 +134,11 @@ _USED = {
 
 
 class Limits:
-    """`/limits`: the same numbers, in another form and for everybody."""
+    """`/limits`: limits and usage in another form, for all users."""
 
     @operation(named("limits"), query=schemas.LIMITS)
     def index(self, call: Call) -> Any:
-        """One's own project's, or another one's (`tenant_id`) for administrators."""
+        """Show the limits of the own project; of `tenant_id` for administrators."""
         project_id = call.query.last("tenant_id")
         if project_id is not None:
             call.check(named("limits:other_project"))

@@ -1,4 +1,4 @@
-"""What a `POST /servers` asks, checked against what there is, as a message to the conductor."""
+"""A `POST /servers` as a message to the conductor, checked against the database."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ _UNSUPPORTED: Mapping[str, str] = {
 }
 _GIB = 1024**3
 _PASSWORD_LENGTH = 12
-#: the security group that is always there
+#: the one security group
 _GROUP = "default"
 
 
 @dataclass(frozen=True)
 class _Existing:
-    """What the request names, as it is now."""
+    """What the request names, as read from the database."""
 
     flavor: Flavor | None
     image: Image | None
     keypair: KeyPair | None
     zones: Zones | None
-    """Read only where the request asks for a place."""
+    """Read only where the request names a zone or a host."""
 
 
 def create_request(call: Call) -> CreateServers:
-    """The message for the conductor.
+    """Return the message for the conductor.
 
-    Raises Invalid or NotSupported for what can't be, NotFound for what isn't there, Forbidden
-    for what the policy doesn't allow.
+    Raises Invalid, NotSupported, NotFound for what doesn't exist, Forbidden for what the policy
+    doesn't allow.
     """
     asked = call.body["server"]
     for name, sentence in _UNSUPPORTED.items():
@@ -95,7 +95,7 @@ def create_request(call: Call) -> CreateServers:
 def _for_the_guest(
     call: Call, asked: Mapping[str, Any], keypair: KeyPair | None
 ) -> dict[str, Any]:
-    """What is kept with the servers, and told to their guests."""
+    """What is stored with the servers and passed to their guests."""
     other_name = call.body.get("OS-SCH-HNT:scheduler_hints", {})
     asked_hints = call.body.get("os:scheduler_hints", other_name)
     return {
@@ -117,7 +117,7 @@ def _for_the_guest(
 
 
 def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The hints, unless they can't be understood, or ask after hosts' addresses unpermitted."""
+    """The hints. Raises Invalid; Forbidden for hints about hosts' addresses."""
     if asked.get(hints.NEAR_IP):
         call.check(NEAR_HOST)
     try:
@@ -128,7 +128,7 @@ def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _server_group(asked: Mapping[str, Any]) -> str | None:
-    """The UUID of the group that the servers shall join."""
+    """The UUID of the server group to join, if any."""
     hint = asked.get("group") or None
     wanted = hint if isinstance(hint, list) else [hint]
     if len(wanted) > 1:
@@ -156,7 +156,7 @@ def _read(
 def _checked(
     call: Call, asked: Mapping[str, Any], existing: _Existing, image_id: str
 ) -> tuple[Flavor, Image]:
-    """The flavor and the image, if they go together."""
+    """The flavor and the image. Raises unless both exist and fit together."""
     flavor, image = existing.flavor, existing.image
     if flavor is None or (flavor.disabled and not call.is_admin):
         raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
@@ -190,13 +190,13 @@ def _check_size(flavor: Flavor, image: Image) -> None:
 
 
 def least_disk_gib(image: Image) -> int:
-    """The smallest disk that the image fits on."""
+    """The minimum disk size for the image."""
     size = image.virtual_size_bytes or image.size_bytes
     return max(image.min_disk_gib, -(-size // _GIB))
 
 
 def snapshot(flavor: Flavor) -> FlavorSnapshot:
-    """The flavor as it is kept with a server."""
+    """The copy of the flavor that a server keeps."""
     return FlavorSnapshot(
         id=flavor.flavorid,
         name=flavor.name,
@@ -224,7 +224,7 @@ def _count(value: Any) -> int:
 
 
 def _image_id(call: Call, asked: Mapping[str, Any]) -> str:
-    """The image's UUID; a block device may name it too, if it is the local root disk."""
+    """The image's UUID, from `imageRef` or the block device of the local root disk."""
     image_id = asked.get("imageRef", "")
     devices = asked.get("block_device_mapping_v2")
     if devices:
@@ -257,7 +257,7 @@ def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:
 
 
 def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """The interfaces asked for, or that the cloud shall choose."""
+    """The requested networks, or that the cloud chooses one."""
     wanted = asked.get("networks")
     if wanted == "none":
         return {}
@@ -266,13 +266,13 @@ def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]
     call.check(named("servers:create:attach_network"))
     if wanted == "auto":
         return {"auto_network": True, "needs_network": True}
-    wishes = tuple(_network(item) for item in wanted)
-    if most > 1 and any(wish.fixed_ip for wish in wishes):
+    requested = tuple(_network(item) for item in wanted)
+    if most > 1 and any(each.fixed_ip for each in requested):
         raise Invalid(
             "Failed to launch instances: a fixed address can't be given to several of them"
         )
-    any_address = any(wish.fixed_ip for wish in wishes) and call.allows(ANY_ADDRESS)
-    return {"networks": wishes, "any_address": any_address}
+    any_address = any(each.fixed_ip for each in requested) and call.allows(ANY_ADDRESS)
+    return {"networks": requested, "any_address": any_address}
 
 
 def _network(item: Mapping[str, Any]) -> RequestedNetwork:
@@ -287,7 +287,7 @@ def _network(item: Mapping[str, Any]) -> RequestedNetwork:
 
 
 def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """The security groups: there is none but ``default``, which every project has."""
+    """The security groups: only ``default`` exists."""
     groups = tuple(dict.fromkeys(group.get("name") for group in asked.get("security_groups", ())))
     for group in groups:
         if group not in (None, _GROUP):
@@ -300,6 +300,6 @@ def _boolean(value: Any) -> bool:
 
 
 def _password() -> str:
-    """Letters and digits that are not mistaken for each other."""
+    """A random password without characters that look alike."""
     letters = [char for char in string.ascii_letters + string.digits if char not in "0O1lI"]
     return "".join(secrets.choice(letters) for _ in range(_PASSWORD_LENGTH))

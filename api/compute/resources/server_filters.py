@@ -1,4 +1,4 @@
-"""Which servers a list request means: its parameters as `db.reads.servers.Filters`.
+"""The filters of a server list: query parameters as `db.reads.servers.Filters`.
 
 Facts from nova/api/openstack/compute/servers.py and nova/db/main/api.py.
 """
@@ -21,7 +21,7 @@ from common.errors import Forbidden, Invalid
 from common.states import TaskState, VmState
 from db.reads.servers import Filters
 
-#: what anybody may filter by → since
+#: filter for all users → since
 _FOR_USERS: Mapping[str, int] = {
     **dict.fromkeys(
         ("reservation_id", "name", "status", "image", "flavor", "ip", "changes-since"), 1
@@ -69,10 +69,10 @@ _PATTERNS: Mapping[str, str] = {
     "terminated_at": "terminated_at",
 }
 
-#: parameters for what no server has here: they leave nothing
+#: filters for what no server here has: they match nothing
 _NEVER = ("kernel_id", "ramdisk_id", "locked_by", "access_ip_v4", "access_ip_v6")
 
-#: Nova's sort key → column; those that are the same for every server here sort nothing
+#: Nova's sort key → column; None: the same for every server
 _SORT: Mapping[str, str | None] = {
     **dict.fromkeys(("access_ip_v4", "access_ip_v6", "kernel_id"), None),
     **dict.fromkeys(("locked_by", "progress", "ramdisk_id", "root_device_name", "locked"), None),
@@ -105,7 +105,7 @@ _MOST_TAGS = 500
 
 
 def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
-    """The filters of a list request; who asks may see no more than they let through.
+    """The filters of a list request, restricted to what the user may see.
 
     Raises Invalid, and Forbidden for all projects' or deleted servers.
     """
@@ -144,7 +144,7 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
 
 
 def _permitted(call: Call) -> Query:
-    """The parameters without those that this user's requests may not have: they are ignored."""
+    """The parameters without those that are ignored for this user."""
     paging = {"limit", "marker", "sort_key", "sort_dir"}
     everything = call.allows(named("servers:allow_all_filters"))
     return Query(
@@ -165,7 +165,7 @@ def _exactly(name: str, query: Query) -> Any:
 
 
 def _visible(call: Call, query: Query, all_tenants_rule: str) -> dict[str, str]:
-    """What all that may be seen has: the project, else the user; nothing with `all_tenants`."""
+    """The restriction to the project, else to the user; none with `all_tenants`."""
     if _all_tenants(query):
         call.check(all_tenants_rule)
         return {}
@@ -182,7 +182,7 @@ def _all_tenants(query: Query) -> bool:
 
 
 def _states(call: Call, query: Query) -> dict[str, Sequence[Any]]:
-    """What `status` says of the states; of several statuses any will do."""
+    """The states that match any of the values of `status`."""
     statuses = query.get("status")
     if not statuses:
         return {}
@@ -214,7 +214,7 @@ _STATES_OF = _pairs()
 
 
 def _nothing(query: Query) -> bool:
-    """Whether a filter asks for what no server here has."""
+    """Whether a filter matches no server here."""
     if "locked" in query and query.boolean("locked"):
         return True
     return query.last("progress") not in (None, "0") or any(query.last(name) for name in _NEVER)
@@ -237,7 +237,7 @@ def _tags(query: Query) -> dict[str, Any]:
 
 
 def _named_tags(parameter: str, value: str) -> tuple[str, ...]:
-    """The tags between commas. Raises Invalid for more than a statement can ask for."""
+    """The comma-separated tags. Raises Invalid for more than a statement can hold."""
     tags = tuple(dict.fromkeys(value.split(",")))
     if len(tags) > _MOST_TAGS:
         raise Invalid(f"Invalid filter field: {parameter}. It may name {_MOST_TAGS} tags.")
@@ -253,7 +253,7 @@ def _deleted(call: Call, query: Query, exact: Mapping[str, Sequence[Any]]) -> bo
         with contextlib.suppress(ValueError):
             return bool(strutils.bool_from_string(query.last("deleted"), strict=True))
         return False
-    # Who asks for changes wants to hear of deletions.
+    # A list of changes includes deletions.
     return None if {"changes-since", "changes-before"} & query.keys() else False
 
 

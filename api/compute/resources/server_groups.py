@@ -1,4 +1,4 @@
-"""`/os-server-groups`: servers that shall, or shall not, share a host."""
+"""`/os-server-groups`: affinity and anti-affinity of servers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from web.guard import Params
 
 
 def _own(call: Call, _params: Params) -> Mapping[str, Any]:
-    """The policy's target where no group is named."""
+    """The policy's target where the path names no group."""
     return {"project_id": call.ctxt.project_id}
 
 
 def _the_group(call: Call, params: Params) -> Mapping[str, Any]:
-    """Whose the group is that the path names. Raises NotFound, also for another project's."""
+    """The policy's target: the group's owner. Raises NotFound, also for another project's."""
     return {"project_id": _find(call, params["group_id"]).project_id}
 
 
@@ -34,7 +34,7 @@ class ServerGroups:
 
     @operation(named("os-server-groups:index"), query=schemas.LIST, on=_own)
     def index(self, call: Call) -> Any:
-        """Those of one's project, or of all for administrators who ask so."""
+        """List the project's server groups; all projects' for administrators on request."""
         project: str | None = call.ctxt.project_id or ""
         if "all_projects" in call.query and call.is_admin:
             call.check(named("os-server-groups:index:all_projects"), _own(call, {}))
@@ -49,7 +49,7 @@ class ServerGroups:
 
     @operation(named("os-server-groups:create"), body=schemas.CREATE, on=_own)
     def create(self, call: Call) -> Any:
-        """A new one, without servers: they join when they are created."""
+        """Create a server group; servers join when they are created."""
         asked = call.body["server_group"]
         policy = asked["policy"] if call.version >= 64 else asked["policies"][0]
         rules = {name: int(value) for name, value in asked.get("rules", {}).items()}
@@ -63,12 +63,12 @@ class ServerGroups:
 
     @operation(named("os-server-groups:show"), on=_the_group)
     def show(self, call: Call, group_id: str) -> Any:
-        """One of them, with its servers."""
+        """Show a server group with its members."""
         return {"server_group": _view(call, _find(call, group_id))}
 
     @operation(named("os-server-groups:delete"), status=204, on=_the_group)
     def delete(self, call: Call, group_id: str) -> None:
-        """Its servers stay, in no group."""
+        """Delete a server group; its servers remain."""
         call.conductor.delete_server_group(call.ctxt, _find(call, group_id).uuid)
 
 

@@ -17,12 +17,12 @@ class ServerIps:
 
     @operation(named("ips:index"), on=the_server)
     def index(self, call: Call) -> Any:
-        """Of all networks."""
+        """List addresses by network."""
         return {"addresses": addresses(call.server, extended=False)}
 
     @operation(named("ips:show"), on=the_server)
     def show(self, call: Call, network: str) -> Any:
-        """Of the network of this name."""
+        """Show the addresses of a network."""
         found = addresses(call.server, extended=False)
         if network not in found:
             raise NotFound("Instance is not a member of specified network")

@@ -1,4 +1,4 @@
-"""`/servers/{id}/metadata`: texts that a user keeps with a server."""
+"""`/servers/{id}/metadata`: a user's metadata of a server."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class ServerMetadata:
 
     @operation(named("server-metadata:index"), on=the_server)
     def index(self, call: Call) -> Any:
-        """All of it."""
+        """List metadata."""
         return {"metadata": call.server.metadata}
 
     @operation(named("server-metadata:show"), on=the_server)
     def show(self, call: Call, key: str) -> Any:
-        """One item."""
+        """Show a metadata item."""
         return {"meta": {key: _item(call, key)}}
 
     @operation(named("server-metadata:create"), body=schemas.SET_METADATA, on=the_server)
     def create(self, call: Call) -> Any:
-        """Add and change items; answers all of them."""
+        """Add or change metadata items; the answer has all."""
         return {"metadata": _set(call, call.body["metadata"])}
 
     @operation(named("server-metadata:update_all"), body=schemas.SET_METADATA, on=the_server)
     def update_all(self, call: Call) -> Any:
-        """Let these be all items."""
+        """Replace all metadata."""
         return {"metadata": _set(call, call.body["metadata"], replace=True)}
 
     @operation(named("server-metadata:update"), body=schemas.SET_ITEM, on=the_server)
     def update(self, call: Call, key: str) -> Any:
-        """Set the item that the path names."""
+        """Set a metadata item."""
         item = call.body["meta"]
         if key not in item:
             raise Invalid("Request body and URI mismatch")
@@ -46,7 +46,7 @@ class ServerMetadata:
 
     @operation(named("server-metadata:delete"), status=204, on=the_server)
     def delete(self, call: Call, key: str) -> None:
-        """Drop an item."""
+        """Delete a metadata item."""
         _item(call, key)
         call.conductor.set_server_metadata(
             call.ctxt, call.server.uuid, {}, replace=False, delete=(key,)

@@ -1,4 +1,4 @@
-"""Where a create wants its servers: in a zone, on a host."""
+"""The zone and the host that a create asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from db.reads.services import Zones
 
 @dataclass(frozen=True)
 class Place:
-    """Where the servers shall be; None: anywhere."""
+    """The requested zone and host; None: any."""
 
     zone: str | None = None
     host: str | None = None
@@ -24,7 +24,7 @@ class Place:
 def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
     """Zone and host: `ZONE:HOST[:NODE]`, or since 2.74 `host` and `hypervisor_hostname`.
 
-    Raises Forbidden for who may not choose hosts, Invalid for what can't be.
+    Raises Forbidden where the policy allows no choice of hosts, Invalid.
     """
     zone, _, rest = (asked.get("availability_zone") or "").partition(":")
     host, _, node = rest.partition(":")
@@ -51,7 +51,7 @@ def place_of(call: Call, asked: Mapping[str, Any]) -> Place:
 
 
 def check_place(place: Place, zones: Zones) -> None:
-    """Raise HostNotFound or Invalid unless it exists; why it can't be had, the scheduler says."""
+    """Raise HostNotFound or Invalid unless zone and host exist; the scheduler checks the rest."""
     if place.host is None:
         if place.zone is not None and place.zone not in zones.available:
             raise Invalid("The requested availability zone is not available")

@@ -1,4 +1,4 @@
-"""`/servers/{id}/tags`: words to find servers by."""
+"""`/servers/{id}/tags`: tags of a server."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _is_tag = Validator(TAG, BODY)
 
 
 class ServerTags:
-    """The tags of a server; they change while it is active or stopped only."""
+    """The tags of a server; they can change while it is active or stopped."""
 
     @operation(named("os-server-tags:index"), since=_SINCE, query=schemas.ANY_QUERY, on=the_server)
     def index(self, call: Call) -> Any:
-        """All of them."""
+        """List tags."""
         return {"tags": list(call.server.tags)}
 
     @operation(
@@ -37,13 +37,13 @@ class ServerTags:
         on=the_server,
     )
     def show(self, call: Call, tag: str) -> None:
-        """Whether it has one: 204, or 404."""
+        """Check for a tag: 204, or 404."""
         if tag not in call.server.tags:
             raise NotFound(f"Server {call.server.uuid} has no tag '{tag}'")
 
     @operation(named("os-server-tags:update"), since=_SINCE, status=201, on=the_server)
     def update(self, call: Call, tag: str) -> Any:
-        """Add one: 201, or 204 where it was there."""
+        """Add a tag: 201, or 204 where the server has it."""
         _settled(call, "update tag")
         try:
             _is_tag(tag)
@@ -65,7 +65,7 @@ class ServerTags:
         named("os-server-tags:update_all"), since=_SINCE, body=schemas.SET_TAGS, on=the_server
     )
     def update_all(self, call: Call) -> Any:
-        """Let these be all tags."""
+        """Replace all tags."""
         _settled(call, "update tags")
         tags = list(dict.fromkeys(call.body["tags"]))
         _set(call, tags)
@@ -73,7 +73,7 @@ class ServerTags:
 
     @operation(named("os-server-tags:delete"), since=_SINCE, status=204, on=the_server)
     def delete(self, call: Call, tag: str) -> None:
-        """Drop one."""
+        """Delete a tag."""
         _settled(call, "delete tag")
         if tag not in call.server.tags:
             raise NotFound(f"Instance {call.server.uuid} has no tag '{tag}'")
@@ -81,7 +81,7 @@ class ServerTags:
 
     @operation(named("os-server-tags:delete_all"), since=_SINCE, status=204, on=the_server)
     def delete_all(self, call: Call) -> None:
-        """Drop all."""
+        """Delete all tags."""
         _settled(call, "delete tags")
         _set(call, [])
 

@@ -1,4 +1,4 @@
-"""`/servers`: list, show, create, rename, delete."""
+"""`/servers`: list, show, create, update, delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from db.reads import servers
 from db.reads.servers import Server
 from web.guard import Reply
 
-#: what the API takes and no server here has
+#: attributes that the schema accepts and no server here has
 _UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6")
 
 
@@ -26,14 +26,14 @@ class Servers:
 
     @operation(named("servers:index"), query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """Names and UUIDs."""
+        """List servers."""
         found = _list(call, named("servers:index:get_all_tenants"))
         answer: dict[str, Any] = {"servers": [views.basic(s, call.links) for s in found]}
         return answer | _next(call, "servers", found)
 
     @operation(named("servers:detail"), query=schemas.LIST)
     def detail(self, call: Call) -> Any:
-        """All of each: one query, one more where some failed."""
+        """List servers with details."""
         sight = views.sight_of(call, single=False)
         found = _list(
             call,
@@ -46,14 +46,14 @@ class Servers:
 
     @operation(named("servers:show"), on=the_server_with_host)
     def show(self, call: Call) -> Any:
-        """One of them."""
+        """Show a server."""
         return {"server": _view(call, call.server)}
 
     @operation(
         named("servers:create"), body=schemas.CREATE, status=202, errors={NotFound: Invalid}
     )
     def create(self, call: Call) -> Any:
-        """Accept the wish for one or more; what becomes of it shows in the servers."""
+        """Create servers asynchronously."""
         request = create_request(call)
         made = call.conductor.create_servers(call.ctxt, request)
         asked = call.body["server"]
@@ -73,7 +73,7 @@ class Servers:
 
     @operation(named("servers:update"), body=schemas.UPDATE, on=the_server)
     def update(self, call: Call) -> Any:
-        """Change name, description, hostname or the disk configuration that is shown."""
+        """Change name, description, hostname or disk configuration."""
         asked = call.body["server"]
         for name in _UNSUPPORTED_CHANGES:
             if name in asked:
@@ -90,7 +90,7 @@ class Servers:
 
     @operation(named("servers:delete"), status=204, on=the_server)
     def delete(self, call: Call) -> None:
-        """Accept the wish to have it gone; it shows until it was seen gone."""
+        """Delete a server asynchronously; it is listed until its VM is gone."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
 
 

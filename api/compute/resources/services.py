@@ -1,4 +1,4 @@
-"""`/os-services`: the services of the cloud, as operators see and switch them."""
+"""`/os-services`: the services of the cloud, for operators."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from db.reads.services import Service
 
 
 class Services:
-    """Every service; only compute services can be changed."""
+    """The services; only compute services can be changed."""
 
     @operation(named("os-services:list"), query=schemas.LIST_SERVICES)
     def index(self, call: Call) -> Any:
-        """All of them, or those of a host or a binary."""
+        """List services, filtered by host or binary."""
         found = call.read(
             services.list_services,
             host=call.query.last("host"),
@@ -34,7 +34,7 @@ class Services:
 
     @operation(named("os-services:update"), since="2.53", body=schemas.UPDATE_SERVICE)
     def update(self, call: Call, service_id: str) -> Any:
-        """Enable, disable or force down the service of this UUID."""
+        """Enable, disable or force down a compute service."""
         service = _find(call, service_id)
         _must_be_compute(service.binary)
         disabled, reason = _status(call.body)
@@ -54,7 +54,7 @@ class Services:
 
     @operation(named("os-services:update"), until="2.52", body=schemas.UPDATE_SERVICE)
     def update_by_name(self, call: Call, service_id: str) -> Any:
-        """The same before 2.53: the path says what to do, the body to whom."""
+        """Do the same before 2.53: the path names the action, the body the service."""
         change = _CHANGES.get(service_id)
         if change is None or (service_id == "force-down" and call.version < 11):
             raise NotFound("Unknown action")
@@ -69,7 +69,7 @@ class Services:
 
     @operation(named("os-services:delete"), status=204)
     def delete(self, call: Call, service_id: str) -> None:
-        """Forget a service; Conflict while servers are on its host."""
+        """Delete a service; 409 while servers are on its host."""
         service = _find(call, service_id, f"Service {service_id} not found.")
         call.conductor.delete_service(call.ctxt, service.uuid)
 
@@ -93,7 +93,7 @@ def _view(call: Call, service: Service) -> dict[str, Any]:
 
 
 def _find(call: Call, service_id: str, refusal: str | None = None) -> Service:
-    """By UUID, or by number before 2.53."""
+    """The service of a UUID, before 2.53 of a number."""
     found: Service | None = None
     if call.version >= 53:
         if not ids.is_uuid(service_id):

@@ -1,4 +1,4 @@
-"""Version documents: what a client reads first, without a token."""
+"""Version documents, served without a token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from web import wsgi
 #: PATH_INFOs of the documents; an empty one is the mount point without its slash
 ANONYMOUS = ("", "/", f"/{VERSION}", f"/{VERSION}/")
 
-#: name in the path → what Nova's document says of it; clients compare no dates with anything
+#: name in the path → entry of Nova's document
 DESCRIBED: dict[str, dict[str, str]] = {
     LEGACY_VERSION: {
         "id": "v2.0",

@@ -1,4 +1,4 @@
-"""`/vmids`: VMIDs that are reserved, or in quarantine and why; for administrators."""
+"""`/vmids`: reserved and quarantined VMIDs, for administrators."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from db.reads import vmids
 
 
 class Vmids:
-    """The ids that aren't free in the clusters' bands."""
+    """The VMIDs of the clusters' bands that aren't free."""
 
     @operation(policies.VMID_READ, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """Quarantined ones first; `state` and `cluster` narrow it down."""
+        """List VMIDs that aren't free, quarantined first; filters: `state`, `cluster`."""
         limit, _ = call.query.page(call.max_limit)
         found = call.read(
             vmids.list_vmids,

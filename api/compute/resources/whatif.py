@@ -20,13 +20,13 @@ from common.errors import FlavorNotFound, ImageNotFound, Invalid, NotFound
 from conductor.messages import CreateServers, RequestedNetwork
 from db.reads import flavors, images
 
-#: moves that are proposed if nothing else is asked, and at the most
+#: the default and the maximum number of proposed moves
 _MOVES = 10
 MAX_MOVES = 100
 
 
 class Schedule:
-    """Where the servers of a create would go now."""
+    """A dry run of a create's scheduling."""
 
     @operation(
         policies.PREVIEW,
@@ -35,28 +35,28 @@ class Schedule:
         errors={NotFound: Invalid},
     )
     def preview(self, call: Call) -> Any:
-        """The body is that of a `POST /servers`; `without` names hosts to be taken for gone."""
+        """Schedule a `POST /servers` without creating; `without` names hosts to leave out."""
         decisions = call.conductor.preview_servers(call.ctxt, create_request(call), _without(call))
         return {"schedule": {"decisions": [_decision(item) for item in decisions]}}
 
 
 class CapacityLeft:
-    """How many more servers of a flavor would fit."""
+    """How many more servers of a flavor fit."""
 
     @operation(policies.CAPACITY, query=schemas.CAPACITY, errors={NotFound: Invalid})
     def show(self, call: Call) -> Any:
-        """The sum, and each host's number with what limits it."""
+        """Show how many more servers fit, in total and by host, and what limits them."""
         found = call.conductor.capacity(call.ctxt, _kind(call), _without(call))
         hosts = [dataclasses.asdict(fit) for fit in found.fits]
         return {"capacity": {"total": found.total, "hosts": hosts}}
 
 
 class Evacuations:
-    """Where the servers of a host would go if it died."""
+    """Where the servers of a host would go if it failed."""
 
     @operation(policies.CAPACITY)
     def show(self, call: Call, host: str) -> Any:
-        """Each server with the decision about it."""
+        """Show a decision for each server of a host."""
         found = call.conductor.evacuation(call.ctxt, host)
         servers = [
             {
@@ -72,11 +72,11 @@ class Evacuations:
 
 
 class Rebalance:
-    """Which servers would have to move for the hosts to be filled more evenly."""
+    """Migrations that would balance the hosts."""
 
     @operation(policies.REBALANCE, query=schemas.REBALANCE)
     def show(self, call: Call) -> Any:
-        """The score before and after, and at most `limit` moves, in order; nothing moves."""
+        """Propose up to `limit` migrations, with the score before and after; nothing moves."""
         limit = digits.number(call.query.last("limit") or str(_MOVES), MAX_MOVES)
         plan = dataclasses.asdict(call.conductor.rebalance(call.ctxt, limit or 0))
         for one in (*plan["moves"], *plan["pinned"]):
@@ -85,7 +85,7 @@ class Rebalance:
 
 
 def _kind(call: Call) -> CreateServers:
-    """The kind of server that is asked about, as a create of one would be."""
+    """The request spec of one such server, as a create would make it."""
     flavor_id, image_id = str(call.query.last("flavor")), call.query.last("image")
     flavor = call.read(flavors.find, flavor_id, None)
     if flavor is None:

@@ -1,4 +1,4 @@
-"""Bodies of what is micronova's own about whose VMs are: adopt, release, hold, retry, forget."""
+"""Bodies of adoptions and of the actions that Nova doesn't have."""
 
 from __future__ import annotations
 

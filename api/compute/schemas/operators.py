@@ -1,4 +1,4 @@
-"""Bodies and queries of what administrators ask: services, hypervisors, quotas, limits."""
+"""Bodies and queries of services, hypervisors, quotas and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and queries of what is below a server: metadata, tags, actions."""
+"""Bodies and queries of a server's metadata, tags and actions."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ NOT_FILTERS = (
     *("info_cache", "security_groups", "pci_devices"),
 )
 
-#: sort keys that Nova once took and now ignores
+#: sort keys that Nova accepted once and ignores now
 IGNORED_SORT_KEYS = (
     *("architecture", "cell_name", "cleaned", "default_ephemeral_device"),
     *("default_swap_device", "deleted", "deleted_at", "disable_terminate"),

@@ -75,7 +75,7 @@ PAGING: Mapping[str, Schema] = {"limit": LIMIT, "marker": TEXT}
 
 
 def one(schema: Schema) -> Schema:
-    """A query parameter that may come once only."""
+    """A query parameter that may not be repeated."""
     return {**schema, "maxItems": 1}
 
 
@@ -101,7 +101,7 @@ def body(key: str, inside: Schema) -> Schema:
 
 def record(properties: Mapping[str, Schema], required: Sequence[str] = ()) -> Schema:
     """An object of these properties and no others."""
-    # `required` first: of several faults, the one that is named is that.
+    # `required` first: of several faults the message names the first.
     needed = {"required": list(required)} if required else {}
     return {
         "type": "object",

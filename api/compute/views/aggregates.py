@@ -10,13 +10,13 @@ from db.reads.aggregates import Aggregate
 
 
 def detailed(call: Call, aggregate: Aggregate) -> dict[str, Any]:
-    """All of it."""
+    """A host aggregate with details."""
     view = without_contents(call, aggregate)
     return view | {"hosts": list(aggregate.hosts), "metadata": dict(aggregate.metadata)}
 
 
 def without_contents(call: Call, aggregate: Aggregate) -> dict[str, Any]:
-    """As the answer to its creation has it: no hosts, no metadata."""
+    """A host aggregate as the answer to its creation shows it: no hosts, no metadata."""
     view: dict[str, Any] = {
         "id": aggregate.id,
         "name": aggregate.name,

@@ -1,4 +1,4 @@
-"""How the ledger's story of an operation looks, to its owner and to an operator."""
+"""Views of the ledger's history of an operation, for its owner and for operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from db.reads.refusals import ASKED_BY, Refusal
 def story(story: Story, *, operator: bool) -> dict[str, Any]:
     """An operation with its transitions, steps, decisions and faults, in order of time.
 
-    Without `operator` there are no hosts, tasks, logs, and no messages of the inside.
+    Without `operator` it has no hosts, tasks, logs or internal messages.
     """
     operation = story.operation
     failed = operation.state == OperationState.FAILED
@@ -55,14 +55,14 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
 
 
 def _waits_until(operation: Operation) -> str | None:
-    """When its next attempt begins, where it waits for that."""
+    """When the next attempt begins, if it waits for one."""
     at = operation.not_before
     waits = operation.finished_at is None and at is not None and at > clock.utcnow()
     return clock.iso_microseconds(at) if waits else None
 
 
 def _forgotten(operation: Operation) -> dict[str, Any] | None:
-    """That the details are not kept any more: since when, and how many days after the end."""
+    """Since when the details are deleted, and how many days after the end that was."""
     at = operation.forgotten_at
     if at is None:
         return None
@@ -94,7 +94,7 @@ def _event(event: Event, *, operator: bool) -> dict[str, Any]:
     return view
 
 
-#: what the owner reads of a step's detail: his own request, and the quota of his project
+#: steps whose detail the owner sees: the request, and the quota of the project
 _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
     "api_request": ("method", "path", "status"),
     "conductor_take_quota": (
@@ -105,7 +105,7 @@ _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
 
 
 def refusal(refused: Refusal, *, operator: bool) -> dict[str, Any]:
-    """A request that was refused, in the form of an operation that ended at once."""
+    """A refused request, in the form of an operation that ended at once."""
     received, answered = map(clock.iso_microseconds, (refused.received_at, refused.answered_at))
     names = refused.details.get(ASKED_BY, {})
     asked = {
@@ -152,7 +152,7 @@ def _refused_step(
 
 
 def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """What was over its limit, as `conductor_take_quota` tells it; details of QuotaExceeded."""
+    """The exceeded quota in the form of `conductor_take_quota`, from QuotaExceeded's details."""
     columns = [details.get(name) for name in ("resource", "limit", "used", "requested")]
     lists = [one if isinstance(one, list) else [one] for one in columns if one is not None]
     if len(lists) < len(columns):
@@ -164,7 +164,7 @@ def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A decision's body, for operators, with the reason of each host, however they were kept."""
+    """A decision's body for operators, with each host's reason, from either stored form."""
     refused = {name: _reasons(kept) for name, kept in body.get("refused", {}).items()}
     told = {name: value for name, value in body.items() if name != "owner_reason"}
     return {**told, "refused": refused}
@@ -172,13 +172,13 @@ def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str]:
     if isinstance(kept, Mapping):
-        # As they were kept before there were groups.
+        # The form stored before reasons were grouped.
         return {host: reason for reason, hosts in kept.items() for host in hosts}
     return {host: reason for one in kept for host, reason in codec.load(Refused, one).reasons()}
 
 
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
-    """The decision; its owner reads what refused, not which hosts, how many and why."""
+    """The decision; owners see the filters that refused, no hosts, counts or reasons."""
     body = decision.body
     view: dict[str, Any] = {
         "attempt": decision.attempt,

@@ -1,4 +1,4 @@
-"""How a failure looks to its owner, and to an operator."""
+"""Views of a failure, for its owner and for operators."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from common.messages.reports import Category
 from db.reads.operations import OperationFault
 from db.reads.servers import Fault
 
-#: their messages are made for the owner: they tell of nothing but his project
+#: errors whose messages are for the owner: they name nothing outside the project
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})
 
 
 def message(fault: Fault | OperationFault, *, operator: bool) -> str:
-    """What happened. The one place that decides who reads what of a failure: its owner reads no
-    host names, no numbers of hosts, no versions, paths or tasks.
+    """The message of a failure. Only this decides who sees what: owners see no host names, no
+    numbers of hosts, no versions, paths or tasks.
     """
     if operator:
         return fault.message
@@ -24,13 +24,13 @@ def message(fault: Fault | OperationFault, *, operator: bool) -> str:
         return fault.owner_message
     try:
         category = Category(fault.category)
-    except ValueError:  # a newer conductor's
+    except ValueError:  # from a newer conductor
         return "The operation failed."
     return fault.message if category in _OPEN else RULES[category].user
 
 
 def details(fault: Fault | OperationFault) -> str:
-    """All that is known, line by line, for an operator."""
+    """All details of a failure as text, for operators."""
     lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
     lines += [
         f"{word}: {value}"

@@ -1,4 +1,4 @@
-"""How a flavor looks."""
+"""Views of a flavor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def basic(call: Call, flavor: Flavor) -> dict[str, Any]:
 
 
 def detailed(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """All of a flavor; sizes in MiB and GiB."""
+    """A flavor with details; sizes in MiB and GiB."""
     view = basic(call, flavor) | {
         "ram": flavor.memory_mib,
         "disk": flavor.disk_gib,

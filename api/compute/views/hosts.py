@@ -1,4 +1,4 @@
-"""Whether compute services are up, in the words of the places where it shows."""
+"""The state of compute services, as services and servers show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from db.reads.servers import Server
 
 
 def is_up(last_seen_at: datetime.datetime | None, forced_down: bool, down_seconds: float) -> bool:
-    """Whether a service was heard of lately and nobody declared it down."""
+    """Whether a service reported lately and isn't forced down."""
     if forced_down or last_seen_at is None:
         return False
     return clock.utcnow() - last_seen_at < datetime.timedelta(seconds=down_seconds)
@@ -22,10 +22,10 @@ class HostStatus:
 
     down_seconds: float
     unknown_only: bool
-    """Whether nothing but UNKNOWN may be told."""
+    """Whether the policy allows nothing but UNKNOWN."""
 
     def of(self, server: Server) -> str | None:
-        """The status; empty for a server on no host, None where it may not be told."""
+        """The status; empty for a server on no host, None where the policy hides it."""
         status = self._status(server)
         return None if self.unknown_only and status != "UNKNOWN" else status
 
@@ -37,6 +37,6 @@ class HostStatus:
         if server.service_disabled:
             return "MAINTENANCE"
         if server.node_online is False:
-            # The agent is well and can't reach the node: what runs there, nobody knows.
+            # The agent is up but can't reach the node.
             return "UNKNOWN"
         return "UP" if is_up(server.service_seen_at, False, self.down_seconds) else "UNKNOWN"

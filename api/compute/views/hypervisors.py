@@ -1,4 +1,4 @@
-"""How a compute host looks."""
+"""Views of a compute host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ View = Callable[[Call, Host], dict[str, Any]]
 
 
 def identity(call: Call, host: Host) -> str | int:
-    """What a version calls it by."""
+    """The ID: the UUID since 2.53, a number before."""
     return host.uuid if call.version >= 53 else host.id
 
 
@@ -32,7 +32,7 @@ def basic(call: Call, host: Host) -> dict[str, Any]:
 
 
 def detailed(call: Call, host: Host) -> dict[str, Any]:
-    """All of it; the numbers before 2.88, the uptime since."""
+    """A compute host with details: the numbers before 2.88, the uptime since."""
     facts = host.facts
     view = basic(call, host) | {
         "hypervisor_type": facts.get("hypervisor_type", "QEMU"),
@@ -52,7 +52,7 @@ def detailed(call: Call, host: Host) -> dict[str, Any]:
 
 
 def numbers(host: Host) -> dict[str, int]:
-    """What it has and what its servers take, with what is reserved; MiB and GiB."""
+    """Capacity and usage, reserved amounts included; MiB and GiB."""
     facts = host.facts
     memory_used = host.memory_used_mib + facts.get("reserved_memory_mib", 0)
     disk_used = host.disk_used_gib + facts.get("reserved_disk_gib", 0)
@@ -107,7 +107,7 @@ def version_number(text: str) -> int:
 
 
 def uptime(host: Host) -> str | None:
-    """How long the node runs, as `up 1 day, 2:03`; None when it isn't known."""
+    """The node's uptime as `up 1 day, 2:03`; None when it isn't known."""
     seconds = host.facts.get("uptime_seconds", 0)
     if not seconds:
         return None

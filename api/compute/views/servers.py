@@ -1,6 +1,6 @@
-"""How a server looks: one table of fields, from which each version takes its own.
+"""Views of a server: one table of fields, from which each microversion takes its own.
 
-A view is made once for a request, with what the policy lets who asks see, and then used for
+A view is made once for a request, with what the policy allows the user to see, and then used for
 every server of the answer.
 """
 
@@ -25,17 +25,17 @@ AUTO = "AUTO"
 """What `OS-DCF:diskConfig` says where it isn't `MANUAL`."""
 COLLECTION = "servers"
 
-#: statuses that come with a progress, which is never known here
+#: statuses that are shown with a progress, always 0 here
 _WITH_PROGRESS = frozenset({"ACTIVE", "BUILD"})
 _WITH_FAULT = frozenset({"ERROR", "DELETED"})
 
-#: image properties that Nova knows, and therefore shows (nova/objects/image_meta.py)
+#: the image properties that Nova shows (nova/objects/image_meta.py)
 _IMAGE_PROPERTY = re.compile(r"(hw|os|img)_[a-zA-Z0-9_:. ]{1,250}|traits_required")
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What may be seen, and what else is known of the servers of an answer."""
+    """What the user may see of the servers of an answer."""
 
     version: int
     links: Links
@@ -43,7 +43,7 @@ class Sight:
     """Attributes for administrators."""
     extra_specs: bool
     operator: bool
-    """The inside of faults."""
+    """Details of faults."""
     host_status: HostStatus | None
     all_fields: bool = True
     """False: a PUT's shorter answer, before 2.75."""
@@ -72,12 +72,12 @@ def status(server: Server) -> str:
 
 
 def host_id(host: str | None, project_id: str) -> str:
-    """The host, told apart from others but not named: the same within a project only."""
+    """An opaque ID of the host, different for each project."""
     return hashlib.sha224((project_id + host).encode()).hexdigest() if host else ""
 
 
 def addresses(server: Server, *, extended: bool) -> dict[str, list[dict[str, Any]]]:
-    """Network name → its addresses; with MAC and type where `extended`."""
+    """{network: its addresses}; with MAC and type where `extended`."""
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in server.addresses:
         of_network = found.setdefault(entry["network"], [])
@@ -131,7 +131,7 @@ def _image(server: Server, sight: Sight) -> Any:
 
 
 def security_groups(server: Server) -> list[dict[str, str]]:
-    """The names that the create gave, in Nova's form."""
+    """The security groups of the create, in Nova's form."""
     return [{"name": group} for group in server.security_groups]
 
 
@@ -196,7 +196,7 @@ EXTENDED_FIELDS = (
     Field("OS-EXT-SRV-ATTR:user_data", lambda s, _: s.user_data, 3),
 )
 
-#: what later versions brought, for all answers
+#: fields of later versions, in all answers
 LATER_FIELDS = (
     Field("locked", lambda s, _: False, 9),
     Field("description", lambda s, _: s.description, 19),
@@ -225,7 +225,7 @@ class View:
         ]
 
     def detailed(self, server: Server) -> dict[str, Any]:
-        """All of a server."""
+        """A server with details."""
         sight = self._sight
         view = {name: make(server, sight) for name, make in self._fields}
         if view["status"] in _WITH_PROGRESS:
@@ -259,7 +259,7 @@ def sight_of(
     all_fields: bool = True,
     single: bool = True,
 ) -> Sight:
-    """What the policy lets this call see of servers; faults are added when they are known."""
+    """What the policy allows this call to see of servers."""
     return Sight(
         version=call.version,
         links=call.links,
@@ -282,5 +282,5 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 
 
 def failed(servers: Sequence[Server]) -> list[str]:
-    """The UUIDs of those whose fault is shown."""
+    """The UUIDs of the servers whose fault is shown."""
     return [server.uuid for server in servers if status(server) in _WITH_FAULT]

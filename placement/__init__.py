@@ -1,1 +1,1 @@
-"""Placement: counts what there is and who has it, over the OpenStack Placement API."""
+"""Placement: resources and their allocation, over the OpenStack Placement API."""

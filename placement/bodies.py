@@ -25,7 +25,7 @@ def allocations(
 def same_inventories(
     there: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
 ) -> bool:
-    """Whether inventories are as they shall be; what is wanted of each may be a part of it."""
+    """Whether inventories match; `wanted` may have a part of each one's fields."""
     return there.keys() == wanted.keys() and all(
         there[name].get(key) == value
         for name, values in wanted.items()

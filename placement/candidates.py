@@ -1,4 +1,4 @@
-"""Which providers can serve a request: pure, over a snapshot.
+"""Allocation candidates: which providers can serve a request. Pure, over a snapshot.
 
 Where no provider has a parent or shares, one provider serves the whole request: a walk over
 columns, in blocks, that ends at the limit. Everything else goes through `placement.trees`, which
@@ -19,20 +19,20 @@ from placement.matching import Candidate, Span, check_names
 from placement.request import Query
 from placement.snapshot import Snapshot
 
-#: slots that are looked at together: no more than the limit at first, then more and more
+#: slots examined at a time: the limit at first, then more and more
 _FEWEST, _MOST = 64, 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Providers (slots) that each serve a whole request: all give the same to the same groups."""
+    """Providers (slots) that each serve a whole request, all with the same amounts."""
 
     slots: Sequence[int]
     amounts: Mapping[str, int]
     suffixes: Sequence[str]
 
     def requests(self) -> list[Candidate]:
-        """Return them as candidates, which share what they take."""
+        """Return them as candidates, which share their amounts."""
         return [
             Candidate({slot: self.amounts}, dict.fromkeys(self.suffixes, (slot,)))
             for slot in self.slots
@@ -41,7 +41,7 @@ class Alone:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The ways to serve a request, and the providers to tell about (slots).
+    """The ways to serve a request, and the providers of the summaries (slots).
 
     Where each way is one provider, `alone` is set instead of `several`.
     """
@@ -67,7 +67,7 @@ def candidates(
     """Return the ways to serve `query`, in the order of the providers' creation.
 
     With `sample` the order is random and a limit picks at random. `most` bounds how many are
-    looked at (negative: all); with `breadth` every tree gives one before any gives another.
+    examined (negative: all); with `breadth` every tree gives one before any gives another.
     Raises Invalid for a resource class or trait that doesn't exist.
     """
     check_names(snapshot, query)

@@ -15,7 +15,7 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a consumer shall have from now on, instead of what it has; nothing means: release.
+    """The new allocations of a consumer, which replace the present ones; none: release.
 
     `allocations` is {provider UUID: {resource class: amount}}. With `checked`, `generation` must
     be the consumer's current one, None for a consumer that doesn't exist.
@@ -31,7 +31,7 @@ class Claim:
 
 
 class Held(NamedTuple):
-    """A provider's stock, under lock, and what of it the consumers at hand have."""
+    """A provider's inventory, locked, and what the consumers of the claims have of it."""
 
     provider_id: int
     stock: Stock
@@ -39,10 +39,10 @@ class Held(NamedTuple):
 
 
 def check(wanted: Mapping[Line, Sequence[int]], held: Mapping[Line, Held]) -> None:
-    """Raise InventoryRefused unless all amounts fit; what the consumers have now counts as free.
+    """Raise InventoryRefused unless all amounts fit; the consumers' present ones count as free.
 
-    `wanted` has the amounts of every consumer. What is over capacity already may stay, or
-    shrink, but not grow. Every line of `wanted` must be in `held`, or has no inventory.
+    `wanted` has the amounts of every consumer. An allocation over capacity may stay or shrink,
+    but not grow. A line of `wanted` that isn't in `held` has no inventory.
     """
     missing = sorted({uuid for uuid, _ in wanted} - {uuid for uuid, _ in held})
     if missing:

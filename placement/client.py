@@ -1,7 +1,7 @@
-"""The door to placement for the other services: its REST API, through keystoneauth1.
+"""The client of placement for the other services: its REST API, through keystoneauth1.
 
-Works against this service and against OpenStack Placement (Ussuri or newer) alike. Every method
-tells how many HTTP requests it makes. All raise Unavailable when placement, or Keystone on the
+It works with this service and with OpenStack Placement (Ussuri or newer). Every method says how
+many HTTP requests it makes. All raise Unavailable when placement, or Keystone on the
 way to it, doesn't answer; Forbidden when the service's own credentials don't suffice.
 """
 
@@ -51,7 +51,7 @@ class PlacementClient:
         return [messages.provider(one) for one in found["resource_providers"]]
 
     def ensure_provider(self, uuid: str, name: str) -> Provider:
-        """Return the provider, made or renamed where needed. 1 request, 2 when it changes.
+        """Return the provider, created or renamed if need be. 1 request, 2 for a change.
 
         Raises Conflict when another provider has that name.
         """
@@ -110,7 +110,7 @@ class PlacementClient:
         return frozenset(answer["created"])
 
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Make these the provider's inventories; return whether that changed anything.
+        """Replace the provider's inventories; return whether that changed anything.
 
         `inventories` is {resource class: {"total": …, "reserved": …, "allocation_ratio": …,
         "min_unit": …, "max_unit": …, "step_size": …}}; what isn't named gets placement's
@@ -143,7 +143,7 @@ class PlacementClient:
         return found
 
     def set_traits(self, uuid: str, traits: Iterable[str]) -> bool:
-        """Make these the provider's traits; return whether that changed anything.
+        """Replace the provider's traits; return whether that changed anything.
 
         1 request when nothing changes, 2 otherwise; 1 more for each custom trait that is not
         known yet, and another try. Raises NotFound, Invalid (no such trait).
@@ -164,7 +164,7 @@ class PlacementClient:
         return frozenset(self._call("GET", f"/resource_providers/{uuid}/traits")["traits"])
 
     def set_aggregates(self, uuid: str, aggregates: Iterable[str]) -> bool:
-        """Make these the provider's aggregates; return whether that changed anything.
+        """Replace the provider's aggregates; return whether that changed anything.
 
         1 request when nothing changes, 2 otherwise. Raises NotFound.
         """
@@ -230,7 +230,7 @@ class PlacementClient:
         project_id: str,
         user_id: str,
     ) -> Claimed:
-        """Give a consumer that has nothing these resources of one provider.
+        """Claim resources of one provider for a consumer without allocations.
 
         Returns whether they were free. May be repeated: a consumer that has just this already
         is a success. 1 request for a new consumer, 2 for a repeated one, 2 more for each time
@@ -253,7 +253,7 @@ class PlacementClient:
         )
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
-        """Give many consumers that have nothing their resources: all of them, or none.
+        """Claim resources for many consumers without allocations: all or none.
 
         Returns whether all fitted and none of the consumers had something. 1 request.
         """
@@ -277,9 +277,9 @@ class PlacementClient:
         user_id: str,
         generation: int | None,
     ) -> bool:
-        """Give a consumer these allocations instead of all it has; return whether they fit.
+        """Replace a consumer's allocations; return whether the new ones fit.
 
-        `generation` is the one that `allocations_of` told (None: there is no such consumer).
+        `generation` is from `allocations_of` (None: the consumer doesn't exist).
         1 request. Raises GenerationConflict when it isn't the current one any more, Invalid for
         an unknown provider or resource class.
         """
@@ -293,11 +293,11 @@ class PlacementClient:
         return True
 
     def release(self, consumer_uuid: str) -> None:
-        """Take everything from a consumer; one that has nothing is fine. 1 request."""
+        """Delete a consumer's allocations, if it has any. 1 request."""
         self._absent_is_fine("DELETE", f"/allocations/{consumer_uuid}")
 
     def allocations_of(self, consumer_uuid: str) -> Allocations:
-        """Return what a consumer has. 1 request."""
+        """Return a consumer's allocations. 1 request."""
         found = self._call("GET", f"/allocations/{consumer_uuid}")
         return Allocations(
             by_provider={u: one["resources"] for u, one in found["allocations"].items()},

@@ -43,7 +43,7 @@ class ProviderHasChildren(Conflict):
 
 
 class InventoryRefused(Conflict):
-    """An allocation asks for more, or for other units, than the inventory gives."""
+    """An allocation exceeds the inventory's capacity, or breaks its units."""
 
     code = "micronova.inventory_refused"
 
@@ -55,19 +55,19 @@ class ProviderUnknown(Invalid):
 
 
 class DuplicateParameter(Invalid):
-    """A query parameter that may be given once is given more often."""
+    """A query parameter is repeated that may not be."""
 
     code = "placement.query.duplicate_key"
 
 
 class BadParameter(Invalid):
-    """A query parameter has a value that can't be."""
+    """A query parameter has an invalid value."""
 
     code = "placement.query.bad_value"
 
 
 class MissingParameter(Invalid):
-    """A query parameter that is needed is not there."""
+    """A required query parameter is missing."""
 
     code = "placement.query.missing_value"
 

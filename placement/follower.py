@@ -1,4 +1,4 @@
-"""Keeps a snapshot up to date with the database: what changed since, and nothing else."""
+"""Keeps a snapshot up to date with the database by reading changes only."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _TRAITS = sa.select(schema.provider_traits.c.provider_id, schema.provider_traits
 _AGGREGATES = sa.select(
     schema.provider_aggregates.c.provider_id, schema.provider_aggregates.c.aggregate_uuid
 )
-#: a provider, with all it has, is to be read anew; is gone; has only other usages
+#: a provider was changed; was deleted; has only other usages
 _ANEW, _GONE, _USED = 0, 1, 2
-#: everything that wasn't seen yet, in one statement
+#: all changes since a position, in one statement
 _UNSEEN = sa.union_all(
     sa.select(sa.literal(_USED), _I.provider_id, _I.resource_class, *_STOCK).where(
         sequence.unseen(_I.changed)
@@ -57,7 +57,7 @@ _PARTS = tuple(
 )
 _TRAIT_NAMES = sa.select(schema.traits.c.name)
 _CLASS_NAMES = sa.select(schema.resource_classes.c.name)
-#: more providers than this changed: reading everything is cheaper
+#: with more changed providers, reading everything is cheaper
 _ALL_ANEW = 2_000
 
 
@@ -88,7 +88,7 @@ class Follower:
             return before.snapshot
         with self._lock:
             if self._seen is not before:
-                # Another thread was faster; what it saw may already be all.
+                # Another thread was faster; its snapshot may be new enough.
                 position = self._database.read(sequence.read)
             seen = self._seen
             if seen is None or seen.position != position:
@@ -105,7 +105,7 @@ def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -
     The position was read first: rows that change while reading will be read again.
     """
     if seen is None or not position.follows(seen.position):
-        # Nothing is known yet, or it can't be told what changed: a restored database.
+        # There is no snapshot yet, or changes are unknown: a restored database.
         return _with_names(connection, _everything(connection))
     snapshot = seen.snapshot
     if position.names_at != seen.position.names_at:
@@ -140,7 +140,7 @@ def _with_names(connection: Connection, snapshot: Snapshot) -> Snapshot:
 
 
 def _read(connection: Connection, ids: Sequence[int] | None) -> list[Provider]:
-    """Return providers with all they have; `ids` None: all of them. Four statements."""
+    """Return providers with all that belongs to them; `ids` None: all. Four statements."""
     if ids is None:
         rows, *more = (connection.execute(query) for query, _ in _PARTS)
     else:
@@ -168,7 +168,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def _names_of(rows: Iterable[Any]) -> Mapping[int, frozenset[str]]:
-    """Return the names by provider; what is equal is the same object, for the memory's sake."""
+    """Return the names by provider; equal sets are one object, to save memory."""
     found: dict[int, list[str]] = defaultdict(list)
     for provider_id, name in rows:
         found[provider_id].append(sys.intern(name))

@@ -1,4 +1,4 @@
-"""Claims: who gets how much of what, decided in the database in one short transaction.
+"""Claims, decided in the database in one short transaction.
 
 The order of locks is the same everywhere: consumers by UUID, providers and their inventories by
 ID, the change sequence last. So no two claims wait for each other in a circle, what is read under
@@ -25,19 +25,19 @@ from placement.snapshot import Stock
 
 
 class Ledger:
-    """The book of allocations of one database; threads share it."""
+    """The allocations of one database; threads share it."""
 
     def __init__(self, database: Database, *, attempts: int = 10) -> None:
         self._database = database
         self._attempts = attempts
 
     def write(self, claims: Sequence[Claim]) -> None:
-        """Make all claims true, or none.
+        """Write all claims, or none.
 
         A claim of a new consumer is six statements (on PostgreSQL one, where it fits), a
-        replacement eight. Raises
-        ConcurrentUpdate for a generation that is not the current one, InventoryRefused where
-        capacity or units don't allow it, Invalid for an unknown provider or resource class.
+        replacement eight. Raises ConcurrentUpdate for a generation that is not the current one,
+        InventoryRefused where capacity or units don't allow it, Invalid for an unknown provider
+        or resource class.
         """
         if (
             self._database.is_postgresql
@@ -58,7 +58,7 @@ class Ledger:
         )
 
     def release(self, consumer_uuid: str) -> None:
-        """Remove a consumer and all it has; five statements.
+        """Delete a consumer with its allocations; five statements.
 
         Raises NotFound when it has nothing.
         """
@@ -66,7 +66,7 @@ class Ledger:
 
 
 def write(connection: Connection, claims: Sequence[Claim]) -> None:
-    """Make all claims true in the transaction of `connection`; see Ledger.write."""
+    """Write all claims in the transaction of `connection`; see Ledger.write."""
     if not claims:
         return
     known = _lock_consumers(connection, [claim.consumer_uuid for claim in claims])
@@ -81,7 +81,7 @@ def write(connection: Connection, claims: Sequence[Claim]) -> None:
 
 
 def release(connection: Connection, consumer_uuid: str) -> None:
-    """Remove a consumer in the transaction of `connection`; see Ledger.release."""
+    """Delete a consumer in the transaction of `connection`; see Ledger.release."""
     known = _lock_consumers(connection, [consumer_uuid])
     if known and connection.dialect.name == "mysql":
         _lock_providers_first(connection, [], [consumer_uuid])
@@ -161,7 +161,7 @@ def _lock_stocks(
 def _lock_providers_first(
     connection: Connection, uuids: Sequence[str], consumers: Sequence[str]
 ) -> None:
-    """Lock the providers by ID: MariaDB locks the rows of a join in whatever order it reads."""
+    """Lock the providers by ID, as MariaDB locks the rows of a join in any order."""
     ids = set(connection.scalars(sql.PROVIDER_IDS, {"providers": uuids}))
     if consumers:
         ids |= set(connection.scalars(sql.HELD_IDS, {"consumers": list(consumers)}))
@@ -185,7 +185,7 @@ def _rewrite(
     known: Mapping[str, int],
     provider_ids: Mapping[Line, int],
 ) -> None:
-    """Replace the rows of consumers and allocations; a consumer that has nothing goes."""
+    """Replace the rows of consumers and allocations; delete consumers without any."""
     now = sequence.seconds()
     staying = [claim for claim in claims if claim.allocations]
     gone = [c.consumer_uuid for c in claims if not c.allocations and c.consumer_uuid in known]

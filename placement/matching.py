@@ -60,7 +60,7 @@ class Span:
         return mask
 
     def having(self, index: Mapping[str, Slots], names: Iterable[str]) -> Mask:
-        """Return where any of `names` is."""
+        """Return where any of `names` is present."""
         mask = np.zeros(self.stop - self.start, np.bool_)
         for name in names:
             slots = index.get(name, NO_SLOTS)
@@ -118,7 +118,7 @@ class Span:
         return mask
 
     def accepted(self, query: Query) -> Mask:
-        """Return where a root is that `root_required` leaves."""
+        """Return where a root meets `root_required`."""
         mask: Mask = self.snapshot.root_of[self.start : self.stop] == np.arange(
             self.start, self.stop
         )

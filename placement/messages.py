@@ -1,4 +1,4 @@
-"""What the client of placement gives: plain values, and how they are read from the wire."""
+"""Values that the client of placement returns, and how they are read from answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Resources = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What providers have of one resource class in all, and what of it is allocated."""
+    """The providers' total of one resource class, and how much of it is allocated."""
 
     capacity: Sequence[int]
     used: Sequence[int]
@@ -47,9 +47,9 @@ class NewProvider(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Allocations:
-    """What a consumer has: {provider UUID: {resource class: amount}}.
+    """A consumer's allocations: {provider UUID: {resource class: amount}}.
 
-    `generation` is what a replacement must name; None: the consumer doesn't exist.
+    A replacement must name `generation`; None: the consumer doesn't exist.
     """
 
     by_provider: Mapping[str, Resources] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class Allocations:
 
 
 def provider(told: Mapping[str, Any]) -> Provider:
-    """Return the provider that placement tells."""
+    """Return the provider of an answer."""
     return Provider(told["uuid"], told["name"], told["generation"])
 
 
 def candidates(told: Mapping[str, Any]) -> Candidates:
-    """Return the candidates that placement tells (microversion 1.29 or newer)."""
+    """Return the candidates of an answer (microversion 1.29 or newer)."""
     summaries: Mapping[str, Any] = told["provider_summaries"]
     resources = [summary["resources"] for summary in summaries.values()]
     classes = {name for one in resources for name in one}
@@ -90,7 +90,7 @@ def candidates(told: Mapping[str, Any]) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """How a claim ended; true where it was had."""
+    """The outcome of a claim; true for success."""
 
     won: bool
     conflicts: int = 0
@@ -102,7 +102,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class NewClaim:
-    """What a consumer that has nothing shall have of one provider."""
+    """A claim on one provider for a consumer without allocations."""
 
     consumer_uuid: str
     provider_uuid: str

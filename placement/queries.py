@@ -1,4 +1,4 @@
-"""Query strings of candidates and of the list of providers, read into values."""
+"""Parses the query strings of candidates and of the list of providers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _RESOURCES = (
     "?resources=VCPU:2,MEMORY_MB:1024. Got: {}"
 )
 _MOST = 2**53
-"""More than there is of anything; sums of it fit into 64 bits."""
+"""The largest amount; sums of it fit into 64 bits."""
 
 Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
 
 
 def provider_filter(call: Call) -> Group | None:
-    """Return what GET /resource_providers asks of a provider besides name and UUID, or None.
+    """Return the filter of GET /resource_providers besides name and UUID, or None.
 
     Raises Invalid.
     """
@@ -34,7 +34,7 @@ def provider_filter(call: Call) -> Group | None:
 
 
 def candidates_query(call: Call) -> Query:
-    """Return what GET /allocation_candidates asks. Raises Invalid."""
+    """Return the query of GET /allocation_candidates. Raises Invalid."""
     limit = call.query.get("limit")
     policy = call.query.get("group_policy", [])
     root_required, root_forbidden = _root_traits(call)
@@ -82,7 +82,7 @@ def resources(text: str) -> dict[str, int]:
 def traits(text: str, *, forbidden: bool, any_of: bool) -> Traits:
     """Return (sets of which any is required, traits forbidden) of one `required` value.
 
-    `forbidden` and `any_of` tell whether "!TRAIT" and "in:A,B" are known. Raises Invalid.
+    `forbidden` and `any_of` say whether "!TRAIT" and "in:A,B" are allowed. Raises Invalid.
     """
     complaint = "Invalid query string parameters: "
     if text.startswith("in:"):

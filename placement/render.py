@@ -1,7 +1,7 @@
-"""Answers about candidates as JSON text, put together from pieces that are kept.
+"""Renders answers about candidates as JSON text, from cached pieces.
 
-An answer of a thousand candidates is a few hundred kilobytes. What is told of a provider changes
-only with the provider, so its text is kept beside it, and an answer is made by joining.
+An answer with a thousand candidates has a few hundred kilobytes. A provider's part changes only
+with the provider, so its text is cached with it, and an answer is made by joining.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from placement.candidates import Alone, Candidates
 from placement.matching import Candidate
 from placement.snapshot import Provider, Snapshot
 
-#: where a UUID comes: no JSON has it
+#: placeholder of a UUID, which no JSON contains
 _HERE = "\0"
 
 
@@ -25,7 +25,7 @@ def text(value: Any) -> str:
 
 
 def answer(snapshot: Snapshot, found: Candidates, *, mapped: bool, trees: bool) -> bytes:
-    """Return the body that tells candidates, as from microversion 1.27 on.
+    """Return the body with candidates, in the form of microversion 1.27 and newer.
 
     `mapped` (1.34) adds which provider serves which group, `trees` (1.29) parents and roots.
     """
@@ -45,7 +45,7 @@ def answer(snapshot: Snapshot, found: Candidates, *, mapped: bool, trees: bool) 
 
 
 def _alone(snapshot: Snapshot, alone: Alone, *, mapped: bool) -> str:
-    """Return the requests of single providers: one text with the UUID put in."""
+    """Return the requests of single providers: one text, the UUID filled in."""
     pattern = f'{{"allocations":{{"{_HERE}":{{"resources":{text(alone.amounts)}}}}}'
     if mapped:
         told = ",".join(f'"{suffix}":["{_HERE}"]' for suffix in alone.suffixes)
@@ -104,7 +104,7 @@ def summary(
     traits: bool,
     trees: bool,
 ) -> dict[str, Any]:
-    """Return what is told of a provider: of the resource classes asked (None: all)."""
+    """Return a provider's summary, of the requested resource classes (None: all)."""
     told: dict[str, Any] = {
         "resources": {
             name: {"capacity": stock.capacity, "used": stock.used}

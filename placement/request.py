@@ -1,4 +1,4 @@
-"""What a request for candidates asks, as values."""
+"""The query of a request for candidates, as values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Group:
 class Query:
     """A whole request for candidates.
 
-    `nested` tells whether the asker knows of trees (microversion 1.29); `limit` cuts the list.
+    `nested`: the client knows trees (microversion 1.29); `limit` truncates the list.
     """
 
     groups: tuple[Group, ...]

@@ -1,4 +1,4 @@
-"""Moves inventories and the allocations against them from provider to provider, all at once."""
+"""Moves inventories and their allocations between providers in one transaction."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _P, _A = schema.providers.c, schema.allocations.c
 
 
 class Wanted(NamedTuple):
-    """The inventories that a provider shall have, and the generation it must have now."""
+    """The new inventories of a provider, and its expected generation."""
 
     generation: int
     inventories: inventories.Inventories
 
 
 def reshape(connection: Connection, wanted: Mapping[str, Wanted], claims: Sequence[Claim]) -> None:
-    """Make inventories ({provider UUID: Wanted}) and claims true, or nothing.
+    """Write inventories ({provider UUID: Wanted}) and claims: all or none.
 
     Raises ProviderUnknown, ConcurrentUpdate, InventoryInUse, InventoryRefused, Invalid.
     """

@@ -1,4 +1,4 @@
-"""Providers that share (trait MISC_SHARES_VIA_AGGREGATE): which anchors they may serve."""
+"""Sharing providers (trait MISC_SHARES_VIA_AGGREGATE) and the anchors they may serve."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The picture of all providers that candidates are computed from: columns, never changed in place.
+"""An immutable snapshot of all providers, in columns, from which candidates are computed.
 
-A change makes a new picture that shares all that stayed the same, so readers need no lock. Slots
-(row numbers) are stable for as long as a provider lives.
+A change makes a new snapshot that shares unchanged parts, so readers need no lock. A provider
+keeps its slot (row number) for its lifetime.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_SLOTS: Slots = np.empty(0, np.int64)
 
 
 class Stock(NamedTuple):
-    """What a provider has of one resource class, and what of it is allocated."""
+    """A provider's inventory of one resource class, and how much of it is allocated."""
 
     total: int
     reserved: int
@@ -35,7 +35,7 @@ class Stock(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """What may be allocated in all."""
+        """The amount that may be allocated in total."""
         return usable(self.total, self.reserved, self.allocation_ratio)
 
     @property
@@ -46,7 +46,7 @@ class Stock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One resource provider. `rendered` keeps what was made of it for answers."""
+    """One resource provider. `rendered` caches its text for answers."""
 
     id: int
     uuid: str
@@ -73,9 +73,9 @@ class Snapshot:
 
     `providers` is by slot (None: deleted); `slots` by internal ID; `columns` by resource class;
     `by_trait` and `by_aggregate` have slots; `ids` and `root_ids` are internal IDs by slot (-1:
-    deleted), `root_of` has the root's slot of each slot (-1:
-    deleted) and `trees` the members of every tree with more than one, by the slot of its root.
-    `memo` keeps what was computed of the structure.
+    deleted), `root_of` has the root's slot of each slot (-1: deleted) and `trees` the members of
+    every tree with more than one, by the slot of its root.
+    `memo` caches what is computed from the structure.
     """
 
     providers: Sequence[Provider | None] = ()
@@ -118,16 +118,16 @@ class Snapshot:
         return self.trees.get(root, (root,))
 
     def named(self, traits: Iterable[str], resource_classes: Iterable[str]) -> Snapshot:
-        """Return the picture with other lists of what traits and resource classes there are."""
+        """Return the snapshot with other lists of existing traits and resource classes."""
         return replace(
             self, traits=frozenset(traits), resource_classes=frozenset(resource_classes)
         )
 
     def used(self, stocks: Mapping[tuple[int, str], Stock]) -> Snapshot:
-        """Return the picture with other usages; keys are (internal ID, resource class).
+        """Return the snapshot with other usages; keys are (internal ID, resource class).
 
-        Only providers and classes that are in the picture already are touched, and of a column
-        only how much may still be taken.
+        Only providers and classes of the snapshot are changed, and of a column only how much is
+        free.
         """
         providers = list(self.providers)
         most: dict[str, Slots] = {}
@@ -148,7 +148,7 @@ class Snapshot:
         return replace(self, providers=providers, columns={**self.columns, **columns})
 
     def changed(self, providers: Iterable[Provider], removed: Iterable[int] = ()) -> Snapshot:
-        """Return the picture with these providers new or as they are now, and others gone.
+        """Return the snapshot with providers added or replaced, and others removed.
 
         `removed` are internal IDs; unknown ones are ignored.
         """
@@ -189,7 +189,7 @@ _Pairs = Sequence[tuple[int, Provider | None, Provider | None]]
 
 
 def _grown(numbers: Slots, length: int, filler: int) -> Slots:
-    """Return a copy, longer by so many fillers."""
+    """Return a copy, extended by `more` fillers."""
     return np.concatenate([numbers, np.full(length - len(numbers), filler, np.int64)])
 
 

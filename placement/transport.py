@@ -1,4 +1,4 @@
-"""One request to placement: headers, and answers that are errors as this project's errors."""
+"""Requests to placement: headers, and error answers as this project's errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from common.errors import (
 
 T = TypeVar("T")
 SERVICE_TYPE = "placement"
-#: how often a read-decide-write is begun again when somebody else wrote in between
+#: retries of a read-decide-write when another writer came in between
 ATTEMPTS = 5
 #: candidates from trees, generations of consumers, mappings: what the client needs
 MICROVERSION = "1.36"
@@ -67,7 +67,7 @@ class Transport:
 
 
 def _error(answer: Any, what: str) -> MicronovaError:
-    """Return the error that an answer tells, in the words of placement."""
+    """Return the error of an answer, with placement's message."""
     status = answer.status_code
     try:
         told = answer.json()["errors"][0]
@@ -80,7 +80,7 @@ def _error(answer: Any, what: str) -> MicronovaError:
 
 
 def until_undisturbed(attempt: Callable[[], T]) -> T:
-    """Run a read-decide-write again while others write in between; raises GenerationConflict."""
+    """Retry a read-decide-write while others write in between; raises GenerationConflict."""
     for _ in range(ATTEMPTS - 1):
         try:
             return attempt()

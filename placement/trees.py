@@ -2,8 +2,8 @@
 
 An anchor is the root of the tree that a candidate is about. A sharing provider (trait
 MISC_SHARES_VIA_AGGREGATE) may serve any anchor that has a member in one of its aggregates.
-Anchors are walked one by one, and combinations are built group by group and left as soon as they
-can't become one, so nothing is computed that a limit cuts off.
+Anchors are visited one by one, and combinations are built group by group and dropped as soon as
+they fail, so nothing beyond a limit is computed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Shuffle = Callable[[list[Any]], None]
 
 
 class Part(NamedTuple):
-    """How one group may be served: (provider, class, amount) and which providers it maps to."""
+    """One way to serve a group: (provider, class, amount), and the providers it maps to."""
 
     takes: tuple[tuple[int, str, int], ...]
     suffix: str
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 def ways(
     snapshot: Snapshot, query: Query, *, shuffle: Shuffle | None = None, breadth: bool = False
 ) -> Iterator[Candidate]:
-    """Yield the ways to serve `query`, anchor by anchor, none twice.
+    """Yield the ways to serve `query`, anchor by anchor, without duplicates.
 
     With `breadth` (and with `shuffle`, which then mixes the anchors) every anchor gives one
     before any gives another.
@@ -56,7 +56,7 @@ def ways(
 
 
 def _in_turn(walks: Iterator[Iterator[Candidate]]) -> Iterator[Candidate]:
-    """Yield one of each, then the next of each that has more."""
+    """Yield the first of each, then the second of each, and so on."""
     turn: list[Iterator[Candidate]] = []
     for walk in walks:
         for first in itertools.islice(walk, 1):
@@ -72,7 +72,7 @@ def _in_turn(walks: Iterator[Iterator[Candidate]]) -> Iterator[Candidate]:
 
 
 class _Made(NamedTuple):
-    """A group with what was computed of it once for all anchors.
+    """A group with what is computed once for all anchors.
 
     `anchors` may have a way to serve it; `fitting` are the providers that may give: {"": all of
     the group} or by resource class.
@@ -179,7 +179,7 @@ def _traits_met(snapshot: Snapshot, group: Group, slots: Sequence[int]) -> bool:
 
 
 class _Choice:
-    """One part of each group: built group by group, left where it can't become an answer."""
+    """One part of each group, built group by group and dropped where it fails."""
 
     def __init__(self, snapshot: Snapshot, query: Query, parts: Sequence[Sequence[Part]]) -> None:
         self._snapshot = snapshot
@@ -190,7 +190,7 @@ class _Choice:
         last = {group.suffix: number for number, group in enumerate(query.groups)}
         self._subtrees: dict[int, list[frozenset[str]]] = {}
         for suffixes in query.same_subtrees:
-            # Where the last of them is chosen, it can be told.
+            # It is decided when the last of them is chosen.
             number = max((last[one] for one in suffixes if one in last), default=-1)
             self._subtrees.setdefault(number, []).append(suffixes)
 
@@ -209,7 +209,7 @@ class _Choice:
             self._give_back(part)
 
     def _take(self, part: Part) -> bool:
-        """Count what the part takes; whether it goes with those chosen."""
+        """Add the part's amounts; return whether it fits with those chosen."""
         fits = True
         columns = self._snapshot.columns
         for slot, name, amount in part.takes:
@@ -226,7 +226,7 @@ class _Choice:
             self._taken[slot, name] -= amount
 
     def _together(self, number: int) -> bool:
-        """Whether the subtrees that are complete now are each below one of their providers."""
+        """Whether each subtree that is complete now lies below one of its providers."""
         for suffixes in self._subtrees.get(number, ()):
             slots = {s for part in self._chosen if part.suffix in suffixes for s in part.maps_to}
             if len(slots) > 1 and not _one_above_all(self._snapshot, slots):
@@ -262,7 +262,7 @@ def _combined(parts: Sequence[Part]) -> Candidate:
 
 
 def _known_to_asker(snapshot: Snapshot, query: Query, candidate: Candidate) -> bool:
-    """Whether an asker that knows no trees may see it: one provider of each tree."""
+    """Whether a client without trees may see it: one provider of each tree."""
     if query.nested or not snapshot.nested:
         return True
     roots = {int(snapshot.root_of[slot]) for slot in candidate.amounts}

@@ -1,1 +1,1 @@
-"""The one HTTP room: what every API of this project shares."""
+"""HTTP: what the APIs of this project share."""

@@ -1,7 +1,7 @@
-"""JSON bodies of requests: read with a limit, and sound before anybody works with them.
+"""Reads JSON bodies of requests, with limits.
 
-What JSON may hold and Python, a schema or a database doesn't take is refused here, once for all
-operations: nesting beyond reason, integers beyond 64 bits, U+0000.
+What JSON allows but Python, a schema or a database doesn't is refused here for all operations:
+deep nesting, integers beyond 64 bits, U+0000.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from common.errors import Invalid, TooLarge
 MAX_BODY = 114_688
 
 DEEPEST = 64
-"""Arrays and objects within each other. Recursive code ends at some hundreds."""
+"""The maximum depth of nesting. Recursive code fails at some hundreds."""
 
 _LARGEST = 2**63
 
@@ -26,25 +26,24 @@ MALFORMED = "Malformed request body"
 
 
 def in_chunks(req: falcon.Request) -> bool:
-    """Whether the request has a body whose length it doesn't tell."""
+    """Whether the request has a chunked body, whose length isn't known."""
     return "HTTP_TRANSFER_ENCODING" in req.env and bool(req.env.get("wsgi.input_terminated"))
 
 
 def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
     """The request's body.
 
-    Raises TooLarge over ``limit`` bytes, Invalid when its end doesn't come or isn't to be found.
+    Raises TooLarge over ``limit`` bytes, Invalid when it can't be read to its end.
     """
     length = req.content_length
     if length is not None and length > limit:
         raise TooLarge("Request is too large.")
-    # A body in chunks has no length, but its end is known to the server.
+    # A chunked body has no length, but the server knows its end.
     stream = req.env["wsgi.input"] if in_chunks(req) else req.bounded_stream
     try:
         raw: bytes = stream.read(limit + 1)
     except Exception as error:
-        # Chunks of no size, trailers of no form, a connection that is gone: each server has
-        # errors of its own for what it can't read.
+        # Malformed chunks or trailers, a lost connection: each server has its own errors.
         raise Invalid(f"{MALFORMED}: it can't be read.") from error
     if len(raw) > limit:
         raise TooLarge("Request is too large.")
@@ -54,7 +53,7 @@ def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
 def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
     """The request's JSON value.
 
-    Raises TooLarge over ``limit`` bytes, Invalid when it isn't JSON or isn't sound.
+    Raises TooLarge over ``limit`` bytes, Invalid unless it is JSON within the limits.
     """
     raw = read(req, limit)
     try:
@@ -66,7 +65,7 @@ def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
 
 
 def check(value: Any, *, large_numbers: bool = False) -> None:
-    """Raise Invalid unless a JSON value is sound; ``large_numbers``: floats may be of any size."""
+    """Raise Invalid unless a JSON value keeps the limits; ``large_numbers``: any float does."""
     waiting: list[tuple[Any, int, str]] = [(value, 0, "")]
     while waiting:
         part, depth, name = waiting.pop()
@@ -84,7 +83,7 @@ def check(value: Any, *, large_numbers: bool = False) -> None:
 def _inside(
     part: dict[str, Any] | list[Any], depth: int, name: str
 ) -> Iterator[tuple[Any, int, str]]:
-    """What an array or an object holds; the numbers of an array have its name."""
+    """The parts of an array or an object; the items of an array have its name."""
     if isinstance(part, list):
         for each in part:
             yield each, depth, name

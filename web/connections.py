@@ -1,4 +1,4 @@
-"""Clients' connections, as a server's loop knows them, and the answers it gives by itself."""
+"""Clients' connections in a worker's loop, and the answers that the loop gives by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSAL = (
 
 
 def refusal(status: str, text: str) -> bytes:
-    """Return a whole answer that ends the connection."""
+    """Return a complete answer that closes the connection."""
     return _REFUSAL.format(status=status, length=len(text), text=text).encode("ascii")
 
 
@@ -27,29 +27,29 @@ TOO_MANY = refusal("503 Service Unavailable", "Too many requests of this address
 
 
 class Outgoing:
-    """What gunicorn takes for the socket while a request is answered: it keeps the bytes."""
+    """Stands in for the socket while gunicorn makes an answer: it buffers the bytes."""
 
     def __init__(self) -> None:
         self.data = bytearray()
 
     def sendall(self, data: bytes) -> None:
-        """Keep bytes of the answer."""
+        """Buffer bytes of the answer."""
         self.data += data
 
     def send(self, data: bytes) -> int:
-        """Keep bytes of the answer; return how many: all."""
+        """Buffer bytes of the answer; return their number."""
         self.data += data
         return len(data)
 
     def gettimeout(self) -> None:
-        """Return None: nothing here waits."""
+        """Return None: nothing blocks here."""
 
     def setblocking(self, blocking: bool) -> None:
-        """Do nothing: nothing here waits."""
+        """Do nothing: nothing blocks here."""
 
 
 class Connection:
-    """One client's connection. `sock`, `client` and `server` are what gunicorn asks for."""
+    """One client's connection. gunicorn reads `sock`, `client` and `server`."""
 
     def __init__(self, real: socket.socket, client: Any, server: Any, seconds: float) -> None:
         self.real = real
@@ -63,18 +63,18 @@ class Connection:
         self.keeps = True
         """Whether another request may follow."""
         self.is_busy = False
-        """Whether a thread has a request of it."""
+        """Whether a thread is answering a request of it."""
         self.is_closing = False
         self.watched: tuple[int, Callable[[Connection], None]] | None = None
         self.waits_since = time.monotonic()
         self.deadline = self.waits_since + seconds
-        """When it is closed, unless it does what it has to; not while it is busy."""
+        """When it is closed unless it makes progress; not while it is busy."""
 
 
 def peer_of(client: Any) -> str:
-    """Return what connections are counted by: an IPv4 address, an IPv6 network of 64 bits.
+    """Return the key by which connections are limited: an IPv4 address, an IPv6 /64 network.
 
-    Clients of a Unix socket have no address: all of them are one.
+    Clients of a Unix socket have no address: they share one key.
     """
     if not isinstance(client, tuple) or not client:
         return ""
@@ -90,7 +90,7 @@ def peer_of(client: Any) -> str:
 
 
 class Connections:
-    """All connections of one worker: at most `most`, of one peer at most `of_peer`."""
+    """The connections of one worker: at most `most`, and `of_peer` of one peer."""
 
     def __init__(self, most: int, of_peer: int) -> None:
         self._most, self._of_peer = most, of_peer
@@ -105,12 +105,12 @@ class Connections:
         return [each for connections in self._by_peer.values() for each in connections]
 
     def add(self, connection: Connection) -> None:
-        """Count a new one."""
+        """Add a connection."""
         self._by_peer.setdefault(connection.peer, {})[connection] = None
         self._count += 1
 
     def remove(self, connection: Connection) -> None:
-        """Forget one; may be called twice."""
+        """Remove a connection; may be called twice."""
         connections = self._by_peer.get(connection.peer, {})
         if connection in connections:
             del connections[connection]
@@ -119,13 +119,13 @@ class Connections:
             self._by_peer.pop(connection.peer, None)
 
     def is_full(self, peer: str) -> bool:
-        """Return whether a peer can have no more."""
+        """Return whether a peer may open no more connections."""
         return self._count >= self._most or self._held(peer) >= self._of_peer
 
     def longest_waiting(self, peer: str | None = None) -> list[Connection]:
-        """Return the one that should go for a new one of a peer, if any waits.
+        """Return the idle connection to close for a new one of a peer, if there is any.
 
-        It is one of that peer's where it has all that it may, else of who has most.
+        It is the peer's where it is at its limit, else of the peer that has most.
         """
         if peer is None or self._held(peer) < self._of_peer:
             peer = max(self._by_peer, key=self._held, default="")

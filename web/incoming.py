@@ -1,8 +1,8 @@
-"""The bytes of one HTTP connection: where a request ends, told without waiting and without I/O.
+"""Splits the bytes of an HTTP connection into requests, without blocking and without I/O.
 
-This finds the end of requests and nothing else. Whether they are well formed is said by the
-server's own parser, which gets exactly the bytes of one request: where the two could disagree the
-connection takes no further request, so that nobody hides a request in another one's body.
+This only finds the end of requests. The server's own parser decides whether they are well formed;
+it gets exactly the bytes of one request. Where the two could disagree the connection takes no
+further request, so that no request can be smuggled in another one's body.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import dataclasses
 import re
 
 HEAD_LIMIT = 65_536
-"""Bytes of a request line with its headers."""
+"""The maximum size of a request line with its headers, bytes."""
 
 BODY_LIMIT = 196_608
-"""Bytes of a body that are waited for. The APIs and Keystone refuse more than 114,688; a longer
-body is not read: the request is answered without it."""
+"""The maximum size of a body that is read, bytes. The APIs and Keystone refuse more than 114,688;
+a request with a longer body is answered without it."""
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\d{1,18}", re.ASCII)
@@ -25,12 +25,11 @@ _CHUNK_LINE_LIMIT = 8190
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One request as it came."""
+    """The bytes of one request."""
 
     data: bytes
     last: bool
-    """Whether the connection must end after the answer: where the next request begins is not
-    sure."""
+    """Whether the connection must close after the answer: the next request's start is unknown."""
 
 
 class HeadTooLarge(Exception):
@@ -38,7 +37,7 @@ class HeadTooLarge(Exception):
 
 
 class Incoming:
-    """Takes what a connection receives and gives whole requests; not for several threads."""
+    """Collects received bytes and returns complete requests; not thread-safe."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -50,15 +49,15 @@ class Incoming:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no byte of a next request is there."""
+        """Whether no byte of a next request was received."""
         return not self._data
 
     def feed(self, data: bytes) -> None:
-        """Take what came."""
+        """Add received bytes."""
         self._data += data
 
     def next(self) -> Request | None:
-        """Return the next request, once it is there as a whole. Raises HeadTooLarge."""
+        """Return the next request once it is complete, else None. Raises HeadTooLarge."""
         if self._body is None and not self._find_head():
             return None
         assert self._body is not None
@@ -66,7 +65,7 @@ class Incoming:
         if end is None:
             return None
         last = self._last or self._body.is_unsure
-        # What follows a request that is the last one belongs to nobody.
+        # Bytes after the last request are dropped.
         request = Request(bytes(self._data[:end]), last)
         del self._data[: len(self._data) if last else end]
         self._searched, self._body, self._last = 0, None, False
@@ -75,7 +74,7 @@ class Incoming:
 
     def _find_head(self) -> bool:
         if not self._searched:
-            # Some clients end a body with one line break too many.
+            # Some clients send a line break after a body.
             stripped = len(self._data) - len(self._data.lstrip(b"\r\n"))
             del self._data[:stripped]
         found = self._data.find(_HEAD_END, max(0, self._searched - 3))

@@ -1,7 +1,7 @@
-"""Who may do what: oslo.policy's rules and files, checked in about a microsecond.
+"""The policy engine: oslo.policy's rules and files, checked in about a microsecond.
 
-oslo.policy loads, parses and reloads; its check trees are compiled here into closures once, as
-evaluating them through its own `authorize` costs more than the rest of a request.
+oslo.policy loads, parses and reloads; its check trees are compiled into closures here, as its own
+`authorize` costs more than the rest of a request.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PROJECT_READER = "rule:project_reader_or_admin"
 ANYONE = "@"
 NOBODY = "!"
 
-#: the rules that other rules are made of; every `Enforcer` knows them
+#: rules that other rules refer to; every `Enforcer` has them unless it is given others
 BASE: Sequence[policy.RuleDefault] = (
     policy.RuleDefault("context_is_admin", "role:admin", "An administrator."),
     policy.RuleDefault(
@@ -106,7 +106,8 @@ class Enforcer:
     """Checks rules for one API. Threads may share it.
 
     `rules` are that API's defaults; the policy file that `[oslo_policy]` names overrides them
-    and may change while the process runs (it is looked at once a second).
+    and may change while the process runs (it is checked once a second). `refusal` is
+    the message of Forbidden.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class Enforcer:
         register(conf)
         self._refusal = refusal
         self._oslo = policy.Enforcer(conf)
-        # One file serves several APIs: rules that this one doesn't know are no mistake.
+        # One policy file serves several APIs: rules of others are no mistake.
         self._oslo.skip_undefined_check = True
         self._oslo.register_defaults([*base, *rules])
         self._oslo.suppress_default_change_warnings = True
@@ -139,8 +140,8 @@ class Enforcer:
     def allows(self, ctxt: RequestContext, rule: str, target: Target | None = None) -> bool:
         """Whether `ctxt` may do what `rule` names to `target`.
 
-        `target` has the owner's `project_id` and `user_id`; None: who asks is the owner. A rule
-        that nobody declared allows nothing.
+        `target` has the owner's `project_id` and `user_id`; None: those of `ctxt`. An undeclared
+        rule allows nothing.
         """
         if time.monotonic() - self._looked_at > _LOOK_AGAIN_SECONDS:
             self._refresh()
@@ -152,7 +153,7 @@ class Enforcer:
         return compiled(target, _credentials(ctxt))
 
     def _refresh(self) -> None:
-        """Take over what changed in the policy files."""
+        """Load changed policy files."""
         if not self._lock.acquire(blocking=not self._compiled):
             return
         try:
@@ -170,7 +171,7 @@ class Enforcer:
             self._lock.release()
 
     def _scoped(self, name: str, compiled: Compiled) -> Compiled:
-        """The check behind the question whether the token's scope fits the rule."""
+        """The check, preceded by one of the token's scope."""
         default = self._oslo.registered_rules.get(name)
         scopes = frozenset(default.scope_types or ()) if default else frozenset()
         if not scopes:
@@ -201,7 +202,7 @@ def _scope(creds: Credentials) -> str:
 
 
 class _Compiler:
-    """Makes closures that answer as one rule's check tree does."""
+    """Compiles one rule's check tree into closures."""
 
     def __init__(
         self, rules: Mapping[str, checks.BaseCheck], enforcer: policy.Enforcer, name: str
@@ -209,7 +210,7 @@ class _Compiler:
         self._rules = rules
         self._enforcer = enforcer
         self._within = [name]
-        # Subclasses of other packages may answer differently: only these exact classes are known.
+        # Subclasses may answer differently: only these exact classes are compiled.
         self._known: Mapping[type, Callable[[Any], Compiled]] = {
             checks.TrueCheck: lambda check: lambda target, creds: True,
             checks.FalseCheck: lambda check: lambda target, creds: False,
@@ -222,7 +223,7 @@ class _Compiler:
         }
 
     def compiled(self, check: checks.BaseCheck) -> Compiled:
-        """The closure for a check; an unknown kind (`http:` …) is asked as it is."""
+        """The closure for a check; other kinds (`http:` …) are called as they are."""
         known = self._known.get(type(check))
         if known is not None:
             return known(check)

@@ -1,8 +1,8 @@
-"""Under which URL a client came: what proxies in front say counts from configured ones only.
+"""Validation of the headers that say under which URL a client reached the API.
 
-Links in answers are made of the `Host` header, or of `X-Forwarded-Proto`, `-Host` and `-Prefix`.
-Anybody can send these, and an answer may be kept by a cache for others: so the latter are taken
-from the addresses that `[web] trusted_proxies` names, and all of them only in their proper form.
+Links in answers use the `Host` header, or `X-Forwarded-Proto`, `-Host` and `-Prefix`. Any client
+can send these, and a cache may serve the answer to others: so the forwarded ones count only from
+the addresses that `[web] trusted_proxies` names, and all of them only when well formed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "web"
 UNIX = "unix"
-"""Names whoever connects through a Unix socket."""
+"""The name of clients that connect through a Unix socket."""
 
 OPTIONS = (
     cfg.ListOpt(
@@ -40,7 +40,7 @@ OPTIONS = (
 _LABEL = "[A-Za-z0-9_-]{1,63}"
 _HOST = re.compile(rf"({_LABEL}(\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{{1,5}})?", re.ASCII)
 _LONGEST_HOST = 260
-"""A name of the DNS (253 characters, a dot at its end), a colon and a port."""
+"""A DNS name (253 characters and a final dot), a colon and a port."""
 _SCHEME = re.compile(r"https?", re.ASCII)
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?", re.ASCII)
 _NEVER = ("HTTP_FORWARDED",)
@@ -55,7 +55,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is what `Host` may hold: a name or an address, and a port."""
+    """Whether a text is a valid `Host`: a name or an address, and maybe a port."""
     if len(text) > _LONGEST_HOST or not _HOST.fullmatch(text):
         return False
     if not text.startswith("["):
@@ -75,10 +75,10 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
 
 
 class Proxies:
-    """WSGI layer: leaves in a request what may be believed of how the client came.
+    """WSGI layer: removes forwarding headers that are malformed or from untrusted clients.
 
-    A request with a `Host` that is none is answered 400. Raises ConfigurationError for a proxy
-    that is no address.
+    A request with an invalid `Host` is answered 400. Raises ConfigurationError for an invalid
+    address of a proxy.
     """
 
     def __init__(self, app: WSGIApplication, conf: cfg.ConfigOpts) -> None:

@@ -100,7 +100,7 @@ class Validator:
             raise Invalid(self._words.message(text)) from None
 
     def refusal(self, value: Any) -> str | None:
-        """What jsonschema has against the value, without the complaint; None: nothing."""
+        """Why jsonschema refuses the value, without the complaint; None: it doesn't."""
         found = self._words.choose(self._worded.iter_errors(value))
         return None if found is None else self._words.sentence(found)
 

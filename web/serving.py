@@ -1,15 +1,14 @@
-"""gunicorn's worker of threads, in which a thread is busy with whole requests only.
+"""gunicorn's worker: one loop for connections, threads for complete requests.
 
-One loop reads all connections and writes what a client is slow to take; a thread gets a request
-when its last byte is there, and is free when the answer is made. So a client that is silent, slow,
-or doesn't read what it asked for costs a descriptor and a few bytes, never a thread, and loses
-them when its time is up. Connections of one address are limited: one more closes that address's
-longest waiting one.
+The loop reads all connections and writes to slow clients; a thread gets a request when its last
+byte is received, and is free when the answer is made. So a client that is silent or slow costs a
+descriptor and a few bytes, never a thread, until its time-out. Connections of one address are
+limited: one more closes the address's longest idle one.
 
-Answers are made in memory before they are sent, as all of ours are; what streams needs another
-worker. TLS ends in the proxy in front.
+Answers are made in memory before they are sent; streaming needs another worker. TLS ends in the
+proxy in front.
 
-The file is long because the loop and what it does with one connection are one idea.
+The file is long because the loop and its handling of one connection are one idea.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ from web.connections import LATE, TOO_LARGE, TOO_MANY, Connection, Connections, 
 from web.incoming import HeadTooLarge, Request
 
 REQUEST_SECONDS = 30.0
-"""From the first byte of a request, or a new connection, until the request is whole."""
+"""Time from a new connection, or the first byte of a request, until the request is complete."""
 
 ANSWER_SECONDS = 30.0
-"""Until a client has taken an answer, or more of a long one."""
+"""Time for a client to read an answer, or more of a long one."""
 
 CLOSING_SECONDS = 2.0
-"""What a client gets to read the end of an answer after which the connection is closed."""
+"""Time for a client to read the end of an answer before the connection is closed."""
 
 LINGER_SECONDS = 0.3
-"""How long a kept connection stays open when the worker ends, for a request on its way already."""
+"""How long an idle connection stays open when the worker stops, for a request in transit."""
 
 PEER_SHARE = 0.5
-"""The part of a worker's connections that one address may hold."""
+"""The share of a worker's connections that one address may hold."""
 
 _TICK_SECONDS = 1.0
 _RECEIVE_BYTES = 65_536
@@ -54,7 +53,7 @@ _SPARE_DESCRIPTORS = 512
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """Reads and writes in one loop; threads answer. It ends when what it took is answered."""
+    """A worker with one loop and a pool of threads; it stops when all requests are answered."""
 
     request_seconds = REQUEST_SECONDS
     answer_seconds = ANSWER_SECONDS
@@ -69,12 +68,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """Refuse what this worker can't do. Raises ConfigError."""
+        """Raise ConfigError for settings that this worker doesn't support."""
         if cfg.is_ssl:
             raise ConfigError("TLS ends in a proxy in front: leave keyfile and certfile out.")
 
     def init_process(self) -> None:
-        """Make room for the descriptors of all connections, then begin."""
+        """Raise the limit of descriptors to all connections' need, then start."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = self.worker_connections + _SPARE_DESCRIPTORS
         if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -85,7 +84,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # --- the loop
 
     def run(self) -> None:
-        """Serve until the end was asked for and everything taken is answered."""
+        """Serve until told to stop and all requests are answered."""
         self.poller.register(
             self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks
         )
@@ -111,7 +110,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return len(self._open) > 0 and time.monotonic() < self._end
 
     def _begin_end(self) -> None:
-        """Take no more connections; let those without a request go soon."""
+        """Accept no more connections; close idle ones soon."""
         self.alive = False
         self.set_accept_enabled(False)
         now = time.monotonic()
@@ -129,7 +128,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             key.data(key.fileobj)
 
     def _close_late(self) -> None:
-        """Close the connections whose time is up; a half request is told so."""
+        """Close connections at their deadline; answer 408 to incomplete requests."""
         now = time.monotonic()
         if now < self._look_at:
             return
@@ -144,7 +143,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # --- connections
 
     def accept(self, listener: Any) -> None:
-        """Take a new connection, and make room for it."""
+        """Accept a connection; close an idle one where there is no room."""
         try:
             real, client = listener.accept()
         except OSError as error:
@@ -168,7 +167,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _watch(
         self, connection: Connection, events: int, react: Callable[[Connection], None]
     ) -> None:
-        """Have `react` called when one of `events` happens; instead of what was watched for."""
+        """Call `react` when one of `events` happens, instead of what was watched before."""
         if connection.watched == (events, react):
             return
         self._unwatch(connection)
@@ -191,10 +190,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._close(connection)
 
     def _close_gently(self, connection: Connection) -> None:
-        """Say that nothing follows, and let the client read it before the connection is gone.
+        """Shut down writing, and let the client read the answer before the connection is closed.
 
-        A socket that is closed with unread bytes in it resets the connection, and the client
-        may lose the answer.
+        Closing a socket with unread bytes resets the connection, and the client may lose the
+        answer.
         """
         try:
             connection.real.shutdown(socket.SHUT_WR)
@@ -238,7 +237,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._next_request(connection)
 
     def _next_request(self, connection: Connection) -> None:
-        """Hand a whole request to a thread, or wait for the rest of it."""
+        """Pass a complete request to a thread, or wait for the rest of it."""
         try:
             request = connection.incoming.next()
         except HeadTooLarge:
@@ -261,7 +260,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         )
 
     def _answer(self, connection: Connection, request: Request) -> bool:
-        """Make the answer, in a thread; return whether another request may follow."""
+        """Make the answer, in a thread; return whether the connection stays open."""
         connection.sock = Outgoing()
         parsed = None
         try:
@@ -287,7 +286,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return keeps
 
     def _send_now(self, connection: Connection) -> None:
-        """Send what the client takes at once; the loop sends the rest."""
+        """Send what the socket takes at once; the loop sends the rest."""
         left = connection.unsent
         try:
             while left:
@@ -300,7 +299,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         connection.unsent = left
 
     def _answered(self, connection: Connection, done: Future[bool]) -> None:
-        """Go on with a connection whose request is answered."""
+        """Continue with a connection whose request is answered."""
         connection.is_busy = False
         answered = not done.cancelled() and done.exception() is None and done.result()
         connection.keeps = connection.keeps and answered

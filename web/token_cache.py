@@ -1,4 +1,4 @@
-"""Validated tokens kept in a process, for deployments without memcached."""
+"""An in-process cache of validated tokens, for deployments without memcached."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 
 class TokenCache:
-    """Validated tokens of one process: bounded, and each for a limited time.
+    """A cache of validated tokens with limits of size and time.
 
-    It has the two methods of a memcached client that keystonemiddleware calls on the cache it
-    finds in the request's environ. Its own in-process cache is deprecated, unbounded, and looks
-    at every entry on each request. Keys are hashes of tokens.
+    It has the two methods of a memcached client that keystonemiddleware calls on the cache in
+    the request's environ. keystonemiddleware's own in-process cache is deprecated, unbounded, and
+    reads every entry on each request. Keys are hashes of tokens.
     """
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,7 +23,7 @@ class TokenCache:
         self._entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
 
     def get(self, key: str) -> bytes | None:
-        """Return what is stored under `key` and not too old, or None."""
+        """Return the value of `key` unless it has expired, or None."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:

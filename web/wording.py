@@ -1,8 +1,8 @@
-"""The sentence of a refusal for a value that fits no schema: which part, and why.
+"""Messages of schema refusals, without secrets.
 
-A client's mistake is answered, kept with the refused request and shown later. So a message names
-a value where it is short and plain, and never one of a secret part nor a whole object, which may
-hold one.
+A message is answered, stored with the refused request and shown later. So it contains a value only
+where that is short and plain: never the value of a secret field nor a whole object, which may hold
+one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-#: parts of a request whose values, and all within them, are nobody's to read again
+#: fields whose values, and all within them, no message may contain
 SECRET = frozenset(
     {
         "adminPass",
@@ -30,21 +30,21 @@ SECRET = frozenset(
 )
 
 LONGEST = 255
-"""Characters of a value that a message names."""
+"""The maximum length of a value in a message."""
 
 
 def is_shown(path: Any, value: Any) -> bool:
-    """Return whether a message may name the value that is found at this path of a request."""
+    """Return whether a message may contain the value at this path of a request."""
     if SECRET.intersection(part for part in path if isinstance(part, str)):
         return False
     return not isinstance(value, dict | list) and len(str(value)) <= LONGEST
 
 
 def sentence(error: jsonschema.ValidationError) -> str:
-    """Return jsonschema's sentence, which clients know, without a value that isn't shown."""
+    """Return jsonschema's message, which clients know, without a value that isn't shown."""
     path, value = error.absolute_path, error.instance
     text = str(error.message)
     if not is_shown(path, value):
         text = text.replace(repr(value), "The value")
-    # Names of unknown parts are of the client's making.
+    # Clients choose the names of unknown fields.
     return text if len(text) <= 4 * LONGEST else f"{text[: 4 * LONGEST]}…"

@@ -1,6 +1,6 @@
-"""What gunicorn's master tells of its workers: one that ended is replaced, which nobody would see.
+"""Reports gunicorn workers that ended, as the master replaces them silently.
 
-Handed to gunicorn's hook ``when_ready``, which gets the master before it has any worker.
+Used in gunicorn's hook ``when_ready``, which gets the master before it has any worker.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _WAITED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
 def watch(master: Any, tell: Callable[[str], None]) -> None:
-    """Have ``tell`` called with how each worker ended, unless it was asked to."""
+    """Call ``tell`` with how each worker ended, unless it was told to stop."""
     reap = master.reap_workers
 
     def look_and_reap() -> None:
-        # The master forgets how they ended: it is looked at before it looks.
+        # The master discards their exit status: read it first.
         for pid, worker in list(master.WORKERS.items()):
             how = _ended(pid, aborted=worker.aborted, timeout_seconds=master.timeout)
             if how is not None:
@@ -29,7 +29,7 @@ def watch(master: Any, tell: Callable[[str], None]) -> None:
 
 
 def _ended(pid: int, *, aborted: bool, timeout_seconds: float) -> str | None:
-    """Return how a process ended; None while it runs, and when it ended well."""
+    """Return how a process ended; None while it runs, and after success."""
     try:
         found = os.waitid(os.P_PID, pid, _WAITED)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""What the WSGI services share: request IDs, the request context, JSON answers."""
+"""WSGI layers and middleware: request IDs, the request context, slashes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class RequestId:
-    """Outermost WSGI layer: gives each request its ID and tells it in every answer, 401s too;
-    notes when the request came.
+    """Outermost WSGI layer: assigns the request ID, which every answer has; notes the time.
 
-    A well-formed ``X-OpenStack-Request-ID`` of the caller is taken over as the global request ID
-    (as oslo.middleware does).
+    A well-formed ``X-OpenStack-Request-ID`` of the caller becomes the global request ID, as in
+    oslo.middleware.
     """
 
     def __init__(self, app: Wsgi, extra_header: str | None = None) -> None:
@@ -54,10 +53,10 @@ class RequestId:
 
 
 class ContextMiddleware:
-    """Falcon middleware: ``req.context.ctxt`` is who asks, from what auth_token put there."""
+    """Falcon middleware: sets ``req.context.ctxt`` from what the token check left."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Build the context and make it the thread's current one, for the log lines."""
+        """Build the context and make it the thread's current one, for logs."""
         req.context.outer = oslo_context.get_current()
         req.context.ctxt = RequestContext(**auth.context_from_environ(req.env))
 
@@ -68,15 +67,15 @@ class ContextMiddleware:
         resource: object,
         params: dict[str, Any],
     ) -> None:
-        """Have the log lines name the server that the path names."""
+        """Add the server that the path names to the context, for logs."""
         req.context.ctxt.server_uuid = params.get("server_id")
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, succeeded: bool
     ) -> None:
-        """Log what was asked to change, and give the thread its own context back.
+        """Log requests for changes, and restore the thread's context.
 
-        The request may have come from within the thread, which has a context already.
+        A request from within the process runs in a thread that has a context already.
         """
         if req.method not in ONLY_LOOK:
             LOG.info("%s %s: %s", req.method, req.path, str(resp.status)[:3])
@@ -86,7 +85,7 @@ class ContextMiddleware:
 
 
 class JoinSlashes:
-    """WSGI layer: several slashes in a row are one, as in the APIs that Paste maps."""
+    """WSGI layer: joins repeated slashes, as Paste does."""
 
     def __init__(self, app: Wsgi) -> None:
         self._app = app
@@ -97,18 +96,18 @@ class JoinSlashes:
 
 
 def joined(path: str) -> str:
-    """The path with one slash for several in a row."""
+    """The path without repeated slashes."""
     return _SLASHES.sub("/", path)
 
 
 def context(req: falcon.Request) -> RequestContext:
-    """Who asks."""
+    """The request context of a request."""
     found: RequestContext = req.context.ctxt
     return found
 
 
 def received_at(req: falcon.Request) -> datetime.datetime:
-    """When the request came, before its token was checked."""
+    """When the request arrived, before the token check."""
     at: datetime.datetime = req.env["micronova.received_at"]
     return at
 

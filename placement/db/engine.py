@@ -41,9 +41,8 @@ _BUSY = "database is locked"
 class Database:
     """Both ways into the placement database; threads may share it.
 
-    No connection is made before the first use. Raises Unavailable wherever the database doesn't
-    answer, Invalid for a value no column takes; IntegrityError passes through to whoever knows
-    what it means.
+    It connects at its first use. Raises Unavailable where the database doesn't answer,
+    Invalid for a value that no column takes; IntegrityError passes to the caller.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Database:
         shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
         name = sa.make_url(url).get_backend_name()
         self.is_sqlite, self.is_postgresql = name == "sqlite", name == "postgresql"
-        # In autocommit there is nothing to take back.
+        # In autocommit there is nothing to roll back.
         reset = None if self.is_postgresql else "rollback"
         self.reader = sa.create_engine(
             url, isolation_level="AUTOCOMMIT", pool_reset_on_return=reset, **shape
@@ -68,7 +67,7 @@ class Database:
         if self.is_sqlite:
             shape["pool_size"] = 1
         if name in ("mysql", "mariadb"):
-            # What is read under a lock is what is there now, not what the transaction first saw.
+            # Locked reads see the latest commit, not the transaction's first snapshot.
             shape["isolation_level"] = "READ COMMITTED"
         self.writer = sa.create_engine(url, **shape)
         self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
@@ -95,8 +94,8 @@ class Database:
 
         With `alone` it is one statement, which on PostgreSQL needs no transaction around it.
 
-        `work` is run again, a bounded number of times, when the database took the transaction
-        back for another's sake (deadlock, busy file) or the connection was stale.
+        `work` is retried, a bounded number of times, when the database rolled the transaction
+        back (deadlock, busy file) or the connection was stale.
         """
 
         if alone and self.is_postgresql:
@@ -109,7 +108,7 @@ class Database:
         return self._until_settled(once)
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.reader.dispose()
         self.writer.dispose()
 

@@ -1,7 +1,7 @@
-"""The most frequent writes in one statement each: for PostgreSQL, where each is a journey.
+"""The most frequent writes in one statement each, to save round trips to PostgreSQL.
 
-Each is tried and tells whether it could be done; if not, nothing is written, and the general way
-is taken, which also finds the reason.
+Each returns whether it succeeded; if not, nothing is written, and the general way is taken, which
+also finds the reason.
 
 A new consumer's claim locks providers and inventories in the ledger's order (after a wait
 PostgreSQL reads the rows as they are then) and writes everything if everything fits, else
@@ -122,13 +122,13 @@ def create(connection: Connection, uuid: str, name: str) -> tuple[int, int] | No
 
 
 def suits(claim: Claim) -> bool:
-    """Whether the claim may be tried: of a consumer that is said to be new."""
+    """Whether the claim may be tried: its consumer is expected to be new."""
     amounts = [n for resources in claim.allocations.values() for n in resources.values()]
     return claim.generation is None and bool(amounts) and max(amounts) < _TOO_LARGE
 
 
 def take(connection: Connection, claim: Claim) -> bool:
-    """Make the claim true; whether that could be done."""
+    """Write the claim; return whether that succeeded."""
     wanted = [
         {"uuid": uuid, "name": name, "amount": amount}
         for uuid, resources in claim.allocations.items()
@@ -148,19 +148,19 @@ def take(connection: Connection, claim: Claim) -> bool:
 
 
 def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:
-    """Write the traits of a provider that has none; whether that could be done."""
+    """Write the traits of a provider without any; return whether that succeeded."""
     return _written(_TRAITS, connection, uuid, generation, sorted(names))
 
 
 def first_aggregates(connection: Connection, uuid: str, uuids: set[str], generation: int) -> bool:
-    """Write the aggregates of a provider that has none; whether that could be done."""
+    """Write the aggregates of a provider without any; return whether that succeeded."""
     return _written(_AGGREGATES, connection, uuid, generation, sorted(uuids))
 
 
 def first_inventories(
     connection: Connection, uuid: str, wanted: Mapping[str, Mapping[str, Any]], generation: int
 ) -> bool:
-    """Write the inventories of a provider that has none; whether that could be done."""
+    """Write the inventories of a provider without any; return whether that succeeded."""
     rows = [
         {**values, "resource_class": name, "allocation_ratio": float(values["allocation_ratio"])}
         for name, values in wanted.items()

@@ -16,7 +16,7 @@ from placement.db.names import resource_classes
 from placement.errors import ConcurrentUpdate, InventoryInUse, UnknownName
 
 _I = schema.inventories.c
-#: what the API tells of an inventory, in its order
+#: the fields of an inventory, in the API's order
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _OF = (
     sa.select(_I.resource_class, *(_I[name] for name in FIELDS), _I.updated_at)
@@ -45,7 +45,7 @@ def of(connection: Connection, provider_id: int) -> tuple[dict[str, dict[str, An
 
 
 def put(database: Database, uuid: str, wanted: Inventories, generation: int) -> int:
-    """Make `wanted` the provider's inventories; as `replace`, in a transaction of its own."""
+    """Replace the provider's inventories, as `replace`, in a transaction of its own."""
 
     def first(connection: Connection) -> bool:
         known = resource_classes.among(connection, wanted)
@@ -59,7 +59,7 @@ def put(database: Database, uuid: str, wanted: Inventories, generation: int) -> 
 
 
 def replace(connection: Connection, uuid: str, wanted: Inventories, generation: int | None) -> int:
-    """Make `wanted` the provider's inventories and return its generation.
+    """Replace the provider's inventories and return its generation.
 
     Raises NotFound, ConcurrentUpdate, UnknownName, InventoryInUse (an inventory that would go
     has allocations). An inventory may be shrunk below what is allocated.

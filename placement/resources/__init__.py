@@ -1,1 +1,1 @@
-"""The nouns of the API: one noun, one file."""
+"""The resources of the API, one module a noun."""

@@ -1,4 +1,4 @@
-"""Allocations: who has how much of what."""
+"""Allocations of consumers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ConsumerAllocations:
 
     @operation("allocations:list", accept=True)
     def on_get(self, call: Call, consumer_uuid: str) -> Answer:
-        """Tell what a consumer has; nothing for one that isn't known."""
+        """Show a consumer's allocations; none for an unknown one."""
         rows = self.services.database.read(lambda c: usages.of_consumer(c, consumer_uuid))
         held: dict[str, dict[str, Any]] = {}
         for row in rows:
@@ -57,7 +57,7 @@ class ConsumerAllocations:
 
     @operation("allocations:update", body=schemas.PUT)
     def on_put(self, call: Call, consumer_uuid: str) -> Answer:
-        """Set what a consumer has, instead of what it had."""
+        """Replace a consumer's allocations."""
         if not is_uuid(consumer_uuid):
             raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
         given = call.body()
@@ -72,7 +72,7 @@ class ConsumerAllocations:
 
     @operation("allocations:delete")
     def on_delete(self, call: Call, consumer_uuid: str) -> Answer:
-        """Take everything from a consumer."""
+        """Delete a consumer's allocations."""
         self.services.ledger.release(consumer_uuid)
         return DONE
 
@@ -101,7 +101,7 @@ class ProviderAllocations:
 
     @operation("resource_providers:allocations:list", accept=True)
     def on_get(self, call: Call, uuid: str) -> Answer:
-        """Tell who has what of a provider."""
+        """List the allocations of a provider."""
         try:
             provider = self.services.database.read(lambda c: providers.find(c, uuid))
         except NotFound as error:

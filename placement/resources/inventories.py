@@ -44,7 +44,7 @@ def require_capacity(
 
 
 def _one(values: Mapping[str, Any], generation: int) -> dict[str, Any]:
-    # The original leaves generation 0 out.
+    # OpenStack Placement leaves generation 0 out.
     more = {"resource_provider_generation": generation} if generation else {}
     return {**values, **more}
 
@@ -67,7 +67,7 @@ class Inventories:
 
     @operation("resource_providers:inventories:create", body=schemas.CREATE)
     def on_post(self, call: Call, uuid: str) -> Answer:
-        """Add one."""
+        """Create an inventory."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
         name, values = body["resource_class"], complete(body)
@@ -85,7 +85,7 @@ class Inventories:
 
     @operation("resource_providers:inventories:update", body=schemas.REPLACE)
     def on_put(self, call: Call, uuid: str) -> Answer:
-        """Replace all."""
+        """Replace all inventories."""
 
         def read() -> tuple[dict[str, dict[str, Any]], int]:
             body = call.body()
@@ -106,7 +106,7 @@ class Inventories:
 
     @operation("resource_providers:inventories:delete", since="1.5", absent=MethodNotAllowed)
     def on_delete(self, call: Call, uuid: str) -> Answer:
-        """Delete all."""
+        """Delete all inventories."""
         self.services.database.write(lambda c: inventories.replace(c, uuid, {}, None))
         return DONE
 
@@ -119,7 +119,7 @@ class Inventory:
 
     @operation("resource_providers:inventories:show", accept=True)
     def on_get(self, call: Call, uuid: str, resource_class: str) -> Answer:
-        """Show one."""
+        """Show an inventory."""
         row = self.services.database.read(lambda c: providers.find(c, uuid))
         found, modified = self.services.database.read(lambda c: inventories.of(c, row.id))
         if resource_class not in found:
@@ -128,7 +128,7 @@ class Inventory:
 
     @operation("resource_providers:inventories:update", body=schemas.CHANGE)
     def on_put(self, call: Call, uuid: str, resource_class: str) -> Answer:
-        """Change one."""
+        """Change an inventory."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
         values = complete(body)
@@ -148,6 +148,6 @@ class Inventory:
 
     @operation("resource_providers:inventories:delete")
     def on_delete(self, call: Call, uuid: str, resource_class: str) -> Answer:
-        """Delete one that nobody has anything of."""
+        """Delete an inventory without allocations."""
         self.services.database.write(lambda c: inventories.remove(c, uuid, resource_class))
         return DONE

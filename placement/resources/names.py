@@ -1,4 +1,4 @@
-"""The lists of traits and of resource classes."""
+"""Traits and resource classes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Trait:
 
     @operation("traits:show", since="1.6")
     def on_get(self, call: Call, name: str) -> Answer:
-        """Tell whether a trait exists."""
+        """Check that a trait exists."""
         found = self.services.database.read(lambda c: names.traits.find(c, name))
         return Answer(status=204, modified=found.created_at)
 
@@ -134,7 +134,7 @@ class ResourceClass:
 
     @operation("resource_classes:update", since="1.2", body=schemas.PUT_CLASS)
     def on_put(self, call: Call, name: str) -> Answer:
-        """Create a custom resource class, or find it there; before 1.7: rename it."""
+        """Create a custom resource class if need be; before 1.7: rename it."""
         if call.version < 7:
             new = call.body()["name"]
             self.services.database.write(lambda c: names.rename_class(c, name, new))

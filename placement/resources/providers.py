@@ -53,9 +53,9 @@ def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
 
 
 def require_provider_first(database: Database, uuid: str, read: Callable[[], T]) -> T:
-    """Return what `read` does; what is wrong with a body is told only where the provider exists.
+    """Return what `read` returns; an invalid body is refused only where the provider exists.
 
-    Looks for it only then, the change itself finds out too. Raises NotFound, Invalid.
+    The provider is looked up only then: the change checks it too. Raises NotFound, Invalid.
     """
     try:
         return read()
@@ -81,7 +81,7 @@ class ResourceProviders:
                 snapshot, Query((group,)), 'Invalid trait(s) in "required" parameter: '
             )
             chosen = [snapshot.at(slot).id for slot in matching.matching(snapshot, group)]
-        # An empty value doesn't filter, as with the original.
+        # An empty value doesn't filter, as in OpenStack Placement.
         found = self.services.database.read(
             lambda connection: providers.listed(
                 connection,
@@ -132,7 +132,7 @@ class ResourceProvider:
 
     @operation("resource_providers:update", body=schemas.UPDATE)
     def on_put(self, call: Call, uuid: str) -> Answer:
-        """Rename a provider, give it a parent."""
+        """Rename a provider or change its parent."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
         try:
@@ -152,6 +152,6 @@ class ResourceProvider:
 
     @operation("resource_providers:delete")
     def on_delete(self, call: Call, uuid: str) -> Answer:
-        """Delete a provider that nobody has anything of."""
+        """Delete a provider without allocations."""
         self.services.database.write(lambda connection: removals.remove(connection, uuid))
         return DONE

@@ -1,4 +1,4 @@
-"""The reshaper: inventories and allocations in one stroke."""
+"""The reshaper: inventories and allocations in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version document, open to everybody."""
+"""The version document, which needs no token."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from placement.operation import Answer, Call, Services, operation
 
 
 class Root:
-    """`/`: which microversions there are."""
+    """`/`: the range of microversions."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
 
     @operation(None)
     def on_get(self, call: Call) -> Answer:
-        """Tell the versions."""
+        """Show the version document."""
         oldest = VERSIONS.text(VERSIONS.oldest)
         version = {
             "id": f"v{oldest}",

@@ -21,21 +21,21 @@ class ProviderUsages:
 
     @operation("resource_providers:usages", accept=True)
     def on_get(self, call: Call, uuid: str) -> Answer:
-        """Tell how much of each inventory is allocated."""
+        """Show how much of each inventory is allocated."""
         row = self.services.database.read(lambda c: providers.find(c, uuid))
         used = self.services.database.read(lambda c: usages.used(c, row.id))
         return Answer({"resource_provider_generation": row.generation, "usages": used})
 
 
 class Usages:
-    """`/usages`: what a project has in all."""
+    """`/usages`: a project's total usage."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
 
     @operation(None, since="1.9", query=schemas.USAGES, accept=True)
     def on_get(self, call: Call) -> Answer:
-        """Sum up a project's allocations, from 1.38 on by type of consumer."""
+        """Sum a project's allocations, from 1.38 on by consumer type."""
         project_id, user_id = call.last("project_id"), call.last("user_id")
         self.services.policy.check(call.context, f"{PREFIX}usages", {"project_id": project_id})
         sums, counts = self.services.database.read(

@@ -136,7 +136,7 @@ def _schemas(module: ModuleType) -> tuple[Any, ...]:
         for each in versioned
         if isinstance(each, Mapping)
         for version, schema in each.items()
-        if isinstance(version, str) and isinstance(schema, dict)
+        if "." in version and isinstance(schema, dict)
     )
 
 

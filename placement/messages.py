@@ -58,14 +58,14 @@ class Allocations:
     generation: int | None = None
 
 
-def provider(told: Mapping[str, Any]) -> Provider:
+def provider(body: Mapping[str, Any]) -> Provider:
     """Return the provider of an answer."""
-    return Provider(told["uuid"], told["name"], told["generation"])
+    return Provider(body["uuid"], body["name"], body["generation"])
 
 
-def candidates(told: Mapping[str, Any]) -> Candidates:
+def candidates(body: Mapping[str, Any]) -> Candidates:
     """Return the candidates of an answer (microversion 1.29 or newer)."""
-    summaries: Mapping[str, Any] = told["provider_summaries"]
+    summaries: Mapping[str, Any] = body["provider_summaries"]
     resources = [summary["resources"] for summary in summaries.values()]
     classes = {name for one in resources for name in one}
     shared: dict[tuple[str, ...], frozenset[str]] = {}

@@ -48,8 +48,8 @@ def _alone(snapshot: Snapshot, alone: Alone, *, mapped: bool) -> str:
     """Return the requests of single providers: one text, the UUID filled in."""
     pattern = f'{{"allocations":{{"{_HERE}":{{"resources":{text(alone.amounts)}}}}}'
     if mapped:
-        told = ",".join(f'"{suffix}":["{_HERE}"]' for suffix in alone.suffixes)
-        pattern += f',"mappings":{{{told}}}'
+        body = ",".join(f'"{suffix}":["{_HERE}"]' for suffix in alone.suffixes)
+        pattern += f',"mappings":{{{body}}}'
     pieces = f"{pattern}}}".split(_HERE)
     providers = snapshot.providers
     return ",".join([providers[slot].uuid.join(pieces) for slot in alone.slots])  # type: ignore[union-attr]
@@ -63,8 +63,8 @@ def _requests(snapshot: Snapshot, requests: Iterable[Candidate], *, mapped: bool
             for slot, resources in request.amounts.items()
         )
         if mapped:
-            told = _mappings(providers, request.mappings)
-            yield f'{{"allocations":{{{taken}}},"mappings":{{{told}}}}}'
+            body = _mappings(providers, request.mappings)
+            yield f'{{"allocations":{{{taken}}},"mappings":{{{body}}}}}'
         else:
             yield f'{{"allocations":{{{taken}}}}}'
 
@@ -89,11 +89,11 @@ def _summaries(snapshot: Snapshot, slots: Sequence[int], *, trees: bool) -> byte
 
 def _summary(snapshot: Snapshot, slot: int, *, trees: bool) -> bytes:
     provider = snapshot.at(slot)
-    told: bytes | None = provider.rendered.get(trees)
-    if told is None:
+    body: bytes | None = provider.rendered.get(trees)
+    if body is None:
         value = orjson.dumps(summary(snapshot, provider, None, traits=True, trees=trees))
-        told = provider.rendered[trees] = b'"%b":%b' % (provider.uuid.encode(), value)
-    return told
+        body = provider.rendered[trees] = b'"%b":%b' % (provider.uuid.encode(), value)
+    return body
 
 
 def summary(
@@ -105,7 +105,7 @@ def summary(
     trees: bool,
 ) -> dict[str, Any]:
     """Return a provider's summary, of the requested resource classes (None: all)."""
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "resources": {
             name: {"capacity": stock.capacity, "used": stock.used}
             for name, stock in provider.stocks.items()
@@ -113,13 +113,13 @@ def summary(
         }
     }
     if traits:
-        told["traits"] = sorted(provider.traits, key=_standard_first)
+        body["traits"] = sorted(provider.traits, key=_standard_first)
     if trees:
         parent = snapshot.slots.get(provider.parent_id or 0)
         root = snapshot.slots.get(provider.root_id)
-        told["parent_provider_uuid"] = None if parent is None else snapshot.at(parent).uuid
-        told["root_provider_uuid"] = provider.uuid if root is None else snapshot.at(root).uuid
-    return told
+        body["parent_provider_uuid"] = None if parent is None else snapshot.at(parent).uuid
+        body["root_provider_uuid"] = provider.uuid if root is None else snapshot.at(root).uuid
+    return body
 
 
 def _standard_first(trait: str) -> tuple[bool, str]:

@@ -70,11 +70,11 @@ def _error(answer: Any, what: str) -> MicronovaError:
     """Return the error of an answer, with placement's message."""
     status = answer.status_code
     try:
-        told = answer.json()["errors"][0]
+        fault = answer.json()["errors"][0]
     except (ValueError, LookupError, TypeError):
-        told = {}
-    text = str(told.get("detail") or f"{status} from placement").strip()
-    if told.get("code") == _CONCURRENT:
+        fault = {}
+    text = str(fault.get("detail") or f"{status} from placement").strip()
+    if fault.get("code") == _CONCURRENT:
         return GenerationConflict(text)
     return _ERRORS.get(status, Unavailable)(f"{what}: {text}", status=status)
 

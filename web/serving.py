@@ -214,7 +214,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._close(connection)
 
     def _last_words(self, connection: Connection, text: bytes) -> None:
-        with contextlib.suppress(OSError):  # who isn't there any more needn't be told
+        with contextlib.suppress(OSError):  # the client is gone already
             connection.real.send(text)
 
     # --- requests

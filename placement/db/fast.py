@@ -177,8 +177,8 @@ def _written(
 ) -> bool:
     if not given or not 0 <= generation < _TOO_LARGE:
         return False
-    told = orjson.dumps(given).decode()
-    return _done(statement, connection, uuid, generation, sequence.seconds(), told)
+    values = orjson.dumps(given).decode()
+    return _done(statement, connection, uuid, generation, sequence.seconds(), values)
 
 
 def _done(statement: Statement, connection: Connection, *values: str | int | None) -> bool:

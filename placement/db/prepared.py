@@ -31,7 +31,7 @@ class Statement:
         """Run it and return its one row as text.
 
         None when the database refused or can't be reached, in which case nothing was written, or
-        all was written and couldn't be told: whoever asks has another way, which finds out.
+        all was written and the answer was lost: the caller's general way finds out.
         """
         from psycopg import pq
 

@@ -75,7 +75,7 @@ class Position(NamedTuple):
     epoch: str = ""
 
     def follows(self, before: Position) -> bool:
-        """Whether what changed since `before` can still be told."""
+        """Whether the changes since `before` are still known."""
         return (
             self.epoch == before.epoch
             and self.ceiling >= before.ceiling

@@ -70,7 +70,7 @@ _USED = (
 
 
 class TypeUsage(NamedTuple):
-    """What consumers of one type (None: not told) have of one resource class in all."""
+    """What consumers of one type (None: unknown) have of one resource class in all."""
 
     consumer_type: str | None
     resource_class: str

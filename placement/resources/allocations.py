@@ -46,14 +46,14 @@ class ConsumerAllocations:
         for row in rows:
             one = held.setdefault(row.uuid, {"resources": {}, "generation": row.generation})
             one["resources"][row.resource_class] = row.used
-        told: dict[str, Any] = {"allocations": held}
+        body: dict[str, Any] = {"allocations": held}
         if rows and call.version >= 12:
-            told |= {"project_id": rows[0].project_id, "user_id": rows[0].user_id}
+            body |= {"project_id": rows[0].project_id, "user_id": rows[0].user_id}
         if rows and call.version >= 28:
-            told["consumer_generation"] = rows[0].consumer_generation
+            body["consumer_generation"] = rows[0].consumer_generation
         if rows and call.version >= 38:
-            told["consumer_type"] = rows[0].consumer_type or "unknown"
-        return Answer(told, modified=_newest(rows))
+            body["consumer_type"] = rows[0].consumer_type or "unknown"
+        return Answer(body, modified=_newest(rows))
 
     @operation("allocations:update", body=schemas.PUT)
     def on_put(self, call: Call, consumer_uuid: str) -> Answer:

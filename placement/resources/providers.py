@@ -40,16 +40,16 @@ def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
     links += [
         {"rel": rel, "href": f"{here}/{rel}"} for since, rel in _LINKS if call.version >= since
     ]
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "uuid": provider.uuid,
         "name": provider.name,
         "generation": provider.generation,
         "links": links,
     }
     if call.version >= 14:
-        told["parent_provider_uuid"] = provider.parent_uuid
-        told["root_provider_uuid"] = provider.root_uuid
-    return told
+        shown["parent_provider_uuid"] = provider.parent_uuid
+        shown["root_provider_uuid"] = provider.root_uuid
+    return shown
 
 
 def require_provider_first(database: Database, uuid: str, read: Callable[[], T]) -> T:

@@ -47,10 +47,10 @@ class Usages:
 
 
 def _together(sums: list[usages.TypeUsage]) -> dict[str, int]:
-    told: dict[str, int] = defaultdict(int)
+    body: dict[str, int] = defaultdict(int)
     for one in sums:
-        told[one.resource_class] += one.used
-    return told
+        body[one.resource_class] += one.used
+    return body
 
 
 def _by_type(
@@ -60,11 +60,11 @@ def _by_type(
         if not sums:
             return {}
         return {_ALL: {**_together(sums), "consumer_count": sum(counts.values())}}
-    told: dict[str, dict[str, Any]] = {}
+    body: dict[str, dict[str, Any]] = {}
     for one in sums:
         name = one.consumer_type or _UNKNOWN
         if wanted is not None and wanted != name:
             continue
-        of = told.setdefault(name, {"consumer_count": counts[one.consumer_type]})
+        of = body.setdefault(name, {"consumer_count": counts[one.consumer_type]})
         of[one.resource_class] = one.used
-    return told
+    return body

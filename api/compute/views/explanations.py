@@ -166,8 +166,8 @@ def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
     """A decision's body for operators, with each host's reason, from either stored form."""
     refused = {name: _reasons(kept) for name, kept in body.get("refused", {}).items()}
-    told = {name: value for name, value in body.items() if name != "owner_reason"}
-    return {**told, "refused": refused}
+    shown = {name: value for name, value in body.items() if name != "owner_reason"}
+    return {**shown, "refused": refused}
 
 
 def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -354,7 +354,9 @@ def test_administrators_page_through_all_ports(network: Api) -> None:
 
 
 def test_placement_has_no_markers() -> None:
-    """Its lists are whole, or limited without a next page."""
+    """Its lists are whole, or limited without a next page; but the one that is our own."""
     folder = Path(next(iter(placement.schemas.__path__)))
     assert PLACEMENT_ROUTES
-    assert not [path for path in folder.glob("*.py") if "marker" in path.read_text()]
+    lines = [line for path in folder.glob("*.py") for line in path.read_text().splitlines()]
+    marked = [line for line in lines if "marker" in line]
+    assert [line.partition(":")[0] for line in marked] == ["LIST_ALL"]

@@ -28,7 +28,8 @@ from conductor.endpoints.manager import (
 from conductor.endpoints.server_groups import ServerGroupEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.history import History
-from conductor.engine.runner import Flow, Runner
+from conductor.engine.periodic import Periodic
+from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create import Create
 from conductor.messages import NewFlavor
@@ -75,7 +76,8 @@ class ConductorService:
             heard_for=self._beat.hearing.for_seconds,
         )
         flows |= all_flows.flows(cloud)
-        self.runner.chores.append(History(cloud).tidy)
+        forget = Periodic("forget_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
+        self.runner.periodic.add(forget)
         self._herald = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -6,11 +6,10 @@ when it is seen twice; what is healed is looked at a third time.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,6 +26,7 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.audit.kinds import BY_MARKS, KINDS, Verb
 from conductor.cloud import Cloud
+from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import findings as store
 from conductor.store import vmids
 from conductor.store.findings import Kept, Told
@@ -35,8 +35,6 @@ from db.schema import operations
 LOG = logger(__name__)
 
 LEASE = "audit"
-LEASE_SECONDS = 30.0
-RENEW_SECONDS = 10.0
 #: who asked, while another conductor is at it, looks again after this
 ASKED_SECONDS = 1.0
 #: how long an audit waits for what it began to be gone
@@ -58,49 +56,48 @@ class Auditor:
     def __init__(self, cloud: Cloud, gatherer: Gatherer, healer: Healer) -> None:
         self._cloud, self._gatherer, self._healer = cloud, gatherer, healer
         self._options = cloud.conf.conductor
-        self._wake, self._stopped = threading.Event(), threading.Event()
+        self._stopped = threading.Event()
         self._asked = False
-        self._due_at = time.monotonic() + self._options.audit_interval_seconds
-        self._thread = threading.Thread(target=self._loop, name="audit", daemon=True)
+        interval = self._options.audit_interval_seconds
+        self._due_at = time.monotonic() + interval
+        self._periodic = Periodics("audit", cloud.store, cloud.name)
+        self._periodic.add(Periodic(LEASE, interval, self._look_for_work), after=interval)
 
     def start(self) -> None:
         """Begin to look whether an audit is due; the first is after one interval."""
-        self._thread.start()
+        self._periodic.start()
 
     def stop(self) -> None:
         """Begin no further audit; one that runs ends at its next step."""
         self._stopped.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._periodic.stop()
 
     def ask(self, request_id: str) -> int:
         """Have an audit run now; returns its id."""
         audit_id = self._cloud.store.run(lambda c: store.request(c, request_id))
         self._asked = True
-        self._wake.set()
+        self._periodic.wake(LEASE)
         return audit_id
 
     # --- when
 
-    def _loop(self) -> None:
-        while not self._stopped.is_set():
-            pause = ASKED_SECONDS if self._asked else max(0.0, self._due_at - time.monotonic())
-            self._wake.wait(pause)
-            self._wake.clear()
-            if not self._stopped.is_set():
-                try:
-                    self.turn()
-                except Exception:
-                    LOG.exception("The audit stumbled; it is tried again.")
-                    self._stopped.wait(ASKED_SECONDS)
+    def _look_for_work(self) -> float:
+        """Take a turn; returns in how many seconds the next one is."""
+        failed = False
+        try:
+            self.turn()
+        except Exception:
+            LOG.exception("The audit failed; it is tried again.")
+            failed = True
+        soon = self._asked or failed
+        return ASKED_SECONDS if soon else max(0.0, self._due_at - time.monotonic())
 
     def turn(self) -> None:
         """Run every audit that is asked for or due, unless another conductor is at it."""
         interval = self._options.audit_interval_seconds
         if time.monotonic() >= self._due_at:
             self._due_at = time.monotonic() + interval
-        with self._lease() as ours:
+        with only_one(self._cloud.store, LEASE, self._cloud.name) as ours:
             if not ours:
                 self._asked = self._asked and self._cloud.store.run(store.waiting)
                 return
@@ -111,34 +108,6 @@ class Auditor:
                 if not asked and last is not None and last > clock.after(-0.9 * interval):
                     return
                 self._run(asked=asked)
-
-    @contextlib.contextmanager
-    def _lease(self) -> Iterator[bool]:
-        """Whether the lease is ours; it is renewed until the block ends."""
-        name, over = self._cloud.name, threading.Event()
-
-        def take() -> bool:
-            run = self._cloud.store.run
-            return run(lambda c: store.take_lease(c, LEASE, name, LEASE_SECONDS))
-
-        def renew() -> None:
-            while not over.wait(RENEW_SECONDS):
-                with contextlib.suppress(MicronovaError, sa.exc.SQLAlchemyError):
-                    if not take():
-                        LOG.warning("Another conductor has the audit by now.")
-                        return
-
-        if not take():
-            yield False
-            return
-        keeper = threading.Thread(target=renew, name="audit-lease", daemon=True)
-        keeper.start()
-        try:
-            yield True
-        finally:
-            over.set()
-            keeper.join()
-            self._cloud.store.run(lambda c: store.drop_lease(c, LEASE, name))
 
     # --- one audit
 

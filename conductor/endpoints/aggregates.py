@@ -7,8 +7,6 @@ again.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
 import sqlalchemy as sa
@@ -19,6 +17,7 @@ from common.context import RequestContext
 from common.errors import Conflict, GenerationConflict, MicronovaError, NotFound
 from common.log import logger
 from conductor.cloud import Cloud
+from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache
 from conductor.store import aggregates as store
 from conductor.store import placement_outbox, registry
@@ -32,6 +31,8 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 TELL_SECONDS = 60.0
 #: after this time placement is asked again to take what it did not take
 RETRY_SECONDS = 10.0
+#: the task that tells placement
+PLACEMENT = "tell_placement"
 #: hosts that placement is told of at a time
 _AT_ONCE = 100
 
@@ -88,20 +89,17 @@ class Notifier:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._news = threading.Event()
-        self._stopped = False
-        self._thread = threading.Thread(target=self._loop, name="notifier", daemon=True)
+        self._periodic = Periodics("notifier", cloud.store, cloud.name)
+        self._periodic.add(Periodic("tell_aggregates", TELL_SECONDS, self._tell_again))
+        self._periodic.add(Periodic(PLACEMENT, TELL_SECONDS, self._mirror_again))
 
     def start(self) -> None:
         """Tell now, and again now and then, what may have been missed."""
-        self._thread.start()
+        self._periodic.start()
 
     def stop(self) -> None:
         """Tell no more."""
-        self._stopped = True
-        self._news.set()
-        if self._thread.is_alive():
-            self._thread.join(5)
+        self._periodic.stop(5)
 
     def spread(self, ctxt: RequestContext) -> None:
         """There is news: tell schedulers at once, placement as soon as it listens.
@@ -112,7 +110,7 @@ class Notifier:
             self.tell(ctxt)
         except Exception:
             LOG.exception("Schedulers could not be told of the aggregates; again later.")
-        self._news.set()
+        self._periodic.wake(PLACEMENT)
 
     def tell(self, ctxt: RequestContext) -> None:
         """All aggregates, and how hosts are set, to every scheduler; ratios, to every agent. Who
@@ -181,16 +179,13 @@ class Notifier:
         if worker is not None:
             self._cloud.compute.introduce(context.internal(), worker)
 
-    def _loop(self) -> None:
-        told_at = float("-inf")
-        while not self._stopped:
-            self._news.clear()
-            complete = False
-            try:
-                if time.monotonic() - told_at >= TELL_SECONDS:
-                    told_at = time.monotonic()
-                    self.tell(context.internal())
-                complete = self.mirror()
-            except Exception:
-                LOG.exception("The aggregates could not be told; again later.")
-            self._news.wait(TELL_SECONDS if complete else RETRY_SECONDS)
+    def _tell_again(self) -> None:
+        self.tell(context.internal())
+
+    def _mirror_again(self) -> float:
+        complete = False
+        try:
+            complete = self.mirror()
+        except Exception:
+            LOG.exception("Placement could not be told of the aggregates; again later.")
+        return TELL_SECONDS if complete else RETRY_SECONDS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -13,6 +11,7 @@ from common import clock
 from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
 from common.messages.reports import Outcome
+from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.store import leases, vmids
 from conductor.store.operations import Operation
@@ -22,8 +21,10 @@ LOG = logger(__name__)
 
 #: seconds until an operation is looked at again when something it needs didn't answer
 UNAVAILABLE_PAUSE_SECONDS = 5.0
-#: between two looks for what has merely outlived its time
+#: between two looks for what has merely outlived its time, and between other such tasks
 TIDY_SECONDS = 60.0
+#: the task that takes over what is due
+SCAN = "scan"
 
 
 #: what waits for a scheduler, apart from all else
@@ -47,7 +48,8 @@ class Flow(Protocol):
 
 
 class Runner:
-    """Two pools of threads, and one thread that looks for what is due.
+    """Two pools of threads, and one thread for what is done periodically, above
+    all the look for what is due.
 
     A build may wait long for a scheduler; the agents' words and all other operations must not
     wait behind it, so they have threads of their own.
@@ -60,31 +62,25 @@ class Runner:
         self._store = store
         self._name = name
         self._flows = flows
-        self._wake = threading.Event()
-        self._stopped = threading.Event()
-        self._builds = ThreadPool("build", self._options.workers, self._wake.set)
-        self._others = ThreadPool("operation", self._options.workers, self._wake.set)
-        self._tidied_at = float("-inf")
-        self.chores: list[Callable[[], None]] = []
-        """What else is looked after now and then, by whoever has it in hand."""
-        self._scanner = threading.Thread(target=self._scan, name="scanner", daemon=True)
+        self.periodic = Periodics("periodic", store, name)
+        self.periodic.add(Periodic(SCAN, self._options.scan_seconds, self.look))
+        self.periodic.add(Periodic("end_quarantines", TIDY_SECONDS, self.tidy))
+        self._builds = ThreadPool("build", self._options.workers, self.wake)
+        self._others = ThreadPool("operation", self._options.workers, self.wake)
 
     def start(self) -> None:
         """Begin to look for what is due; the first look is at once."""
-        self._scanner.start()
+        self.periodic.start()
 
     def stop(self) -> None:
         """Take nothing new, finish what is being done."""
-        self._stopped.set()
-        self._wake.set()
-        if self._scanner.is_alive():
-            self._scanner.join()
+        self.periodic.stop()
         for lane in (self._builds, self._others):
             lane.close()
 
     def wake(self) -> None:
         """Something is due now."""
-        self._wake.set()
+        self.periodic.wake(SCAN)
 
     def submit(self, operation: Operation, *, fresh: bool = True) -> None:
         """Work on an operation whose lease is ours."""
@@ -115,7 +111,7 @@ class Runner:
                 else:
                     # What was kept of it may be more than its beginner heard: it is read anew.
                     self._pause(operation, seconds=0)
-            self._wake.set()
+            self.wake()
 
         self._run(self._builds, operations[0], work)
 
@@ -175,16 +171,6 @@ class Runner:
 
     # --- what is due
 
-    def _scan(self) -> None:
-        while not self._stopped.is_set():
-            self._wake.clear()
-            try:
-                self.look()
-                self.tidy()
-            except Exception:
-                LOG.exception("The database can't be asked for due operations.")
-            self._wake.wait(self._options.scan_seconds)
-
     def look(self) -> None:
         """Take over what is due, as far as there are threads for it; others may have some."""
         self._take_due(self._builds, {BUILD})
@@ -204,11 +190,5 @@ class Runner:
 
     def tidy(self) -> None:
         """End the quarantines of VMIDs that have lasted long enough."""
-        now = time.monotonic()
-        if now - self._tidied_at < TIDY_SECONDS:
-            return
-        self._tidied_at = now
         seconds = self._options.vmid_quarantine_seconds
         self._store.run(lambda c: vmids.end_quarantines(c, seconds))
-        for chore in self.chores:
-            chore()

@@ -1,4 +1,4 @@
-"""Runs of the audit, what they found, and the leases that let one process at a time run one."""
+"""Runs of the audit, and what they found."""
 
 from __future__ import annotations
 
@@ -13,29 +13,9 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import NotFound
 from common.states import OperationState
-from db.schema import audits, findings, leases, operations
+from db.schema import audits, findings, operations
 
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
-
-
-def take_lease(connection: sa.Connection, name: str, owner: str, seconds: float) -> bool:
-    """Take or renew a lease by its name; False while another one holds it."""
-    now = clock.utcnow()
-    values = {"owner": owner, "expires_at": now + datetime.timedelta(seconds=seconds)}
-    free = (leases.c.owner == owner) | (leases.c.expires_at < now)
-    mine = leases.c.name == name
-    if connection.execute(leases.update().where(mine, free).values(**values)).rowcount == 1:
-        return True
-    if connection.execute(sa.select(leases.c.name).where(mine)).first() is not None:
-        return False
-    connection.execute(leases.insert().values(name=name, **values))
-    return True
-
-
-def drop_lease(connection: sa.Connection, name: str, owner: str) -> None:
-    """Let others have it."""
-    mine = (leases.c.name == name) & (leases.c.owner == owner)
-    connection.execute(leases.delete().where(mine))
 
 
 # --- runs

@@ -11,7 +11,8 @@ from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
-from conductor.engine.runner import Runner
+from conductor.engine.periodic import Periodic
+from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.images.templates import NO_OPERATION, TemplateKeeper
 from conductor.store import image_properties, leases, registry
 from conductor.store import operations as ledger
@@ -30,7 +31,8 @@ class Reports:
         self._runner = runner
         self._descriptions = image_properties.parse(cloud.conf.images.properties)
         self._templates = TemplateKeeper(cloud)
-        runner.chores += [self._templates.tidy, self.ask_again]
+        runner.periodic.add(Periodic("tidy_templates", TIDY_SECONDS, self._templates.tidy))
+        runner.periodic.add(Periodic("ask_workers_again", TIDY_SECONDS, self.ask_again))
 
     def take(self, reports: Sequence[Report]) -> None:
         """One transaction for the steps of the whole batch, then each outcome to its flow."""

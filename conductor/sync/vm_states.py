@@ -11,7 +11,8 @@ from common.messages.facts import VmStates
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
-from conductor.engine.runner import Runner
+from conductor.engine.periodic import Periodic
+from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.plans import FollowPlan, Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import servers, transitions, vmids, waiting
@@ -36,7 +37,8 @@ class Followed:
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
         self._runner = runner
-        runner.chores.append(self.look_after_errors)
+        look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
+        runner.periodic.add(look)
 
     def take(self, told: VmStates) -> None:
         """Compare a batch with the record: two queries, and writes only where they differ."""

@@ -35,8 +35,8 @@ def recorded(cloud: World) -> set[int]:
 def look(cloud: World) -> None:
     """As every conductor does now and then."""
     service: Any = cloud._services["conductor"]
-    for chore in service.runner.chores:
-        keeper = getattr(chore, "__self__", None)
+    for task in service.runner.periodic.tasks:
+        keeper = getattr(task.work, "__self__", None)
         if isinstance(keeper, TemplateKeeper):
             keeper.tidy()
 

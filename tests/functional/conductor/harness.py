@@ -378,7 +378,7 @@ class World:
         """Stop, and have the audit compare the books; the cluster of these tests is not real."""
         self.scheduler.gate.set()
         for conductor in self.conductors:
-            if conductor.runner._scanner.is_alive():
+            if conductor.runner.periodic.alive:
                 conductor.runner.stop()
         self.placement.down, self.compute.deaf = False, False
         found = differences(Gatherer(self.conductor.cloud).look())

@@ -15,11 +15,12 @@ from common.errors import Conflict, NotFound
 from common.messages.commands import Command, Destroy
 from common.messages.reports import Category, Failure
 from compute.messages import ClusterInventory, SeenVm, SeenVolume
-from conductor.audit.auditor import LEASE, LEASE_SECONDS, Auditor
+from conductor.audit.auditor import LEASE, Auditor
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.store import findings as store
+from conductor.engine.periodic import LEASE_SECONDS
+from conductor.store import process_leases
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
@@ -460,7 +461,7 @@ def test_one_conductor_at_a_time(world: World, cluster: Cluster) -> None:
     assert world.conductor.audits.begin_audit(world.ctxt) == audit_id
     world.conductor.auditor.turn()
     assert [row.state for row in world.rows(schema.audits)] == ["queued"]
-    world.conductor.store.run(lambda c: store.drop_lease(c, LEASE, "another"))
+    world.conductor.store.run(lambda c: process_leases.drop(c, LEASE, "another"))
     world.conductor.auditor.turn()
     [row] = world.rows(schema.audits)
     assert (row.state, row.conductor) == ("done", "c1")

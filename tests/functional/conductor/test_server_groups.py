@@ -98,7 +98,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def close(world: World) -> None:
     for conductor in world.conductors:
-        if conductor.runner._scanner.is_alive():
+        if conductor.runner.periodic.alive:
             conductor.runner.stop()
 
 

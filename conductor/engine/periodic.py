@@ -1,0 +1,138 @@
+"""Periodic tasks: a name, a period, what is done, and whether one process at a time may do it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from common.log import logger
+from conductor.store import process_leases
+from conductor.store.transactions import Store
+
+LOG = logger(__name__)
+
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """One periodic task."""
+
+    name: str
+    seconds: float
+    work: Callable[[], float | None] | Callable[[], None]
+    """Returns in how many seconds it is to be done again, where that is not its period."""
+    alone: bool = False
+    """Whether only one process at a time may do it: who has its lease."""
+
+
+@contextlib.contextmanager
+def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
+    """Whether the lease of this name is the owner's; it is renewed until the block ends."""
+    over = threading.Event()
+
+    def take() -> bool:
+        return store.run(lambda c: process_leases.take(c, name, owner, LEASE_SECONDS))
+
+    def renew() -> None:
+        while not over.wait(RENEW_SECONDS):
+            with contextlib.suppress(Exception):
+                if not take():
+                    LOG.warning("Another conductor has the lease %s by now.", name)
+                    return
+
+    if not take():
+        yield False
+        return
+    keeper = threading.Thread(target=renew, name=f"{name}-lease", daemon=True)
+    keeper.start()
+    try:
+        yield True
+    finally:
+        over.set()
+        keeper.join()
+        store.run(lambda c: process_leases.drop(c, name, owner))
+
+
+class Periodics:
+    """Runs a table of periodic tasks in one thread; each may be asked for earlier."""
+
+    def __init__(self, name: str, store: Store, owner: str) -> None:
+        self._store, self._owner = store, owner
+        self._tasks: dict[str, Periodic] = {}
+        self._due: dict[str, float] = {}
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def add(self, task: Periodic, *, after: float = 0.0) -> None:
+        """Add a task, due after so many seconds for the first time."""
+        with self._changed:
+            self._tasks[task.name] = task
+            self._due[task.name] = time.monotonic() + after
+            self._changed.notify_all()
+
+    @property
+    def tasks(self) -> tuple[Periodic, ...]:
+        """All of the table."""
+        with self._changed:
+            return tuple(self._tasks.values())
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin; what is due now is done at once."""
+        self._thread.start()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Begin nothing more, and wait for what is being done."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def wake(self, name: str) -> None:
+        """Have a task done now; while it is being done: once more after it."""
+        with self._changed:
+            # What has been due for longer keeps its turn.
+            self._due[name] = min(self._due[name], time.monotonic())
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while (task := self._next()) is not None:
+            try:
+                again = self._do(task)
+            except Exception:
+                LOG.exception("Periodic task %s failed; it is tried again.", task.name)
+                again = None
+            with self._changed:
+                # Unless it was asked for meanwhile.
+                due = time.monotonic() + (task.seconds if again is None else again)
+                if self._due[task.name] == float("inf"):
+                    self._due[task.name] = due
+
+    def _do(self, task: Periodic) -> float | None:
+        if not task.alone:
+            return task.work()
+        with only_one(self._store, task.name, self._owner) as ours:
+            return task.work() if ours else None
+
+    def _next(self) -> Periodic | None:
+        """The task that is due first, once it is; None when stopped."""
+        with self._changed:
+            while not self._stopped:
+                name = min(self._due, key=self._due.__getitem__, default=None)
+                wait = None if name is None else self._due[name] - time.monotonic()
+                if name is not None and wait is not None and wait <= 0:
+                    self._due[name] = float("inf")
+                    return self._tasks[name]
+                self._changed.wait(wait)
+        return None

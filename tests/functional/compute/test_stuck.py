@@ -48,7 +48,7 @@ def test_a_shell_that_only_root_can_remove_is_set_aside(
     assert [one for one in cluster.volumes(vmid) if "iso/" in one] == []
     assert cluster.calls("DELETE", f"/qemu/{vmid}") == []
     # A repeated command, after the agent's death, comes to the same.
-    worker.service._manager._answers.clear()
+    worker.service._executor._repeats._outcomes.clear()
     again = worker.run(build)
     assert again.gone
     assert again.failure is not None
@@ -64,7 +64,7 @@ def test_what_is_locked_otherwise_is_not_set_aside(
     build = a_build(template=None)
     assert worker.run(build).ok
     simulator.fault(action="config-lock", vmid=build.placed.vmid, lock="backup")
-    worker.service._manager._answers.clear()
+    worker.service._executor._repeats._outcomes.clear()
     outcome = worker.run(build)
     assert not outcome.gone
     assert outcome.failure is not None

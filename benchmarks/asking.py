@@ -1,4 +1,4 @@
-"""What the client processes of the placement benchmark do: load, claim, search.
+"""Client processes of the placement benchmark: load, claim, search.
 
 They share the machine with what they measure, so they cost as little as they can: requests are
 written to keep-alive sockets as bytes, and of an answer only its status and length are read.

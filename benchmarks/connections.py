@@ -1,4 +1,4 @@
-"""What connections that never finish cost others: ``python -m benchmarks.connections``, JSON.
+"""Measure what unfinished connections cost others: ``python -m benchmarks.connections``, JSON.
 
 It starts an embedded cloud without a hypervisor (``--url`` takes a running API's instead, as
 often as given), opens many connections of each kind to every API and to Keystone, and measures an

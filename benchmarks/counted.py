@@ -1,4 +1,4 @@
-"""Runs `micronova` and counts what its cloud process asks of databases, placement and the bus.
+"""Run `micronova` and count statements, requests and messages of its cloud process.
 
     python -m benchmarks.counted FILE up --driver null …
 

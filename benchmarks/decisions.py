@@ -1,4 +1,4 @@
-"""A scheduling decision from end to end: RPC, placement, filters, weighers, claim. Prints JSON.
+"""Measure scheduling decisions end to end: RPC, placement, filters, weighers, claim. JSON.
 
     python -m benchmarks.decisions [--hosts 1000] [--decisions 100] [--schedulers 8]
 

@@ -1,4 +1,4 @@
-"""What a cloud costs that stands still, and as it grows; JSON: ``python -m benchmarks.growth``.
+"""Measure idle clouds and growing ones, as JSON: ``python -m benchmarks.growth``.
 
 It starts an embedded cloud of N hosts without a hypervisor, creates S servers through the API,
 and measures:
@@ -117,7 +117,7 @@ def running(folder: Path, hosts: int) -> Iterator[Running]:
                 raise RuntimeError(f"not up: {''.join(output)}")
             start["up_seconds"] = round(time.monotonic() - began, 2)
             admin = _connection(state, "micronova")
-            site = site_of(lambda name: _connection(state, name), lambda: _tree(process.pid))
+            site = site_of(lambda name: _connection(state, name), lambda: by_command(process.pid))
             yield Running(site, admin, counters, start)
         finally:
             if process.poll() is None:
@@ -149,10 +149,6 @@ def _connection(state: Path, name: str) -> Any:
     return openstack.connection.Connection(config=config.get_one(name))
 
 
-def _tree(pid: int) -> dict[str, list[int]]:
-    return by_command(pid)
-
-
 def _publishing(
     state: Path, hosts: int, process: subprocess.Popen[str], up: threading.Event
 ) -> dict[str, Any]:
@@ -163,7 +159,7 @@ def _publishing(
     while not up.is_set() and process.poll() is None:
         offering = _offering(path)
         if offering:
-            now = time.monotonic(), own_cpu_seconds(_tree(process.pid))
+            now = time.monotonic(), own_cpu_seconds(by_command(process.pid))
             first = first or now
             if offering >= hosts:
                 return {

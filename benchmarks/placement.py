@@ -1,4 +1,4 @@
-"""Server CPU per request of placement, without the token check; prints JSON.
+"""Measure the server CPU per request of placement, without the token check; prints JSON.
 
     python benchmarks/placement.py [--providers 3] [--rounds 300] [--url sqlite:////tmp/x.db]
 

@@ -1,4 +1,4 @@
-"""Placement side by side with OpenStack Placement, on one PostgreSQL in one run; prints JSON.
+"""Compare placement with OpenStack Placement, on one PostgreSQL in one run; prints JSON.
 
     python benchmarks/placement_vs_original.py [--sizes 100 1000] [--ours-only 100000]
         [--original PYTHON] [--seconds 5] [--no-fsync] [--only load]

@@ -1,4 +1,4 @@
-"""Hard reboots in a row, and a delete right after, as JSON: ``python -m benchmarks.restarts``.
+"""Measure hard reboots in a row, then a delete; JSON: ``python -m benchmarks.restarts``.
 
 It starts a simulated cluster in real time, whose node keeps a VM's lock for up to 30 s when the VM
 was started again at once, as a real one does. For a VM as it is, and for one with a change that

@@ -1,4 +1,4 @@
-"""The scheduler's pure part: one decision, a batch, why not, and how many more. Prints JSON.
+"""Measure pure scheduling: one decision, a batch, why not, and how many more. Prints JSON.
 
 python -m benchmarks.scheduler --hosts 10000
 """

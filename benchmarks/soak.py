@@ -1,4 +1,4 @@
-"""A cloud under random load and failures: ``python -m benchmarks.soak --minutes 30`` prints JSON.
+"""Run a cloud under random load and failures: ``python -m benchmarks.soak --minutes 30``, JSON.
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped
 and started at random, while conductors, schedulers and agents are killed, the connections to the

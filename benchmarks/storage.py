@@ -1,4 +1,4 @@
-"""Many builds at once on one storage, as JSON: ``python -m benchmarks.storage --help``.
+"""Measure many builds at once on one storage, as JSON: ``python -m benchmarks.storage --help``.
 
 It starts a simulated cluster with real lock semantics in real time: allocating on a storage holds
 its lock, and who has waited ten seconds for it fails. Then as many builds as asked begin at the

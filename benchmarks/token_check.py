@@ -1,4 +1,4 @@
-"""CPU time that the token check adds to a request, with a real Keystone behind it.
+"""Measure the CPU time that the token check adds to a request, with a real Keystone behind it.
 
 Run `python -m benchmarks.token_check [requests]` in the repository's root.
 """

@@ -1,6 +1,6 @@
 """The outbox of reports: sent to the conductor in batches, in order.
 
-A batch goes every 50 ms at the most: each costs a message and two transactions, whatever is in it.
+A batch goes every 20 ms at the most: each costs a message and two transactions, whatever is in it.
 An outcome that comes when none has gone for so long goes at once. Reports of one operation that
 gathered together become one. What can't be sent is kept and tried again; should the process die
 with it, the operation's lease runs out and its command comes again.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LOG = logger(__name__)
 
 BATCH = 200
-GATHER_SECONDS = 0.05
+GATHER_SECONDS = 0.02
 RETRY_SECONDS = 1.0
 
 _NULL, _REPLACED = r"\u0000", r"\ufffd"

@@ -244,7 +244,8 @@ def test_a_conductor_does_not_take_over_what_it_has_in_hand(world: World) -> Non
 def test_who_has_no_thread_left_takes_nothing_over(tmp_path: Path) -> None:
     world = World(tmp_path, workers=1)
     world.scheduler.gate.clear()
-    world.create(min_count=4, max_count=4)
+    # With a min_count the first one taken would take all of its create along.
+    world.create(max_count=4)
     second = world.add_conductor("c2")
     world.make_due()
     world.conductor.runner.look()

@@ -112,6 +112,7 @@ def test_parallel_creates_of_one_id_give_one_machine(lab: Lab) -> None:
 
 def test_fifty_parallel_creates_on_one_storage_time_out_on_its_lock(lab: Lab) -> None:
     lab.simulator.fault(action="storage-slow", storage="shared", seconds=1.0, times=0)
+    lab.simulator.engine.set_speed(10)  # all are asked for before many are done
     upids = [
         lab.api.nodes("pve1").qemu.post(vmid=200 + n, memory=64, scsi0="shared:1")
         for n in range(50)

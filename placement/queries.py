@@ -71,10 +71,10 @@ def resources(text: str) -> dict[str, int]:
             amount = min(int(number), _MOST)
         except ValueError as error:
             raise Invalid(
-                f"RequestSpec resource {name} expected positive integer amount. Got: {number}."
+                f"Requested resource {name} expected positive integer amount. Got: {number}."
             ) from error
         if amount < 1:
-            raise Invalid(f"RequestSpec resource {name} requires amount >= 1. Got: {amount}.")
+            raise Invalid(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
         amounts[name] = amount
     return amounts
 

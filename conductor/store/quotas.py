@@ -119,7 +119,7 @@ def _exceeded(
         told["instances"] = f"{least}-{most}"
     names = ", ".join(over)
     return QuotaExceeded(
-        f"Quota exceeded for {names}: RequestSpec {', '.join(told[name] for name in over)}, "
+        f"Quota exceeded for {names}: Requested {', '.join(told[name] for name in over)}, "
         f"but already used {', '.join(str(used[name]) for name in over)} "
         f"of {', '.join(str(allowed[name]) for name in over)} {names}",
         resource=over,

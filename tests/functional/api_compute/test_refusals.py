@@ -23,7 +23,7 @@ HEADER = "x-openstack-request-id"
 
 def over_quota() -> QuotaExceeded:
     return QuotaExceeded(
-        "Quota exceeded for ram: RequestSpec 2048, but already used 4096 of 5000 ram",
+        "Quota exceeded for ram: Requested 2048, but already used 4096 of 5000 ram",
         resource=["ram"],
         limit=[5000],
         used=[4096],
@@ -64,7 +64,7 @@ def test_a_create_over_quota_tells_limit_usage_and_what_was_asked(api: ComputeAp
     told = story(api, answer.headers[HEADER])
     assert (told["state"], told["action"]) == ("refused", "POST /v2.1/servers")
     assert (told["project_id"], told["user_id"], told["server"]) == ("demo", "demo", None)
-    assert told["message"].startswith("Quota exceeded for ram: RequestSpec 2048")
+    assert told["message"].startswith("Quota exceeded for ram: Requested 2048")
     asked, quota = told["events"]
     assert (asked["name"], asked["result"]) == ("api_request", "Error")
     assert asked["detail"] == {"method": "POST", "path": "/v2.1/servers", "status": 403}

@@ -79,7 +79,7 @@ def test_a_batch_shares_one_transaction_and_numbers_its_names(world: World) -> N
 def test_quota_refuses_what_is_over_and_changes_nothing(world: World) -> None:
     with pytest.raises(QuotaExceeded) as refused:
         world.create(min_count=11, max_count=11)
-    assert "RequestSpec 11, but already used 0 of 10 instances" in refused.value.message
+    assert "Requested 11, but already used 0 of 10 instances" in refused.value.message
     assert world.rows(schema.servers) == []
     assert len(world.create(min_count=1, max_count=50)) == 10
 
@@ -89,7 +89,7 @@ def test_a_refusal_names_all_that_is_over(world: World) -> None:
     with pytest.raises(QuotaExceeded) as refused:
         world.create(min_count=1, max_count=200, flavor=FlavorSnapshot("2", "l", 20, 512, 1))
     assert refused.value.message == (
-        "Quota exceeded for cores, instances, ram: RequestSpec 4000, 1-200, 102400, "
+        "Quota exceeded for cores, instances, ram: Requested 4000, 1-200, 102400, "
         "but already used 8, 8, 4096 of 20, 10, 51200 cores, instances, ram"
     )
     assert refused.value.details == {
@@ -98,7 +98,7 @@ def test_a_refusal_names_all_that_is_over(world: World) -> None:
         "used": [8, 8, 4096],
         "requested": [4000, 200, 102400],
     }
-    with pytest.raises(QuotaExceeded, match="for cores, instances: RequestSpec 40, 4"):
+    with pytest.raises(QuotaExceeded, match="for cores, instances: Requested 40, 4"):
         world.create(min_count=4, max_count=4, flavor=FlavorSnapshot("2", "l", 10, 512, 1))
 
 

@@ -17,15 +17,16 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
+from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.events import EventEndpoint
-from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
-from conductor.endpoints.manager import (
-    AuditEndpoint,
-    CatalogEndpoint,
-    ServerEndpoint,
-    ServiceEndpoint,
-)
+from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.servers import ServerEndpoint
+from conductor.endpoints.services import ServiceEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.history import History
 from conductor.engine.periodic import Periodic
@@ -87,7 +88,9 @@ class ConductorService:
         doors = [
             events,
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
-            CatalogEndpoint(cloud),
+            FlavorEndpoint(cloud),
+            KeyPairEndpoint(cloud),
+            QuotaEndpoint(cloud),
             ServerGroupEndpoint(cloud),
             AggregateEndpoint(cloud, self._herald),
             ServiceEndpoint(cloud, self._herald),

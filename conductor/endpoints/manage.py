@@ -1,4 +1,4 @@
-"""RPC endpoints of administrators: adopted, held and abandoned servers, and refused requests."""
+"""The RPC endpoint of adopted, held and abandoned servers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,10 @@ from conductor.engine.runner import Runner
 from conductor.flows import hold, mark
 from conductor.flows.abandon import Forgetting
 from conductor.flows.begin_adopt import Acceptance
-from conductor.messages import Adopted, Adoption, Refused
-from conductor.store import refusals
+from conductor.messages import Adopted, Adoption
 from conductor.sync.vm_states import Followed
 
 LOG = logger(__name__)
-
-
-class RefusalEndpoint:
-    """Requests that the API refused."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._store = cloud.store
-        self._newest: int = cloud.conf.conductor.refusals_kept
-
-    def refused(self, ctxt: RequestContext, refused: dict[str, Any]) -> None:
-        """See ``ConductorClient.refused``."""
-        if self._newest and ctxt.project_id:
-            one = codec.load(Refused, refused)
-            self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
 
 
 class ManageEndpoint:

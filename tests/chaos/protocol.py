@@ -14,21 +14,24 @@ from pathlib import Path
 import compute.manager
 import scheduler.manager
 from conductor.endpoints.aggregates import AggregateEndpoint
+from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.events import EventEndpoint
-from conductor.endpoints.manage import ManageEndpoint, RefusalEndpoint
-from conductor.endpoints.manager import (
-    AuditEndpoint,
-    CatalogEndpoint,
-    ServerEndpoint,
-    ServiceEndpoint,
-)
+from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.refusals import RefusalEndpoint
 from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.servers import ServerEndpoint
+from conductor.endpoints.services import ServiceEndpoint
 from conductor.endpoints.whatif import WhatIfEndpoint
 
 ENDPOINTS = (
     *(
         ServerEndpoint,
-        CatalogEndpoint,
+        FlavorEndpoint,
+        KeyPairEndpoint,
+        QuotaEndpoint,
         ServiceEndpoint,
         AuditEndpoint,
         ManageEndpoint,

@@ -35,8 +35,8 @@ from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
+from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
-from conductor.endpoints.manager import AuditEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
 from conductor.flows.table import flows as all_flows

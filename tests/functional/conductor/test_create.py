@@ -10,7 +10,8 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
-from conductor.endpoints.manager import CatalogEndpoint, ServerEndpoint
+from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.servers import ServerEndpoint
 from conductor.messages import FlavorSnapshot, NewKeyPair, RequestedNetwork
 from conductor.store import networks, quotas
 from db import schema
@@ -120,7 +121,7 @@ def test_metadata_has_the_projects_limit(world: World) -> None:
 
 
 def test_key_pairs_have_the_projects_limit(world: World) -> None:
-    doors = CatalogEndpoint(world.conductor.cloud)
+    doors = KeyPairEndpoint(world.conductor.cloud)
     world.conductor.store.run(lambda c: quotas.set_limits(c, "p", {"key_pairs": 2}))
 
     def create(name: str, user: str = "u") -> None:

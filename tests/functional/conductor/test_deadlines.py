@@ -13,7 +13,10 @@ import sqlalchemy as sa
 from common import config, log, rpc
 from common.errors import Unavailable
 from conductor.client import ConductorClient
-from conductor.endpoints.manager import CatalogEndpoint, ServerEndpoint
+from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.servers import ServerEndpoint
 from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
@@ -40,8 +43,12 @@ class Held(World):
         bus, self.client = client(name, WAITS)
         _, self.patient = client(name, 60)
         cloud, runner = self.conductor.cloud, self.conductor.runner
-        doors = [ServerEndpoint(cloud, runner, lambda operations: []), CatalogEndpoint(cloud)]
-        self.server = rpc.Server(bus, "conductor", "c1", [Gate(), *doors], workers=workers)
+        endpoints = [
+            Gate(),
+            ServerEndpoint(cloud, runner, lambda operations: []),
+            *(one(cloud) for one in (FlavorEndpoint, KeyPairEndpoint, QuotaEndpoint)),
+        ]
+        self.server = rpc.Server(bus, "conductor", "c1", endpoints, workers=workers)
         self.server.start()
         self.runner = runner
         runner.start()

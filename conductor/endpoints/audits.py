@@ -1,0 +1,44 @@
+"""The RPC endpoint of audits."""
+
+from __future__ import annotations
+
+from common import deadlines
+from common.context import RequestContext
+from common.errors import Conflict
+from conductor.audit.auditor import Auditor
+from conductor.audit.heal import Healer
+from conductor.audit.proof import RefusedError
+from conductor.cloud import Cloud
+from conductor.store import findings
+
+
+class AuditEndpoint:
+    """The audit: what administrators ask."""
+
+    def __init__(self, cloud: Cloud, auditor: Auditor, healer: Healer) -> None:
+        self._cloud, self._auditor, self._healer = cloud, auditor, healer
+
+    def begin_audit(self, ctxt: RequestContext) -> int:
+        """See ``ConductorClient.begin_audit``."""
+        return self._auditor.ask(str(ctxt.request_id))
+
+    def heal_finding(
+        self, ctxt: RequestContext, finding_id: int, force: bool
+    ) -> dict[str, str | int | None]:
+        """See ``ConductorClient.heal_finding``."""
+        with self._cloud.store.read() as connection:
+            found = findings.get(connection, finding_id)
+        if found.heal is None:
+            raise Conflict("Nothing proves that it is this cloud's: it is never touched.")
+        if found.evidence.get("status") not in (None, "stopped") and not force:
+            raise Conflict("The VM is not stopped; only force removes it.")
+        deadlines.check()
+        deadlines.carried_out()
+        try:
+            answer = self._healer.heal(found)
+        except RefusedError as error:
+            raise Conflict(error.message) from error
+        self._cloud.store.run(
+            lambda c: findings.tried(c, finding_id, answer.text, answer.operation_id)
+        )
+        return {"answer": answer.text, "operation_id": answer.operation_id}

@@ -1,0 +1,35 @@
+"""The RPC endpoint of key pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import codec
+from common.context import RequestContext
+from conductor.cloud import Cloud
+from conductor.messages import NewKeyPair
+from conductor.store import catalog, quotas
+
+
+class KeyPairEndpoint:
+    """Key pairs: what the API asks."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def create_keypair(self, ctxt: RequestContext, keypair: dict[str, Any]) -> None:
+        """See ``ConductorClient.create_keypair``."""
+        new = codec.load(NewKeyPair, keypair)
+
+        def work(connection: sa.Connection) -> None:
+            allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
+            quotas.check_keypairs(connection, new.user_id, allowed)
+            catalog.create_keypair(connection, new)
+
+        self._cloud.store.run(work)
+
+    def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:
+        """See ``ConductorClient.delete_keypair``."""
+        self._cloud.store.run(lambda c: catalog.delete_keypair(c, user_id, name))

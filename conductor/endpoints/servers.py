@@ -1,0 +1,101 @@
+"""The RPC endpoint of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import codec
+from common.context import RequestContext
+from common.errors import Invalid
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.engine.runner import Begin, Runner
+from conductor.flows.accept import Accept, scope
+from conductor.messages import CreatedServers, CreateServers
+from conductor.store import quotas, servers
+
+LOG = logger(__name__)
+
+
+class ServerEndpoint:
+    """Servers: what the API asks."""
+
+    def __init__(self, cloud: Cloud, runner: Runner, begin_builds: Begin) -> None:
+        self._cloud = cloud
+        self._runner = runner
+        self._begin_builds = begin_builds
+        self._accept = Accept(cloud)
+
+    def ping(self, ctxt: RequestContext) -> str:
+        """Whether a conductor listens; answers with its name."""
+        return self._cloud.name
+
+    def create_servers(self, ctxt: RequestContext, request: dict[str, Any]) -> CreatedServers:
+        """See ``ConductorClient.create_servers``."""
+        created, operations = self._accept.create(ctxt, codec.load(CreateServers, request))
+        for operation in operations:
+            ctxt.server_uuid = operation.server_uuid
+            LOG.info("Server accepted, as operation %d.", operation.id)
+        if len(operations) > 1:
+            self._runner.submit_many(operations, self._begin_builds)
+        else:
+            self._runner.submit(operations[0])
+        return created
+
+    def act(
+        self, ctxt: RequestContext, server_uuid: str, action: str, params: dict[str, Any]
+    ) -> int:
+        """See ``ConductorClient.act``."""
+        ctxt.server_uuid = server_uuid
+        operation = self._accept.act(ctxt, server_uuid, action)
+        if operation is None:
+            return 0
+        LOG.info("Operation %d, %s, begins.", operation.id, action)
+        self._runner.submit(operation)
+        return operation.id
+
+    def update_server(
+        self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
+    ) -> None:
+        """See ``ConductorClient.update_server``."""
+        unknown = set(changes) - {"name", "description", "hostname", "auto_disk_config"}
+        if unknown:
+            raise Invalid(f"These can't be changed: {', '.join(sorted(unknown))}.")
+        self._change(ctxt, server_uuid, changes)
+
+    def set_server_metadata(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        metadata: dict[str, str],
+        replace: bool,
+        delete: list[str],
+    ) -> dict[str, str]:
+        """See ``ConductorClient.set_server_metadata``."""
+
+        def work(connection: sa.Connection) -> dict[str, str]:
+            server = servers.alive(connection, server_uuid, scope(ctxt))
+            merged = {} if replace else dict(server.meta)
+            merged.update(metadata)
+            for key in delete:
+                merged.pop(key, None)
+            allowed = quotas.limits(connection, server.project_id, self._cloud.quota)
+            quotas.check_metadata(allowed, merged, before=len(server.meta))
+            servers.change(connection, server, {"meta": merged})
+            return merged
+
+        return self._cloud.store.run(work)
+
+    def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: list[str]) -> None:
+        """See ``ConductorClient.set_server_tags``."""
+        self._change(ctxt, server_uuid, {"tags": tags})
+
+    def _change(self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]) -> None:
+        def work(connection: sa.Connection) -> None:
+            server = servers.alive(connection, server_uuid, scope(ctxt))
+            servers.change(connection, server, changes)
+
+        self._cloud.store.run(work)

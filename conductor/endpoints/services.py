@@ -1,0 +1,52 @@
+"""The RPC endpoint of services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.context import RequestContext
+from conductor.cloud import Cloud
+from conductor.endpoints.aggregates import Notifier
+from conductor.store import aggregates, placement_outbox, registry
+
+
+class ServiceEndpoint:
+    """Services: what the API asks."""
+
+    def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
+        self._cloud = cloud
+        self._herald = notifier
+
+    def update_service(
+        self,
+        ctxt: RequestContext,
+        service_uuid: str,
+        disabled: bool | None,
+        reason: str | None,
+        forced_down: bool | None,
+    ) -> None:
+        """See ``ConductorClient.update_service``."""
+        changes: dict[str, Any] = {}
+        if disabled is not None:
+            changes |= {"disabled": disabled, "disabled_reason": reason if disabled else None}
+        if forced_down is not None:
+            changes["forced_down"] = forced_down
+
+        def work(connection: sa.Connection) -> None:
+            placement_outbox.set_host(connection, service_uuid)
+            registry.update_service(connection, service_uuid, changes)
+
+        self._cloud.store.run(work)
+        self._herald.spread(ctxt)
+
+    def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
+        """See ``ConductorClient.delete_service``."""
+
+        def work(connection: sa.Connection) -> None:
+            aggregates.forget_service(connection, service_uuid)
+            registry.delete_service(connection, service_uuid)
+
+        self._cloud.store.run(work)
+        self._herald.spread(ctxt)

@@ -34,6 +34,7 @@ from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
 from conductor.flows import table as all_flows
 from conductor.flows.create import Create
 from conductor.messages import NewFlavor
+from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
@@ -79,27 +80,26 @@ class ConductorService:
         flows |= all_flows.flows(cloud)
         forget = Periodic("forget_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
         self.runner.periodic.add(forget)
-        self._herald = Notifier(cloud)
+        self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
         followed = Followed(cloud, self.runner)
         reports = Reports(cloud, self.runner)
-        events: ConductorEvents = EventEndpoint(cloud, reports, followed, self._herald)
-        doors = [
-            events,
+        events: ConductorEvents = EventEndpoint(cloud, reports, followed, self._notifier)
+        endpoints: Endpoints = (
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
+            ManageEndpoint(cloud, self.runner, followed),
+            WhatIfEndpoint(cloud),
             FlavorEndpoint(cloud),
             KeyPairEndpoint(cloud),
             QuotaEndpoint(cloud),
+            ServiceEndpoint(cloud, self._notifier),
             ServerGroupEndpoint(cloud),
-            AggregateEndpoint(cloud, self._herald),
-            ServiceEndpoint(cloud, self._herald),
-            WhatIfEndpoint(cloud),
+            AggregateEndpoint(cloud, self._notifier),
             AuditEndpoint(cloud, self.auditor, healer),
-            ManageEndpoint(cloud, self.runner, followed),
             RefusalEndpoint(cloud),
-        ]
-        self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, doors)
+        )
+        self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])
 
     def start(self) -> None:
         """Put configured subnets and flavors in place, then listen and work.
@@ -110,7 +110,7 @@ class ConductorService:
         self._server.start()
         self._compute.announce(context.internal())
         self.runner.start()
-        self._herald.start()
+        self._notifier.start()
         self.auditor.start()
         self._beat.start()
 
@@ -119,7 +119,7 @@ class ConductorService:
         self._beat.stop()
         self._server.stop()
         self.auditor.stop()
-        self._herald.stop()
+        self._notifier.stop()
         self.runner.stop()
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))

@@ -1,1 +1,1 @@
-"""The RPC surface of the conductor: one noun a file."""
+"""The RPC endpoints of the conductor, one noun a file; ``conductor.rpc_api`` is their table."""

@@ -38,17 +38,17 @@ _AT_ONCE = 100
 
 
 class AggregateEndpoint:
-    """RPC doors; what they promise is written at the client."""
+    """See ``conductor.rpc_api.AggregateRpc``."""
 
     def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
-        self._herald = notifier
+        self._notifier = notifier
         self._precache = Precache(cloud)
 
     def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int:
         """See ``ConductorClient.create_aggregate``."""
         number = self._cloud.store.run(lambda c: store.create(c, name, zone))
-        self._herald.spread(ctxt)
+        self._notifier.spread(ctxt)
         return number
 
     def update_aggregate(
@@ -81,7 +81,7 @@ class AggregateEndpoint:
 
     def _change(self, ctxt: RequestContext, work: Callable[[sa.Connection], None]) -> None:
         self._cloud.store.run(work)
-        self._herald.spread(ctxt)
+        self._notifier.spread(ctxt)
 
 
 class Notifier:

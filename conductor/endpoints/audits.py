@@ -13,7 +13,7 @@ from conductor.store import findings
 
 
 class AuditEndpoint:
-    """The audit: what administrators ask."""
+    """See ``conductor.rpc_api.AuditRpc``."""
 
     def __init__(self, cloud: Cloud, auditor: Auditor, healer: Healer) -> None:
         self._cloud, self._auditor, self._healer = cloud, auditor, healer

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from common import codec
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import NewFlavor
@@ -12,15 +9,14 @@ from conductor.store import catalog
 
 
 class FlavorEndpoint:
-    """Flavors: what the API asks."""
+    """See ``conductor.rpc_api.FlavorRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def create_flavor(self, ctxt: RequestContext, flavor: dict[str, Any]) -> str:
+    def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str:
         """See ``ConductorClient.create_flavor``."""
-        new = codec.load(NewFlavor, flavor)
-        return self._cloud.store.run(lambda c: catalog.create_flavor(c, new))
+        return self._cloud.store.run(lambda c: catalog.create_flavor(c, flavor))
 
     def update_flavor(self, ctxt: RequestContext, flavorid: str, description: str | None) -> None:
         """See ``ConductorClient.update_flavor``."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
-from common import codec
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import NewKeyPair
@@ -14,19 +11,18 @@ from conductor.store import catalog, quotas
 
 
 class KeyPairEndpoint:
-    """Key pairs: what the API asks."""
+    """See ``conductor.rpc_api.KeyPairRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def create_keypair(self, ctxt: RequestContext, keypair: dict[str, Any]) -> None:
+    def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None:
         """See ``ConductorClient.create_keypair``."""
-        new = codec.load(NewKeyPair, keypair)
 
         def work(connection: sa.Connection) -> None:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
-            quotas.check_keypairs(connection, new.user_id, allowed)
-            catalog.create_keypair(connection, new)
+            quotas.check_keypairs(connection, keypair.user_id, allowed)
+            catalog.create_keypair(connection, keypair)
 
         self._cloud.store.run(work)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from common import codec
 from common.context import RequestContext
 from common.log import logger
 from conductor.cloud import Cloud
@@ -19,7 +16,7 @@ LOG = logger(__name__)
 
 
 class ManageEndpoint:
-    """Adopted, held and abandoned servers: what the API asks."""
+    """See ``conductor.rpc_api.ManageRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner, followed: Followed) -> None:
         self._cloud = cloud
@@ -28,9 +25,9 @@ class ManageEndpoint:
         self._forgetting = Forgetting(cloud)
         self._followed = followed
 
-    def adopt(self, ctxt: RequestContext, adoption: dict[str, Any]) -> Adopted:
+    def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
         """See ``ConductorClient.adopt``."""
-        adopted, operation = self._acceptance.adopt(ctxt, codec.load(Adoption, adoption))
+        adopted, operation = self._acceptance.adopt(ctxt, adoption)
         ctxt.server_uuid = adopted.server_uuid
         LOG.info("Adoption accepted, as operation %d.", operation.id)
         self._runner.submit(operation)

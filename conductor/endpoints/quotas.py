@@ -11,7 +11,7 @@ from conductor.store import quotas, server_groups
 
 
 class QuotaEndpoint:
-    """Quotas: what the API asks."""
+    """See ``conductor.rpc_api.QuotaRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from common import codec
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import Refused
@@ -12,14 +9,13 @@ from conductor.store import refusals
 
 
 class RefusalEndpoint:
-    """Requests that the API refused."""
+    """See ``conductor.rpc_api.RefusalRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._store = cloud.store
         self._newest: int = cloud.conf.conductor.refusals_kept
 
-    def refused(self, ctxt: RequestContext, refused: dict[str, Any]) -> None:
+    def refused(self, ctxt: RequestContext, refused: Refused) -> None:
         """See ``ConductorClient.refused``."""
         if self._newest and ctxt.project_id:
-            one = codec.load(Refused, refused)
-            self._store.run(lambda c: refusals.keep(c, ctxt, one, self._newest))
+            self._store.run(lambda c: refusals.keep(c, ctxt, refused, self._newest))

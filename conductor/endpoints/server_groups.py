@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
-from common import codec
 from common.context import RequestContext
 from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
@@ -19,20 +16,19 @@ LOG = logger(__name__)
 
 
 class ServerGroupEndpoint:
-    """RPC doors; what they promise is written at the client."""
+    """See ``conductor.rpc_api.ServerGroupRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def create_server_group(self, ctxt: RequestContext, group: dict[str, Any]) -> str:
+    def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str:
         """See ``ConductorClient.create_server_group``."""
-        new = codec.load(NewServerGroup, group)
 
         def work(connection: sa.Connection) -> str:
-            quotas.lock(connection, new.project_id)
-            allowed = quotas.limits(connection, new.project_id, self._cloud.quota)
+            quotas.lock(connection, group.project_id)
+            allowed = quotas.limits(connection, group.project_id, self._cloud.quota)
             limit = allowed["server_groups"]
-            used = server_groups.count(connection, new.project_id)
+            used = server_groups.count(connection, group.project_id)
             if 0 <= limit <= used:
                 raise QuotaExceeded(
                     "Quota exceeded, too many server groups.",
@@ -41,7 +37,7 @@ class ServerGroupEndpoint:
                     used=used,
                     requested=1,
                 )
-            return server_groups.create(connection, new)
+            return server_groups.create(connection, group)
 
         return self._cloud.store.run(work)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import codec
 from common.context import RequestContext
 from common.errors import Invalid
 from common.log import logger
@@ -21,7 +20,7 @@ LOG = logger(__name__)
 
 
 class ServerEndpoint:
-    """Servers: what the API asks."""
+    """See ``conductor.rpc_api.ServerRpc``."""
 
     def __init__(self, cloud: Cloud, runner: Runner, begin_builds: Begin) -> None:
         self._cloud = cloud
@@ -29,13 +28,9 @@ class ServerEndpoint:
         self._begin_builds = begin_builds
         self._accept = Accept(cloud)
 
-    def ping(self, ctxt: RequestContext) -> str:
-        """Whether a conductor listens; answers with its name."""
-        return self._cloud.name
-
-    def create_servers(self, ctxt: RequestContext, request: dict[str, Any]) -> CreatedServers:
+    def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
-        created, operations = self._accept.create(ctxt, codec.load(CreateServers, request))
+        created, operations = self._accept.create(ctxt, request)
         for operation in operations:
             ctxt.server_uuid = operation.server_uuid
             LOG.info("Server accepted, as operation %d.", operation.id)

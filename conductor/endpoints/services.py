@@ -13,11 +13,15 @@ from conductor.store import aggregates, placement_outbox, registry
 
 
 class ServiceEndpoint:
-    """Services: what the API asks."""
+    """See ``conductor.rpc_api.ServiceRpc``."""
 
     def __init__(self, cloud: Cloud, notifier: Notifier) -> None:
         self._cloud = cloud
-        self._herald = notifier
+        self._notifier = notifier
+
+    def ping(self, ctxt: RequestContext) -> str:
+        """See ``ConductorClient.ping``."""
+        return self._cloud.name
 
     def update_service(
         self,
@@ -39,7 +43,7 @@ class ServiceEndpoint:
             registry.update_service(connection, service_uuid, changes)
 
         self._cloud.store.run(work)
-        self._herald.spread(ctxt)
+        self._notifier.spread(ctxt)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """See ``ConductorClient.delete_service``."""
@@ -49,4 +53,4 @@ class ServiceEndpoint:
             registry.delete_service(connection, service_uuid)
 
         self._cloud.store.run(work)
-        self._herald.spread(ctxt)
+        self._notifier.spread(ctxt)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import sqlalchemy as sa
 
-from common import codec, hints, ids
+from common import hints, ids
 from common.context import RequestContext
 from common.messages.facts import HostFacts
 from common.messages.scheduling import Decision, RequestSpec
@@ -31,26 +30,25 @@ _MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
 
 
 class WhatIfEndpoint:
-    """What the API asks."""
+    """See ``conductor.rpc_api.WhatIfRpc``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def preview_servers(
-        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+        self, ctxt: RequestContext, request: CreateServers, without: list[str]
     ) -> list[Decision]:
         """See ``ConductorClient.preview_servers``."""
-        asked = codec.load(CreateServers, request)
-        one = self._requested(ctxt, asked)
-        count = min(max(asked.min_count, asked.max_count), MAX_PREVIEW)
+        one = self._requested(ctxt, request)
+        count = min(max(request.min_count, request.max_count), MAX_PREVIEW)
         each = tuple(dataclasses.replace(one, server_uuid=ids.new_uuid()) for _ in range(count))
         return self._cloud.scheduler.preview(ctxt, each, tuple(without))
 
     def capacity(
-        self, ctxt: RequestContext, request: dict[str, Any], without: list[str]
+        self, ctxt: RequestContext, request: CreateServers, without: list[str]
     ) -> Capacity:
         """See ``ConductorClient.capacity``."""
-        one = self._requested(ctxt, codec.load(CreateServers, request))
+        one = self._requested(ctxt, request)
         return self._cloud.scheduler.capacity(ctxt, one, tuple(without))
 
     def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]:

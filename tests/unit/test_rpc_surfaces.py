@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -12,7 +12,20 @@ from common.events import ConductorEvents, HostEvents, WorkerEvents
 from compute import manager as compute_manager
 from compute.client import ComputeClient
 from compute.rpc_api import WorkerRpc
+from conductor import rpc_api
+from conductor.client import ConductorClient
+from conductor.endpoints.aggregates import AggregateEndpoint
+from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.events import EventEndpoint
+from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.keypairs import KeyPairEndpoint
+from conductor.endpoints.manage import ManageEndpoint
+from conductor.endpoints.quotas import QuotaEndpoint
+from conductor.endpoints.refusals import RefusalEndpoint
+from conductor.endpoints.server_groups import ServerGroupEndpoint
+from conductor.endpoints.servers import ServerEndpoint
+from conductor.endpoints.services import ServiceEndpoint
+from conductor.endpoints.whatif import WhatIfEndpoint
 from scheduler import manager as scheduler_manager
 from scheduler.client import SchedulerClient
 from scheduler.rpc_api import SchedulerRpc
@@ -29,13 +42,29 @@ def methods(surface: type) -> dict[str, Any]:
     """Its public methods."""
     return {
         name: found
-        for name, found in vars(surface).items()
-        if inspect.isfunction(found) and not name.startswith("_")
+        for name, found in inspect.getmembers(surface, inspect.isfunction)
+        if not name.startswith("_")
     }
 
 
 def parameters(method: Any, but: set[str]) -> list[str]:
     return sorted(set(inspect.signature(method).parameters) - but)
+
+
+#: of the conductor, one a noun
+NOUNS = {
+    rpc_api.ServerRpc: ServerEndpoint,
+    rpc_api.ManageRpc: ManageEndpoint,
+    rpc_api.WhatIfRpc: WhatIfEndpoint,
+    rpc_api.FlavorRpc: FlavorEndpoint,
+    rpc_api.KeyPairRpc: KeyPairEndpoint,
+    rpc_api.QuotaRpc: QuotaEndpoint,
+    rpc_api.ServiceRpc: ServiceEndpoint,
+    rpc_api.ServerGroupRpc: ServerGroupEndpoint,
+    rpc_api.AggregateRpc: AggregateEndpoint,
+    rpc_api.AuditRpc: AuditEndpoint,
+    rpc_api.RefusalRpc: RefusalEndpoint,
+}
 
 
 @pytest.mark.parametrize(
@@ -46,6 +75,7 @@ def parameters(method: Any, but: set[str]) -> list[str]:
         (SchedulerRpc, scheduler_manager.SchedulerManager),
         (HostEvents, scheduler_manager.HostFactsManager),
         (ConductorEvents, EventEndpoint),
+        *NOUNS.items(),
     ],
 )
 def test_an_endpoint_answers_just_what_its_protocol_names(surface: type, endpoint: type) -> None:
@@ -58,7 +88,11 @@ def test_an_endpoint_answers_just_what_its_protocol_names(surface: type, endpoin
 
 @pytest.mark.parametrize(
     ("surfaces", "client"),
-    [((WorkerRpc, WorkerEvents), ComputeClient), ((SchedulerRpc, HostEvents), SchedulerClient)],
+    [
+        ((WorkerRpc, WorkerEvents), ComputeClient),
+        ((SchedulerRpc, HostEvents), SchedulerClient),
+        ((rpc_api.ConductorRpc,), ConductorClient),
+    ],
 )
 def test_a_client_sends_just_what_its_protocols_name(
     surfaces: tuple[type, ...], client: type
@@ -71,3 +105,13 @@ def test_a_client_sends_just_what_its_protocols_name(
         offered = getattr(client, name)
         assert parameters(offered, ADDRESS) == parameters(method, ADDRESS), name
         assert signatures.messages(offered) == signatures.messages(method), name
+
+
+def test_the_conductor_serves_every_noun_of_its_table() -> None:
+    nouns = get_args(rpc_api.Endpoints)
+    assert rpc_api.ConductorRpc.__bases__[: len(nouns)] == nouns == tuple(NOUNS)
+
+
+def test_a_method_of_the_conductor_has_one_noun() -> None:
+    named = [name for noun in (*NOUNS, ConductorEvents) for name in methods(noun)]
+    assert sorted(named) == sorted(set(named))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common import codec, ids
+from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, QuotaExceeded
 from common.messages.commands import Build, Destroy
@@ -126,7 +126,7 @@ def test_key_pairs_have_the_projects_limit(world: World) -> None:
 
     def create(name: str, user: str = "u") -> None:
         pair = NewKeyPair(user, name, "ssh", "f", "ssh-rsa A")
-        doors.create_keypair(world.ctxt, codec.loads(codec.dumps(pair)))
+        doors.create_keypair(world.ctxt, pair)
 
     create("a")
     create("b")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from common import clock, codec
+from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded, ServerNotFound
 from common.messages.commands import Command, Destroy, Mark
@@ -47,7 +47,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def adopt(world: World, asked: Adoption = ASKED) -> Any:
-    return world.conductor.custody.adopt(ADMIN, codec.loads(codec.dumps(asked)))
+    return world.conductor.custody.adopt(ADMIN, asked)
 
 
 def adopted(world: World) -> Any:

@@ -13,10 +13,12 @@ import sqlalchemy as sa
 from common import config, log, rpc
 from common.errors import Unavailable
 from conductor.client import ConductorClient
+from conductor.endpoints.aggregates import Notifier
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.servers import ServerEndpoint
+from conductor.endpoints.services import ServiceEndpoint
 from conductor.messages import CreateServers, FlavorSnapshot, NewFlavor, NewKeyPair
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World
@@ -46,6 +48,7 @@ class Held(World):
         endpoints = [
             Gate(),
             ServerEndpoint(cloud, runner, lambda operations: []),
+            ServiceEndpoint(cloud, Notifier(cloud)),
             *(one(cloud) for one in (FlavorEndpoint, KeyPairEndpoint, QuotaEndpoint)),
         ]
         self.server = rpc.Server(bus, "conductor", "c1", endpoints, workers=workers)
@@ -94,8 +97,7 @@ TABLES = (schema.servers, schema.operations, schema.keypairs, schema.flavors, sc
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> None:
-    rpc_client = world.client._rpc
-    rpc_client.cast(world.ctxt, "hold")
+    world.client._rpc.cast(world.ctxt, Gate.hold)
     assert Gate.entered.acquire(timeout=10)
     before = [world.count(table) for table in TABLES]
     with pytest.raises(Unavailable) as raised:

@@ -1,0 +1,35 @@
+"""The conductor as the API sees it: the only module (with ``messages``) that others import.
+
+Every method is one RPC call and returns when the change is committed. Errors are those of
+``common.errors``, rebuilt on this side; a conductor that doesn't answer is Unavailable.
+"""
+
+from __future__ import annotations
+
+from conductor.client.aggregates import AggregateCalls
+from conductor.client.audits import AuditCalls
+from conductor.client.flavors import FlavorCalls
+from conductor.client.keypairs import KeyPairCalls
+from conductor.client.manage import ManageCalls
+from conductor.client.quotas import QuotaCalls
+from conductor.client.refusals import RefusalCalls
+from conductor.client.server_groups import ServerGroupCalls
+from conductor.client.servers import ServerCalls
+from conductor.client.services import ServiceCalls
+from conductor.client.whatif import WhatIfCalls
+
+
+class ConductorClient(
+    ServerCalls,
+    ManageCalls,
+    WhatIfCalls,
+    FlavorCalls,
+    KeyPairCalls,
+    QuotaCalls,
+    ServiceCalls,
+    ServerGroupCalls,
+    AggregateCalls,
+    AuditCalls,
+    RefusalCalls,
+):
+    """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -1,0 +1,25 @@
+"""Calls about quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from common.context import RequestContext
+from conductor.client.base import Base
+from conductor.rpc_api import QuotaRpc
+
+
+class QuotaCalls(Base):
+    """See ``conductor.rpc_api.QuotaRpc``."""
+
+    def set_quota(
+        self, ctxt: RequestContext, project_id: str, limits: Mapping[str, int], *, force: bool
+    ) -> None:
+        """Set limits (-1: none). Raises Invalid when one is below what is used, unless forced."""
+        self._rpc.call(
+            ctxt, QuotaRpc.set_quota, project_id=project_id, limits=dict(limits), force=force
+        )
+
+    def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
+        """Set all limits back to the defaults."""
+        self._rpc.call(ctxt, QuotaRpc.reset_quota, project_id=project_id)

@@ -1,0 +1,71 @@
+"""Calls about servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.context import RequestContext
+from conductor.client.base import Base
+from conductor.messages import CreatedServers, CreateServers
+from conductor.rpc_api import ServerRpc
+
+
+class ServerCalls(Base):
+    """See ``conductor.rpc_api.ServerRpc``."""
+
+    def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
+        """Check and take quota, write the servers and their operations, begin the builds.
+
+        Raises QuotaExceeded (details: resource, limit, used, requested), NetworkNotFound,
+        Invalid (a fixed address that isn't free or that no server can have), Forbidden (one
+        outside of the pool), Conflict (more than one network to choose from), NotFound (the
+        server group).
+        """
+        return self._rpc.call(ctxt, ServerRpc.create_servers, request=request)
+
+    def act(self, ctxt: RequestContext, server_uuid: str, action: str, **params: Any) -> int:
+        """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
+
+        Raises ServerStateConflict (details: attribute, state, action, server_uuid) and
+        ServerNotFound. A second delete of a server that is being deleted changes nothing.
+        """
+        return self._rpc.call(
+            ctxt, ServerRpc.act, server_uuid=server_uuid, action=action, params=params
+        )
+
+    def update_server(
+        self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
+    ) -> None:
+        """Change name, description, hostname or auto_disk_config. Raises ServerNotFound."""
+        self._rpc.call(
+            ctxt, ServerRpc.update_server, server_uuid=server_uuid, changes=dict(changes)
+        )
+
+    def set_server_metadata(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        metadata: Mapping[str, str],
+        *,
+        replace: bool,
+        delete: tuple[str, ...] = (),
+    ) -> dict[str, str]:
+        """Merge (or replace by) the metadata, drop the deleted keys; returns what now is.
+
+        Raises ServerNotFound; QuotaExceeded when there are more than ``metadata_items``.
+        """
+        return self._rpc.call(
+            ctxt,
+            ServerRpc.set_server_metadata,
+            server_uuid=server_uuid,
+            metadata=dict(metadata),
+            replace=replace,
+            delete=list(delete),
+        )
+
+    def set_server_tags(
+        self, ctxt: RequestContext, server_uuid: str, tags: tuple[str, ...]
+    ) -> None:
+        """Replace the tags. Raises ServerNotFound."""
+        self._rpc.call(ctxt, ServerRpc.set_server_tags, server_uuid=server_uuid, tags=list(tags))

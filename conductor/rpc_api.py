@@ -1,0 +1,188 @@
+"""The RPC surface of the conductor: one protocol a noun, one method a row.
+
+What others publish to the same topic, unasked, is in ``common.events.ConductorEvents``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from common.context import RequestContext
+from common.messages.scheduling import Decision
+from conductor.messages import (
+    Adopted,
+    Adoption,
+    CreatedServers,
+    CreateServers,
+    Evacuation,
+    NewFlavor,
+    NewKeyPair,
+    NewServerGroup,
+    Refused,
+)
+from scheduler.messages import Capacity, Rebalancing
+
+
+class ServerRpc(Protocol):
+    """Servers of users."""
+
+    def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers: ...
+    def act(
+        self, ctxt: RequestContext, server_uuid: str, action: str, params: dict[str, Any]
+    ) -> int: ...
+    def update_server(
+        self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
+    ) -> None: ...
+    def set_server_metadata(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        metadata: dict[str, str],
+        replace: bool,
+        delete: list[str],
+    ) -> dict[str, str]: ...
+    def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: list[str]) -> None: ...
+
+
+class ManageRpc(Protocol):
+    """Servers that are adopted, held or abandoned by administrators."""
+
+    def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted: ...
+    def forget(
+        self, ctxt: RequestContext, server_uuid: str, reason: str | None, force: bool
+    ) -> None: ...
+    def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None: ...
+    def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None: ...
+    def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None: ...
+
+
+class WhatIfRpc(Protocol):
+    """Dry runs: nothing is claimed or written."""
+
+    def preview_servers(
+        self, ctxt: RequestContext, request: CreateServers, without: list[str]
+    ) -> list[Decision]: ...
+    def capacity(
+        self, ctxt: RequestContext, request: CreateServers, without: list[str]
+    ) -> Capacity: ...
+    def evacuation(self, ctxt: RequestContext, host: str) -> list[Evacuation]: ...
+    def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing: ...
+
+
+class FlavorRpc(Protocol):
+    """Flavors."""
+
+    def create_flavor(self, ctxt: RequestContext, flavor: NewFlavor) -> str: ...
+    def update_flavor(
+        self, ctxt: RequestContext, flavorid: str, description: str | None
+    ) -> None: ...
+    def delete_flavor(self, ctxt: RequestContext, flavorid: str) -> None: ...
+    def set_flavor_extra_specs(
+        self, ctxt: RequestContext, flavorid: str, specs: dict[str, str], delete: list[str]
+    ) -> None: ...
+    def set_flavor_access(
+        self, ctxt: RequestContext, flavorid: str, project_id: str, allowed: bool
+    ) -> None: ...
+
+
+class KeyPairRpc(Protocol):
+    """Key pairs."""
+
+    def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None: ...
+    def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None: ...
+
+
+class QuotaRpc(Protocol):
+    """Quotas of projects."""
+
+    def set_quota(
+        self, ctxt: RequestContext, project_id: str, limits: dict[str, int], force: bool
+    ) -> None: ...
+    def reset_quota(self, ctxt: RequestContext, project_id: str) -> None: ...
+
+
+class ServiceRpc(Protocol):
+    """Services, the conductor that answers among them."""
+
+    def ping(self, ctxt: RequestContext) -> str: ...
+    def update_service(
+        self,
+        ctxt: RequestContext,
+        service_uuid: str,
+        disabled: bool | None,
+        reason: str | None,
+        forced_down: bool | None,
+    ) -> None: ...
+    def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None: ...
+
+
+class ServerGroupRpc(Protocol):
+    """Server groups."""
+
+    def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str: ...
+    def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None: ...
+
+
+class AggregateRpc(Protocol):
+    """Host aggregates."""
+
+    def create_aggregate(self, ctxt: RequestContext, name: str, zone: str | None) -> int: ...
+    def update_aggregate(
+        self, ctxt: RequestContext, number: int, name: str | None, metadata: dict[str, str | None]
+    ) -> None: ...
+    def set_aggregate_metadata(
+        self, ctxt: RequestContext, number: int, metadata: dict[str, str | None]
+    ) -> None: ...
+    def delete_aggregate(self, ctxt: RequestContext, number: int) -> None: ...
+    def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None: ...
+    def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None: ...
+    def cache_images(self, ctxt: RequestContext, number: int, image_ids: list[str]) -> None: ...
+
+
+class AuditRpc(Protocol):
+    """Audits and what they found."""
+
+    def begin_audit(self, ctxt: RequestContext) -> int: ...
+    def heal_finding(
+        self, ctxt: RequestContext, finding_id: int, force: bool
+    ) -> dict[str, str | int | None]: ...
+
+
+class RefusalRpc(Protocol):
+    """Requests that the API refused."""
+
+    # A cast.
+    def refused(self, ctxt: RequestContext, refused: Refused) -> None: ...
+
+
+class ConductorRpc(
+    ServerRpc,
+    ManageRpc,
+    WhatIfRpc,
+    FlavorRpc,
+    KeyPairRpc,
+    QuotaRpc,
+    ServiceRpc,
+    ServerGroupRpc,
+    AggregateRpc,
+    AuditRpc,
+    RefusalRpc,
+    Protocol,
+):
+    """Topic ``conductor``. What each promises is at ``ConductorClient``."""
+
+
+#: one endpoint a noun
+Endpoints = tuple[
+    ServerRpc,
+    ManageRpc,
+    WhatIfRpc,
+    FlavorRpc,
+    KeyPairRpc,
+    QuotaRpc,
+    ServiceRpc,
+    ServerGroupRpc,
+    AggregateRpc,
+    AuditRpc,
+    RefusalRpc,
+]

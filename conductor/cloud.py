@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from common import failures
@@ -24,7 +23,7 @@ from conductor.plans import Place
 from conductor.store import identity, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
-from conductor.store.transactions import Store
+from conductor.store.transactions import Store, Transaction
 from db.schema import operations
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -58,13 +57,13 @@ class Cloud:
         """How long a lease lasts without a sign of life."""
         return float(self.conf.conductor.lease_seconds)
 
-    def worker_of(self, connection: sa.Connection, host: str) -> str | None:
+    def worker_of(self, connection: Transaction, host: str) -> str | None:
         """The worker that carries the host's agent now; None while it is down."""
         if host in self.down(connection):
             return None
         return registry.workers(connection, [host]).get(host)
 
-    def down(self, connection: sa.Connection) -> frozenset[str]:
+    def down(self, connection: Transaction) -> frozenset[str]:
         """The hosts whose agents are down: they were silent for long, and could be heard."""
         seconds = self.conf.conductor.host_down_seconds
         if self.heard_for() < seconds:
@@ -74,7 +73,7 @@ class Cloud:
     def take_to(self, operation: Operation, host: str) -> str | None:
         """Hand the lease to the worker that carries the host now; None while it is down."""
 
-        def work(connection: sa.Connection) -> str | None:
+        def work(connection: Transaction) -> str | None:
             worker = self.worker_of(connection, host)
             if worker is not None:
                 leases.hand_over(connection, operation.id, worker, self.lease_seconds)
@@ -123,7 +122,7 @@ def placed(operation: Operation) -> Placed | None:
     return Placed(target.host, target.cluster or "", target.node or "", target.vmid)
 
 
-def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
+def next_attempt(connection: Transaction, operation: Operation) -> Operation:
     """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
 
     What an agent still reports of the old attempt no longer counts.
@@ -154,7 +153,7 @@ def failure_of(outcome: Outcome) -> Failure:
     return outcome.failure
 
 
-def not_again(connection: sa.Connection, target: Place, verdict: Verdict) -> tuple[str, ...]:
+def not_again(connection: Transaction, target: Place, verdict: Verdict) -> tuple[str, ...]:
     """Hosts that the next attempt leaves out."""
     if verdict == Verdict.QUARANTINE:
         return ()
@@ -163,7 +162,7 @@ def not_again(connection: sa.Connection, target: Place, verdict: Verdict) -> tup
     return (str(target.host),)
 
 
-def unwind_later(connection: sa.Connection, operation: Operation, message: str) -> None:
+def unwind_later(connection: Transaction, operation: Operation, message: str) -> None:
     """What the operation made is still there, or may be: it stays open until it is seen gone."""
     # What was asked is needed no more, and may be secret.
     ledger.save(

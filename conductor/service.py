@@ -36,7 +36,7 @@ from conductor.flows.create import Create
 from conductor.messages import NewFlavor
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
-from conductor.store.transactions import Store
+from conductor.store.transactions import Store, Transaction
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import Followed
 from db import engine
@@ -126,7 +126,7 @@ class ConductorService:
         except sa.exc.SQLAlchemyError as error:
             LOG.warning("Its leases run out by themselves: %s", error)
 
-    def _seed(self, connection: sa.Connection) -> None:
+    def _seed(self, connection: Transaction) -> None:
         for text in self._conf.networks.subnets:
             networks.ensure_subnet(connection, networks.parse_subnet(text))
         networks.set_vlans(connection, self._conf.networks.vlans)

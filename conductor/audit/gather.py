@@ -34,6 +34,7 @@ from conductor.audit.facts import (
 from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
 from conductor.store import findings, server_groups, vmids
+from conductor.store.transactions import Transaction
 from db import schema
 
 LOG = logger(__name__)
@@ -83,7 +84,7 @@ class Gatherer:
 
     # --- the clusters
 
-    def _workers(self, connection: sa.Connection, unseen: list[str]) -> dict[str, str]:
+    def _workers(self, connection: Transaction, unseen: list[str]) -> dict[str, str]:
         """A worker for each cluster that carries agents of it and was heard of."""
         down = self._cloud.down(connection)
         columns = schema.hosts.c
@@ -199,7 +200,7 @@ def due(
 # --- the record
 
 
-def _record(connection: sa.Connection) -> Facts:
+def _record(connection: Transaction) -> Facts:
     """The record before the look. Operations first: who ends meanwhile counts as in flux."""
     operations = _operations(connection)
     live = schema.servers.c.deleted_at.is_(None)
@@ -225,12 +226,12 @@ def _record(connection: sa.Connection) -> Facts:
     )
 
 
-def _rows(connection: sa.Connection, table: sa.Table, kind: Any) -> Any:
+def _rows(connection: Transaction, table: sa.Table, kind: Any) -> Any:
     names = [item.name for item in dataclasses.fields(kind)]
     return connection.execute(sa.select(*(table.c[name] for name in names)))
 
 
-def _operations(connection: sa.Connection) -> list[OpenOperation]:
+def _operations(connection: Transaction) -> list[OpenOperation]:
     names = [item.name for item in dataclasses.fields(OpenOperation)]
     columns = schema.operations.c
     query = sa.select(*(columns[name] for name in names)).where(columns.state.in_(OPEN_STATES))
@@ -247,7 +248,7 @@ def _servers(rows: Iterable[Any]) -> dict[str, ServerFacts]:
     return found
 
 
-def _after(connection: sa.Connection, facts: Facts) -> Facts:
+def _after(connection: Transaction, facts: Facts) -> Facts:
     """The facts with what was found held against the record as it is now."""
     had, refused = _journal(connection, _strange(facts))
     journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
@@ -318,7 +319,7 @@ def _named(facts: Facts) -> set[str]:
 
 
 def _journal(
-    connection: sa.Connection, places: set[Place]
+    connection: Transaction, places: set[Place]
 ) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
     """Who ever had these VMIDs (None: a template), and who was refused them."""
     table = schema.vmid_journal.c
@@ -338,7 +339,7 @@ def _journal(
 
 
 def _deleted_on_request(
-    connection: sa.Connection, servers: Mapping[str, ServerFacts]
+    connection: Transaction, servers: Mapping[str, ServerFacts]
 ) -> frozenset[str]:
     deleted = sorted(uuid for uuid, one in servers.items() if one.deleted_at is not None)
     columns = schema.operations.c
@@ -353,7 +354,7 @@ def _deleted_on_request(
     return frozenset(uuid for uuid, actions in found.items() if actions == {"delete"})
 
 
-def _released(connection: sa.Connection, servers: Mapping[str, ServerFacts]) -> frozenset[str]:
+def _released(connection: Transaction, servers: Mapping[str, ServerFacts]) -> frozenset[str]:
     columns = schema.operations.c
     found: set[str] = set()
     for part in _parts(sorted(uuid for uuid, one in servers.items() if one.deleted_at)):

@@ -30,6 +30,7 @@ from conductor.store import server_groups, servers, transitions, vmids
 from conductor.store.findings import Kept
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 from db import schema
 
@@ -80,7 +81,7 @@ class Healer:
         self._runner.submit(operation)
         return Answer(f"Operation {operation.id} removes it.", operation.id)
 
-    def _begin_reap(self, connection: sa.Connection, finding: Kept) -> Operation:
+    def _begin_reap(self, connection: Transaction, finding: Kept) -> Operation:
         server = proof.idle(connection, finding, lock=True)
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
         if proof.has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
@@ -210,7 +211,7 @@ class Healer:
     # --- the record
 
     def _delete_ports(self, finding: Kept) -> Answer:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             try:
                 server = proof.idle(connection, finding, lock=True)
             except ServerNotFound:
@@ -225,7 +226,7 @@ class Healer:
         return Answer("The port and its address are given back.")
 
     def _free_place(self, finding: Kept) -> Answer:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             server = proof.idle(connection, finding, lock=True)
             if proof.has_vm(server):
                 raise RefusedError("The server has a VM by now.")
@@ -237,7 +238,7 @@ class Healer:
     def _free_vmid(self, finding: Kept) -> Answer:
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             columns = schema.vmids.c
             mine = (columns.cluster == cluster) & (columns.vmid == vmid)
             row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
@@ -255,7 +256,7 @@ class Healer:
         return Answer("The VMID is free.")
 
     def _reserve_vmid(self, finding: Kept) -> Answer:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             server = proof.idle(connection, finding, lock=True)
             if not proof.has_vm(server):
                 raise RefusedError("The server has no VM any more.")
@@ -269,7 +270,7 @@ class Healer:
     def _fail(self, finding: Kept) -> Answer:
         text = "Nobody worked on it any more; the audit found it."
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             server = proof.idle(connection, finding, lock=True)
             transient = server.task_state is not None or server.vm_state == VmState.BUILDING
             if server.operation_id is None or server.deleted_at is not None or not transient:

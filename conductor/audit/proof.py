@@ -9,6 +9,7 @@ from conductor.store import operations as ledger
 from conductor.store import servers, vmids
 from conductor.store.findings import Kept
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from db import schema
 
 
@@ -18,7 +19,7 @@ class RefusedError(Conflict):
     sentence = "The difference can't be healed."
 
 
-def idle(connection: sa.Connection, finding: Kept, *, lock: bool = False) -> Server:
+def idle(connection: Transaction, finding: Kept, *, lock: bool = False) -> Server:
     """The finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
     uuid = str(finding.server_uuid or finding.subject)
     server = servers.get(connection, uuid, lock=lock)
@@ -33,13 +34,13 @@ def has_vm(server: Server) -> bool:
 
 
 def journalled(
-    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
+    connection: Transaction, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
 ) -> bool:
     """Whether the journal ever gave the VMID to the server; ``refused``: even if others had it."""
     return vmids.was_of(connection, cluster, vmid, server_uuid, refused=refused)
 
 
-def host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str, str]:
+def host(connection: Transaction, cluster: str, node: str | None) -> tuple[str, str]:
     """The host, and its node, from which something in the cluster is reached.
 
     Raises RefusedError when the cluster has none that is known.
@@ -52,7 +53,7 @@ def host(connection: sa.Connection, cluster: str, node: str | None) -> tuple[str
     return rows[0].host, rows[0].node
 
 
-def provider(connection: sa.Connection, server: Server) -> str:
+def provider(connection: Transaction, server: Server) -> str:
     """The resource provider of the server's host. Raises RefusedError when it isn't known."""
     columns = schema.hosts.c
     found = connection.execute(sa.select(columns.uuid).where(columns.host == server.host)).scalar()
@@ -61,14 +62,14 @@ def provider(connection: sa.Connection, server: Server) -> str:
     return str(found)
 
 
-def is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+def is_template(connection: Transaction, cluster: str, vmid: int) -> bool:
     """Whether the record has a template there."""
     columns = schema.templates.c
     query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
     return connection.execute(query).first() is not None
 
 
-def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+def is_reserved(connection: Transaction, cluster: str, vmid: int) -> bool:
     """Whether anybody has the VMID reserved."""
     columns = schema.vmids.c
     query = sa.select(columns.vmid).where(
@@ -77,7 +78,7 @@ def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
     return connection.execute(query).first() is not None
 
 
-def has_it(connection: sa.Connection, finding: Kept, cluster: str, vmid: int) -> bool:
+def has_it(connection: Transaction, finding: Kept, cluster: str, vmid: int) -> bool:
     """Whether the server that reserved a VMID has it, or is worked on."""
     try:
         server = idle(connection, finding, lock=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import sqlalchemy as sa
-
 from common.messages.reports import Failure
 from common.states import OperationState, VmState
 from conductor.cloud import Cloud, backoff, next_attempt
@@ -14,6 +12,7 @@ from conductor.engine.stages import Task
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
 
 
 def overtaken(cloud: Cloud, task: Task) -> None:
@@ -25,7 +24,7 @@ def overtaken(cloud: Cloud, task: Task) -> None:
 def done(cloud: Cloud, task: Task, vm_state: VmState, **values: Any) -> None:
     """It succeeded, and the server is what it became; ``values`` are further columns."""
 
-    def work(connection: sa.Connection) -> None:
+    def work(connection: Transaction) -> None:
         _settle(connection, task, vm_state, values)
         ledger.close(connection, task.operation.id, OperationState.DONE)
 
@@ -37,7 +36,7 @@ def failed(
 ) -> None:
     """It failed, for the reason given, and left the server so; None: it has no server."""
 
-    def work(connection: sa.Connection) -> None:
+    def work(connection: Transaction) -> None:
         if vm_state is not None:
             _settle(connection, task, vm_state, values)
         close_failed(connection, task.operation, failure)
@@ -45,7 +44,7 @@ def failed(
     cloud.store.run(work)
 
 
-def close_failed(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
+def close_failed(connection: Transaction, operation: Operation, failure: Failure) -> None:
     """Keep the fault, and end the operation with it."""
     ledger.record_failure(connection, operation, failure)
     ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
@@ -55,13 +54,13 @@ def again(
     cloud: Cloud,
     operation: Operation,
     failure: Failure | None,
-    also: Callable[[sa.Connection], None] = lambda _: None,
+    also: Callable[[Transaction], None] = lambda _: None,
     seconds: float | None = None,
 ) -> None:
     """Begin a new attempt after these seconds or the back-off; ``also`` is written along."""
     pause = backoff(operation.attempt) if seconds is None else seconds
 
-    def work(connection: sa.Connection) -> None:
+    def work(connection: Transaction) -> None:
         if failure is not None:
             ledger.record_failure(connection, operation, failure)
         following = next_attempt(connection, operation)
@@ -72,7 +71,7 @@ def again(
 
 
 def _settle(
-    connection: sa.Connection, task: Task, vm_state: VmState, values: dict[str, Any]
+    connection: Transaction, task: Task, vm_state: VmState, values: dict[str, Any]
 ) -> None:
     transitions.move(
         connection,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import sqlalchemy as sa
-
 from common.errors import StaleTransition
 from common.states import VmState
 from conductor.plans import Plan
 from conductor.store import leases, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 
 
 def must_build(operation: Operation, server: Server) -> None:
@@ -22,7 +21,7 @@ def must_build(operation: Operation, server: Server) -> None:
 
 
 def step_on(
-    connection: sa.Connection,
+    connection: Transaction,
     owner: str,
     operation: Operation,
     server: Server,

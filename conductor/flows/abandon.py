@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, Unavailable
@@ -26,6 +24,7 @@ from conductor.store import server_groups, servers, vmids
 from conductor.store import vm_states as store
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -74,7 +73,7 @@ class Forgetting:
 
     def _write(
         self,
-        connection: sa.Connection,
+        connection: Transaction,
         ctxt: RequestContext,
         known: Server,
         found: Inspection | None,
@@ -103,7 +102,7 @@ class Forgetting:
 
     @staticmethod
     def _give_up(
-        connection: sa.Connection,
+        connection: Transaction,
         server: Server,
         operation: Operation,
         found: Inspection | None,
@@ -164,7 +163,7 @@ class Forget:
             return vmids.was_of(connection, where.cluster, where.vmid, server_uuid)
 
     def _close(self, operation: Operation, failure: Failure | None) -> None:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if failure is not None:
                 ledger.record_failure(connection, operation, failure)
             ledger.close(connection, operation.id, OperationState.DONE)

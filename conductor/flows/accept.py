@@ -7,8 +7,6 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock, codec, ids, states
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
@@ -21,6 +19,7 @@ from conductor.store import addresses, networks, quotas, server_groups, servers,
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from db import schema
 
 _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
@@ -41,7 +40,7 @@ class Accept:
         return self._cloud.store.run(lambda connection: self._create(connection, ctxt, request))
 
     def _create(
-        self, connection: sa.Connection, ctxt: RequestContext, request: CreateServers
+        self, connection: Transaction, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
         interfaces = requested_networks(connection, request)
         each = {
@@ -81,7 +80,7 @@ class Accept:
 
     def _begin(
         self,
-        connection: sa.Connection,
+        connection: Transaction,
         ctxt: RequestContext,
         project_id: str,
         uuids: Sequence[str],
@@ -119,7 +118,7 @@ class Accept:
 
     def _act(
         self,
-        connection: sa.Connection,
+        connection: Transaction,
         ctxt: RequestContext,
         server_uuid: str,
         action: str,
@@ -175,7 +174,7 @@ def check_state(server: Server, action: str) -> None:
     )
 
 
-def requested_networks(connection: sa.Connection, request: CreateServers) -> list[Interface]:
+def requested_networks(connection: Transaction, request: CreateServers) -> list[Interface]:
     """The interfaces asked for, checked.
 
     Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
@@ -195,7 +194,7 @@ def requested_networks(connection: sa.Connection, request: CreateServers) -> lis
 
 
 def _chosen(
-    connection: sa.Connection, request: CreateServers, known: Mapping[str, networks.Network]
+    connection: Transaction, request: CreateServers, known: Mapping[str, networks.Network]
 ) -> Iterator[tuple[networks.Network, str | None]]:
     """The networks and addresses that are named."""
     seen: set[tuple[str, str]] = set()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 
-import sqlalchemy as sa
-
 from common import clock
 from common.log import logger
 from common.messages.commands import Mark
@@ -22,6 +20,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import let_go
 from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
 LOG = logger(__name__)
@@ -108,7 +107,7 @@ class Adopt:
         """The mark may be set: it is seen gone before the record goes."""
         operation = task.operation
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.save(
                 connection,
                 operation.id,
@@ -131,7 +130,7 @@ class Adopt:
         operation, server = task.operation, task.server
         self._cloud.placement.release(server.uuid)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             message = operation.message
             if failure is not None:
                 ledger.record_failure(connection, operation, failure)

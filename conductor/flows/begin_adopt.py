@@ -24,6 +24,7 @@ from conductor.store import adopted, networks, quotas, registry, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
 from conductor.store.operations import NewOperation, Operation
+from conductor.store.transactions import Transaction
 from db import schema
 
 
@@ -54,7 +55,7 @@ class Acceptance:
         return self._cloud.compute.inspect(ctxt, worker, asked.cluster, asked.vmid)
 
     def _write(
-        self, connection: sa.Connection, ctxt: RequestContext, asked: Adoption, found: Inspection
+        self, connection: Transaction, ctxt: RequestContext, asked: Adoption, found: Inspection
     ) -> Operation:
         """The record, its VMID, ports and quota. Raises Conflict, QuotaExceeded."""
         facts = _host(connection, asked.cluster, found.node)
@@ -86,14 +87,14 @@ class Acceptance:
         return operation
 
 
-def _host(connection: sa.Connection, cluster: str, node: str) -> HostFacts:
+def _host(connection: Transaction, cluster: str, node: str) -> HostFacts:
     there = store.hosts_of(connection, cluster).get(node)
     if there is None:
         raise Conflict(f"The VM is on node {node}, of which no agent has ever told.")
     return registry.host(connection, there.host, lock=True)[0]
 
 
-def _free_uuid(connection: sa.Connection, found: Inspection) -> str:
+def _free_uuid(connection: Transaction, found: Inspection) -> str:
     """The VM's own UUID, unless some server has, or had, that; else a new one."""
     own = candidate.own_uuid(found)
     if own is None:
@@ -102,7 +103,7 @@ def _free_uuid(connection: sa.Connection, found: Inspection) -> str:
     return own if connection.execute(query).first() is None else ids.new_uuid()
 
 
-def _ports(connection: sa.Connection, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:
+def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:
     known = candidate.known_nics(found.nics, networks.known(connection))
     return [
         adopted.port(connection, uuid, asked.project_id, position, nic, network)
@@ -111,7 +112,7 @@ def _ports(connection: sa.Connection, asked: Adoption, found: Inspection, uuid: 
 
 
 def _tell(
-    connection: sa.Connection, operation: Operation, found: Inspection, nics: list[Nic]
+    connection: Transaction, operation: Operation, found: Inspection, nics: list[Nic]
 ) -> None:
     """What was seen and what of it is recorded, as the adoption's first step."""
     recorded = {nic.mac for nic in nics}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import sqlalchemy as sa
-
 from common.errors import MicronovaError
 from common.messages.commands import Build, Image, Nic, StrictGroup
 from common.messages.facts import HostFacts
@@ -15,6 +13,7 @@ from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import networks, registry
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 
 
 def interfaces(operation: Operation) -> tuple[Interface, ...]:
@@ -44,7 +43,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
     )
 
 
-def image(connection: sa.Connection, image_id: str | None, facts: HostFacts) -> Image | None:
+def image(connection: Transaction, image_id: str | None, facts: HostFacts) -> Image | None:
     """An image where the host's cluster has it, or None."""
     row = registry.image_location(connection, str(image_id), facts.cluster)
     if row is None:

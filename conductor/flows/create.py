@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-import sqlalchemy as sa
-
 from common import clock
 from common.errors import Conflict, Invalid, StaleTransition
 from common.log import logger
@@ -40,6 +38,7 @@ from conductor.store import (
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -99,7 +98,7 @@ class Create:
     # --- the stages
 
     def _to_scheduling(
-        self, connection: sa.Connection, operation: Operation, server: Server
+        self, connection: Transaction, operation: Operation, server: Server
     ) -> Moved:
         """The stage ``scheduling``, in which it may be already."""
         if server.task_state == TaskState.SCHEDULING:
@@ -160,7 +159,7 @@ class Create:
             return None
 
     def _connect(
-        self, connection: sa.Connection, operation: Operation, server: Server
+        self, connection: Transaction, operation: Operation, server: Server
     ) -> tuple[Operation, Server]:
         """Make the server's ports, or find those of an earlier attempt."""
         started = clock.utcnow()
@@ -207,7 +206,7 @@ class Create:
 
     def _choose_disk(
         self,
-        connection: sa.Connection,
+        connection: Transaction,
         operation: Operation,
         server: Server,
         facts: HostFacts,

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 
-import sqlalchemy as sa
-
 from common import clock
 from common.errors import Unavailable
 from common.failures import Verdict, verdict_of
@@ -23,6 +21,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import farewell
 from conductor.store import operations as ledger
 from conductor.store import server_groups, transitions, vmids
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -79,7 +78,7 @@ class Delete:
             self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
             return
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             server_groups.give_back(connection, server)
             if server.vmid is not None and server.cluster is not None:
                 vmids.free(connection, server.cluster, server.vmid)
@@ -100,7 +99,7 @@ class Delete:
         """Try again later; once it takes too long, say so."""
         operation, server = task.operation, task.server
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if not (task.late and server.task_state == TaskState.DELETING):
                 return
             transitions.move(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock
 from common.states import VmState
 from conductor.store import networks, server_groups, transitions, vmids
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 
 
-def farewell(connection: sa.Connection, server: Server, operation_id: int, **values: Any) -> None:
+def farewell(connection: Transaction, server: Server, operation_id: int, **values: Any) -> None:
     """The record goes with its ports. The VMID is the caller's to judge, before."""
     networks.delete_ports(connection, server.uuid)
     now = clock.utcnow()
@@ -30,7 +29,7 @@ def farewell(connection: sa.Connection, server: Server, operation_id: int, **val
     )
 
 
-def let_go(connection: sa.Connection, server: Server, operation_id: int) -> None:
+def let_go(connection: Transaction, server: Server, operation_id: int) -> None:
     """A record goes whose VM stays: its VMID is somebody else's now."""
     server_groups.give_back(connection, server)
     if server.cluster is not None and server.vmid is not None:

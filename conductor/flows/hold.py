@@ -20,6 +20,7 @@ from conductor.store import operations as ledger
 from conductor.store import servers, waiting
 from conductor.store.operations import NewOperation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.store.vm_states import is_idle
 from db.schema import servers as table
 
@@ -29,7 +30,7 @@ LOG = logger(__name__)
 def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
     """See ``ConductorClient.hold_server``."""
 
-    def work(connection: sa.Connection) -> bool:
+    def work(connection: Transaction) -> bool:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         now_held = connection.execute(
             sa.select(table.c.held).where(table.c.id == server.id)
@@ -53,7 +54,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
 def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None:
     """See ``ConductorClient.retry_server``; a server in ERROR is returned, to be looked after."""
 
-    def work(connection: sa.Connection) -> Server | None:
+    def work(connection: Transaction) -> Server | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         held = connection.execute(
             sa.select(table.c.held).where(table.c.id == server.id)
@@ -75,7 +76,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
 
 
 def _tell(
-    connection: sa.Connection,
+    connection: Transaction,
     cloud: Cloud,
     ctxt: RequestContext,
     server: Server,

@@ -7,8 +7,6 @@ changed, and no server is moved; what waited for the mark goes on at once.
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common import clock
 from common.context import RequestContext
 from common.errors import Conflict
@@ -24,6 +22,7 @@ from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
 
 LOG = logger(__name__)
@@ -32,7 +31,7 @@ LOG = logger(__name__)
 def begin(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Operation:
     """See ``ConductorClient.mark_server``."""
 
-    def work(connection: sa.Connection) -> Operation:
+    def work(connection: Transaction) -> Operation:
         server = servers.alive(connection, server_uuid, None)
         if server.cluster is None or server.vmid is None or server.host is None:
             raise Conflict("The record names no VM of the server.")
@@ -44,7 +43,7 @@ def begin(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Operation:
 
 
 def _insert(
-    connection: sa.Connection,
+    connection: Transaction,
     cloud: Cloud,
     ctxt: RequestContext,
     server: Server,
@@ -111,7 +110,7 @@ class Remark:
         self._cloud.wake()
         LOG.info("The VM of server %s carries its mark again.", task.server.uuid)
 
-    def _done(self, connection: sa.Connection, operation: Operation) -> None:
+    def _done(self, connection: Transaction, operation: Operation) -> None:
         """What waited for the mark goes on; one that was taken for lost is looked for."""
         ledger.close(connection, operation.id, OperationState.DONE)
         server = servers.get(connection, operation.server_uuid, lock=True)

@@ -7,8 +7,6 @@ is left, begins the next one.
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common import clock
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
@@ -19,6 +17,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import ReapPlan
 from conductor.store import operations as ledger
 from conductor.store import vmids
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -63,7 +62,7 @@ class Reap:
             return
         number = task.operation.id
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             vmids.release_held(connection, number)
             ledger.close(connection, number, OperationState.DONE)
 
@@ -73,7 +72,7 @@ class Reap:
     def _fail(self, task: Task, failure: Failure) -> None:
         operation, target = task.operation, task.operation.plan.target
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if vmids.holds(connection, operation.id):
                 vmids.quarantine(
                     connection, str(target.cluster), int(target.vmid or 0), failure.message

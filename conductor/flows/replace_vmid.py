@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import sqlalchemy as sa
-
 from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
 from common.states import TaskState, VmState
@@ -15,6 +13,7 @@ from conductor.store import leases, transitions, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 
 WIDER = "Give the cluster a wider band (vmid_low, vmid_high), or see: micronova vmid list"
@@ -32,7 +31,7 @@ def exhausted(failure: Failure, error: BandExhausted) -> Failure:
 
 
 def give_back(
-    connection: sa.Connection, target: Place, failure: Failure, operation_id: int | None = None
+    connection: Transaction, target: Place, failure: Failure, operation_id: int | None = None
 ) -> None:
     """The build needs its VMID no more. One in doubt is quarantined, with the reason.
 
@@ -50,7 +49,7 @@ def give_back(
 
 
 def another(
-    connection: sa.Connection, operation: Operation, server: Server, failure: Failure
+    connection: Transaction, operation: Operation, server: Server, failure: Failure
 ) -> None:
     """The next attempt: the same host, with another VMID; this one is set aside.
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock, hints
 from common.errors import MicronovaError, Unavailable
 from common.log import logger
@@ -29,6 +27,7 @@ from conductor.store import batches, registry, server_groups, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 
 LOG = logger(__name__)
@@ -194,7 +193,7 @@ class Placing:
         step = _step(started, decision)
         runs = itertools.count()
 
-        def work(connection: sa.Connection) -> Moved | str:
+        def work(connection: Transaction) -> Moved | str:
             told = _retried(decision, next(runs))
             return self._place(connection, operation, server, told, step)
 
@@ -202,7 +201,7 @@ class Placing:
 
     def _place(
         self,
-        connection: sa.Connection,
+        connection: Transaction,
         operation: Operation,
         server: Server,
         decision: Decision,
@@ -269,7 +268,7 @@ class Placing:
         )
         told = dataclasses.replace(decision, owner_reason=owner_reason)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.record_decision(connection, operation, told)
             ledger.upsert_events(connection, [event])
 

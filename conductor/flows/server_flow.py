@@ -6,8 +6,6 @@ import dataclasses
 import datetime
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from common import clock
 from common.failures import passes
 from common.log import logger
@@ -18,6 +16,7 @@ from conductor.cloud import Cloud, backoff
 from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -83,7 +82,7 @@ class ShortFlow:
         if operation.deadline is not None:
             pause = min(pause, max(0.0, (operation.deadline - clock.utcnow()).total_seconds()))
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.save(connection, operation.id, message=failure.message)
 
         ends.again(self._cloud, operation, failure, work, seconds=pause)

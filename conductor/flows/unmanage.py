@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import sqlalchemy as sa
-
 from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Outcome
@@ -16,6 +14,7 @@ from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import let_go
 from conductor.flows.server_flow import ShortFlow
 from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -56,7 +55,7 @@ class Release(ShortFlow):
         server, number = task.server, task.operation.id
         self._cloud.placement.release(server.uuid)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             let_go(connection, server, number)
             ledger.close(connection, number, OperationState.DONE)
 

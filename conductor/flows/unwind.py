@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock
 from common.errors import StaleTransition
 from common.failures import Verdict, blames_host, passes, verdict_of
@@ -33,6 +31,7 @@ from conductor.store import leases, networks, registry, server_groups, transitio
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.store.vmids import BandExhausted
 
 LOG = logger(__name__)
@@ -88,7 +87,7 @@ class Unwinding:
         """There is no other host: those that may be well again are tried anew after a pause."""
         plan = operation.planned(CreatePlan).anew(operation.attempt)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.save(connection, operation.id, plan=plan, message=why)
             leases.postpone(connection, operation.id, backoff(plan.waits))
 
@@ -98,7 +97,7 @@ class Unwinding:
     def _again_here(self, operation: Operation, failure: Failure) -> None:
         waits = operation.planned(CreatePlan).waits + 1
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
             plan = dataclasses.replace(operation.planned(CreatePlan), waits=waits)
@@ -141,7 +140,7 @@ class Unwinding:
         """
         plan = operation.planned(CreatePlan)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             failed = not_again(connection, plan.target, verdict)
             ledger.record_failure(connection, operation, failure)
             following = next_attempt(connection, operation)
@@ -181,7 +180,7 @@ class Unwinding:
         """
         nothing_made = gone or server.task_state != TaskState.SPAWNING
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             values: dict[str, Any] = {}
             if nothing_made:
                 server_groups.give_back(connection, server)
@@ -246,7 +245,7 @@ class Unwinding:
         if mine or server.deleted_at is not None:
             self._cloud.placement.release(server.uuid)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if mine:
                 server_groups.give_back(connection, server)
                 target = operation.plan.target
@@ -277,7 +276,7 @@ class Unwinding:
             self._close(operation)
             return
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             ledger.save(connection, operation.id, state=OperationState.UNWINDING)
             leases.postpone(connection, operation.id, 0)
 
@@ -285,7 +284,7 @@ class Unwinding:
         self._cloud.wake()
 
     def _not_gone(self, operation: Operation, outcome: Outcome) -> None:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if outcome.failure is not None:
                 ledger.record_failure(connection, operation, outcome.failure)
             following = next_attempt(connection, operation)

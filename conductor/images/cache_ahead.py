@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from common import clock
 from common.context import RequestContext
 from common.errors import HostNotFound, Invalid
@@ -21,6 +19,7 @@ from conductor.cloud import Cloud
 from conductor.flows import build_command
 from conductor.images.templates import NO_OPERATION
 from conductor.store import aggregates, registry, templates
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -58,7 +57,7 @@ class Precache:
                 self._send(ctxt, one, template)
 
     def _missing(
-        self, connection: sa.Connection, number: int, image_ids: Sequence[str]
+        self, connection: Transaction, number: int, image_ids: Sequence[str]
     ) -> Iterator[_Wanted]:
         """What is to be made ready; raises Invalid where that can't be done."""
         refused: list[str] = []

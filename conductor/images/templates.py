@@ -18,6 +18,7 @@ from common.messages.reports import Failure, Report
 from conductor.cloud import Cloud
 from conductor.store import registry, templates
 from conductor.store.templates import IDLE, RETIRING, Known
+from conductor.store.transactions import Transaction
 from db.schema import hosts
 
 LOG = logger(__name__)
@@ -45,7 +46,7 @@ class TemplateKeeper:
             for one, host, worker in self._cloud.store.run(self._mark):
                 self._send(one, host, worker)
 
-    def _mark(self, connection: sa.Connection) -> list[tuple[Known, str, str]]:
+    def _mark(self, connection: Transaction) -> list[tuple[Known, str, str]]:
         """Anew in one transaction: whoever chooses a template meanwhile is seen."""
         idle, back = templates.unneeded(connection)
         for one in back:
@@ -66,7 +67,7 @@ class TemplateKeeper:
     def _grace(self) -> float:
         return float(self._cloud.conf.conductor.template_grace_seconds)
 
-    def _agent(self, connection: sa.Connection, one: Known) -> tuple[str, str] | None:
+    def _agent(self, connection: Transaction, one: Known) -> tuple[str, str] | None:
         """Host and worker of the template's node, or else of any in the cluster that is up."""
         found = connection.execute(
             sa.select(hosts.c.host, hosts.c.node).where(hosts.c.cluster == one.cluster)
@@ -102,7 +103,7 @@ class TemplateKeeper:
             self._not_gone(cluster, int(number), report.host, report.outcome.failure)
             return
 
-        def work(connection: sa.Connection) -> bool:
+        def work(connection: Transaction) -> bool:
             mine = report.host in registry.hosts_in(connection, cluster)
             return mine and templates.gone(connection, cluster, int(number))
 
@@ -112,7 +113,7 @@ class TemplateKeeper:
     def _not_gone(self, cluster: str, vmid: int, host: str, failure: Failure | None) -> None:
         """It was made ahead; or that, or its removal, failed: the list of VMIDs says why."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             if host not in registry.hosts_in(connection, cluster):
                 return
             if failure is None:
@@ -129,6 +130,6 @@ class TemplateKeeper:
             LOG.warning("Template %s of cluster %s: %s", vmid, cluster, failure.message)
 
 
-def _ready(connection: sa.Connection, made: list[Known]) -> None:
+def _ready(connection: Transaction, made: list[Known]) -> None:
     for known in made:
         templates.ready(connection, known.cluster, known.vmid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 import tenacity
@@ -15,6 +15,9 @@ from common.errors import Invalid, Unavailable
 from common.log import logger
 
 LOG = logger(__name__)
+
+#: an open transaction, or a connection that can only read: only this package looks inside
+Transaction: TypeAlias = sa.Connection
 
 T = TypeVar("T")
 

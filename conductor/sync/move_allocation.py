@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
@@ -15,6 +13,7 @@ from conductor.engine.stages import Task
 from conductor.store import leases, registry, servers
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
 LOG = logger(__name__)
@@ -54,7 +53,7 @@ class Settling:
             )
 
 
-def _settled(connection: sa.Connection, operation: Operation, step: Step, done: bool) -> None:
+def _settled(connection: Transaction, operation: Operation, step: Step, done: bool) -> None:
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
     if done:
         ledger.close(connection, operation.id, OperationState.DONE)

@@ -10,8 +10,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock
 from common.errors import HostNotFound, Unavailable
 from common.log import logger
@@ -27,6 +25,7 @@ from conductor.store import registry, server_groups, transitions
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
 from conductor.sync.move_allocation import Settling
 
@@ -113,7 +112,7 @@ class Follow:
     def _stays(self, operation: Operation, server: Server, found: Inspection) -> None:
         """The list was wrong, or it came back: only its power may differ."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             self._record(connection, operation, server, found, "Success")
             becomes = as_seen(server.vm_state, found.power_state)
             if (becomes, found.power_state) != (server.vm_state, server.power_state):
@@ -144,7 +143,7 @@ class Follow:
         there = Place(facts.host, facts.uuid, server.cluster, facts.node, server.vmid)
         plan = dataclasses.replace(operation.planned(FollowPlan), target=there, saw=Saw.MOVED)
 
-        def work(connection: sa.Connection) -> Task:
+        def work(connection: Transaction) -> Task:
             zone = registry.host(connection, facts.host, lock=True)[0].availability_zone
             broken = server_groups.follow(connection, server, facts.host)
             more = {} if broken is None else {"group": broken}
@@ -199,7 +198,7 @@ class Follow:
     ) -> None:
         failure = Failure(Category.CONFIGURATION, text, "conductor_follow_vm", server.host)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             self._record(connection, operation, server, found, "Error")
             self._end(
                 connection, operation, server, VmState(server.vm_state), failure, Saw.UNMANAGED
@@ -212,7 +211,7 @@ class Follow:
         """ERROR with a fault. Nothing is made anew, and nothing given back: it may come back."""
         failure = _fault(server, found, saw)
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             self._record(connection, operation, server, found, "Error")
             self._end(connection, operation, server, VmState.ERROR, failure, saw, power_state=0)
 
@@ -221,7 +220,7 @@ class Follow:
 
     @staticmethod
     def _end(
-        connection: sa.Connection,
+        connection: Transaction,
         operation: Operation,
         server: Server,
         vm_state: VmState,
@@ -248,7 +247,7 @@ class Follow:
 
     @staticmethod
     def _record(
-        connection: sa.Connection,
+        connection: Transaction,
         operation: Operation,
         server: Server,
         found: Inspection,

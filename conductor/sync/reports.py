@@ -17,6 +17,7 @@ from conductor.images.templates import NO_OPERATION, TemplateKeeper
 from conductor.store import image_properties, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
 from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
@@ -55,7 +56,7 @@ class Reports:
         """Take over what a worker tells of its hosts, and renew the leases of its work."""
         self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
 
-        def work(connection: sa.Connection) -> tuple[bool, frozenset[str]]:
+        def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
             unknown = registry.take(connection, heartbeat)
             if heartbeat.clusters:
                 image_properties.describe(connection, self._descriptions)
@@ -78,7 +79,7 @@ class Reports:
         for worker in workers:
             self._cloud.compute.introduce(context.internal(), worker)
 
-    def _keep(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
+    def _keep(self, connection: Transaction, reports: Sequence[Report]) -> None:
         ledger.record_steps(connection, reports)
         unfinished = [
             Working(report.operation_id, report.attempt, report.host)
@@ -117,7 +118,7 @@ _KNOWN = (
 )
 
 
-def _known(connection: sa.Connection, ids: set[int]) -> dict[int, tuple[Operation, str | None]]:
+def _known(connection: Transaction, ids: set[int]) -> dict[int, tuple[Operation, str | None]]:
     """Return operations with the host of their server, by one query."""
     rows = connection.execute(_KNOWN, {"ids": sorted(ids)})
     return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common import clock, ids
 from common.context import RequestContext, internal
 from common.log import logger
@@ -19,6 +17,7 @@ from conductor.store import servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
 from conductor.sync import drift
 from conductor.sync.drift import Difference
 
@@ -114,7 +113,7 @@ class Followed:
     # --- power
 
     def _sync_powers(self, found: list[Difference]) -> None:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             for difference in found:
                 server = _still(connection, difference)
                 if server is not None:
@@ -122,7 +121,7 @@ class Followed:
 
         self._cloud.store.run(work)
 
-    def _sync_power(self, connection: sa.Connection, server: Server, power_state: int) -> None:
+    def _sync_power(self, connection: Transaction, server: Server, power_state: int) -> None:
         """The record follows; where that is more than its power_state, the ledger tells of it."""
         becomes = as_seen(server.vm_state, power_state)
         if becomes == server.vm_state:
@@ -164,7 +163,7 @@ class Followed:
             )
             self._runner.submit(operation)
 
-    def _begin_search(self, connection: sa.Connection, difference: Difference) -> Operation | None:
+    def _begin_search(self, connection: Transaction, difference: Difference) -> Operation | None:
         server = _still(connection, difference)
         if server is None:
             return None
@@ -174,7 +173,7 @@ class Followed:
         return self._begin(connection, server, InternalAction.FOLLOW, plan)
 
     def _begin(
-        self, connection: sa.Connection, server: Server, action: InternalAction, plan: Plan
+        self, connection: Transaction, server: Server, action: InternalAction, plan: Plan
     ) -> Operation:
         options = self._cloud.conf.conductor
         new = NewOperation(
@@ -196,7 +195,7 @@ def _nobody(server: Server) -> RequestContext:
     return ctxt
 
 
-def _still(connection: sa.Connection, difference: Difference) -> Server | None:
+def _still(connection: Transaction, difference: Difference) -> Server | None:
     """The server, locked, if it is as it was when it was compared."""
     known = difference.known
     server = servers.get(connection, known.uuid, lock=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import functools
 import math
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from common import failures
-from common.errors import StaleTransition
 from common.failures import Verdict
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
@@ -24,7 +22,6 @@ from conductor.store import identity, leases, registry
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
-from db.schema import operations
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
 
@@ -120,21 +117,6 @@ def placed(operation: Operation) -> Placed | None:
     if target.host is None or target.vmid is None:
         return None
     return Placed(target.host, target.cluster or "", target.node or "", target.vmid)
-
-
-def next_attempt(connection: Transaction, operation: Operation) -> Operation:
-    """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
-
-    What an agent still reports of the old attempt no longer counts.
-    """
-    changed = connection.execute(
-        operations.update()
-        .where(operations.c.id == operation.id, operations.c.attempt == operation.attempt)
-        .values(attempt=operation.attempt + 1)
-    )
-    if changed.rowcount != 1:
-        raise StaleTransition(operation_id=operation.id)
-    return dataclasses.replace(operation, attempt=operation.attempt + 1)
 
 
 def backoff(count: int) -> float:

@@ -12,13 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock, codec
 from common.errors import MicronovaError
 from common.failures import backoff_seconds
 from common.log import logger
-from common.states import OPEN_STATES
 from compute.messages import ClusterInventory
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding
@@ -28,9 +25,8 @@ from conductor.audit.kinds import BY_MARKS, KINDS, Verb
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import findings as store
-from conductor.store import vmids
+from conductor.store import operations, vmids
 from conductor.store.findings import Kept, Told
-from db.schema import operations
 
 LOG = logger(__name__)
 
@@ -195,13 +191,10 @@ class Auditor:
     def _await(self, tried: Collection[int | None]) -> None:
         """Wait until the operations that were begun are at their end, but not for ever."""
         ids = [one for one in tried if one is not None]
-        query = sa.select(operations.c.id).where(
-            operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
-        )
         until = time.monotonic() + HEAL_SECONDS
         while ids and time.monotonic() < until and not self._stopped.is_set():
             with self._cloud.store.read() as connection:
-                if connection.execute(query.limit(1)).first() is None:
+                if not operations.any_open(connection, ids):
                     return
             self._stopped.wait(0.2)
 

@@ -13,12 +13,10 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock, context
 from common.errors import MicronovaError, NotFound, Unavailable
 from common.log import logger
-from common.states import OPEN_STATES, InternalAction, OperationState
+from common.states import InternalAction
 from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
@@ -33,23 +31,17 @@ from conductor.audit.facts import (
 )
 from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
-from conductor.store import findings, server_groups, vmids
+from conductor.store import audit_record, findings, server_groups, vmids
 from conductor.store.transactions import Transaction
-from db import schema
 
 LOG = logger(__name__)
 
 #: clusters, and providers, that are asked at the same time
 READERS = 8
-#: values in one IN (…)
-CHUNK = 500
-
 #: actions after which the VM stays, though the record goes
 _LET_GO = ("release", InternalAction.FORGET)
 
 Allocations = Mapping[str, Mapping[str, Mapping[str, int]]]
-
-_SERVER = [schema.servers.c[item.name] for item in dataclasses.fields(ServerFacts)]
 
 
 class Gatherer:
@@ -87,15 +79,12 @@ class Gatherer:
     def _workers(self, connection: Transaction, unseen: list[str]) -> dict[str, str]:
         """A worker for each cluster that carries agents of it and was heard of."""
         down = self._cloud.down(connection)
-        columns = schema.hosts.c
-        rows = connection.execute(
-            sa.select(columns.cluster, columns.host, columns.worker).order_by(columns.host)
-        ).all()
+        agents = audit_record.agents(connection)
         workers: dict[str, str] = {}
-        for row in rows:
-            if row.host not in down:
-                workers.setdefault(row.cluster, row.worker)
-        silent = sorted({row.cluster for row in rows} - set(workers))
+        for cluster, host, worker in agents:
+            if host not in down:
+                workers.setdefault(cluster, worker)
+        silent = sorted({cluster for cluster, _, _ in agents} - set(workers))
         unseen += [f"No agent of cluster {cluster} answers." for cluster in silent]
         return workers
 
@@ -202,65 +191,44 @@ def due(
 
 def _record(connection: Transaction) -> Facts:
     """The record before the look. Operations first: who ends meanwhile counts as in flux."""
-    operations = _operations(connection)
-    live = schema.servers.c.deleted_at.is_(None)
-    servers = _servers(connection.execute(sa.select(*_SERVER).where(live)))
+    operations = audit_record.open_operations(connection, OpenOperation)
+    servers = _servers(audit_record.living_servers(connection, ServerFacts))
     return Facts(
         now=clock.utcnow(),
         servers=servers,
         busy=frozenset(one.server_uuid for one in operations),
         operations=tuple(operations),
         reservations={
-            (row.cluster, row.vmid): Reservation(*row)
-            for row in _rows(connection, schema.vmids, Reservation)
+            (one.cluster, one.vmid): one
+            for one in audit_record.rows(connection, "vmids", Reservation)
         },
-        templates=tuple(
-            TemplateFacts(*row) for row in _rows(connection, schema.templates, TemplateFacts)
-        ),
-        ports=tuple(PortFacts(*row) for row in _rows(connection, schema.ports, PortFacts)),
-        group_places=tuple(
-            GroupPlace(*row) for row in _rows(connection, schema.server_group_places, GroupPlace)
-        ),
+        templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
+        ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
+        group_places=tuple(audit_record.rows(connection, "server_group_places", GroupPlace)),
         groups=server_groups.strict(connection),
-        hosts={row.host: HostFact(*row) for row in _rows(connection, schema.hosts, HostFact)},
+        hosts={one.host: one for one in audit_record.rows(connection, "hosts", HostFact)},
     )
 
 
-def _rows(connection: Transaction, table: sa.Table, kind: Any) -> Any:
-    names = [item.name for item in dataclasses.fields(kind)]
-    return connection.execute(sa.select(*(table.c[name] for name in names)))
-
-
-def _operations(connection: Transaction) -> list[OpenOperation]:
-    names = [item.name for item in dataclasses.fields(OpenOperation)]
-    columns = schema.operations.c
-    query = sa.select(*(columns[name] for name in names)).where(columns.state.in_(OPEN_STATES))
-    return [OpenOperation(*row) for row in connection.execute(query)]
-
-
-def _servers(rows: Iterable[Any]) -> dict[str, ServerFacts]:
+def _servers(rows: Iterable[dict[str, Any]]) -> dict[str, ServerFacts]:
     found = {}
-    for row in rows:
-        values = dict(row._mapping)
+    for values in rows:
         shown = values.pop("addresses") or ()
         addresses = tuple(str(one["ip"]) for one in shown if one.get("ip"))
-        found[row.uuid] = ServerFacts(**values, addresses=addresses)
+        found[values["uuid"]] = ServerFacts(**values, addresses=addresses)
     return found
 
 
 def _after(connection: Transaction, facts: Facts) -> Facts:
     """The facts with what was found held against the record as it is now."""
-    had, refused = _journal(connection, _strange(facts))
+    had, refused = audit_record.journal(connection, _strange(facts))
     journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
     named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
     named |= {uuid for uuids in refused.values() for uuid in uuids}
     unknown = sorted(named - facts.servers.keys())
-    columns = schema.servers.c
-    others: dict[str, ServerFacts] = {}
-    for part in _parts(unknown):
-        query = sa.select(*_SERVER).where(columns.uuid.in_(part))
-        others |= _servers(connection.execute(query))
-    busy = {one.server_uuid for one in _operations(connection)}
+    others = _servers(audit_record.servers(connection, ServerFacts, unknown))
+    operations = audit_record.open_operations(connection, OpenOperation)
+    busy = {one.server_uuid for one in operations}
     # Not deleted, and not there before: it came while we looked.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}
     return dataclasses.replace(
@@ -318,55 +286,17 @@ def _named(facts: Facts) -> set[str]:
     return {uuid for uuid in named if uuid is not None}
 
 
-def _journal(
-    connection: Transaction, places: set[Place]
-) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
-    """Who ever had these VMIDs (None: a template), and who was refused them."""
-    table = schema.vmid_journal.c
-    found: dict[Place, set[str | None]] = {}
-    refused: dict[Place, set[str]] = {}
-    for cluster in sorted({cluster for cluster, _ in places}):
-        for part in _parts(sorted(vmid for name, vmid in places if name == cluster)):
-            query = sa.select(table.vmid, table.server_uuid, table.refused).where(
-                table.cluster == cluster, table.vmid.in_(part)
-            )
-            for row in connection.execute(query):
-                if not row.refused:
-                    found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
-                elif row.server_uuid:
-                    refused.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
-    return found, {place: frozenset(who) for place, who in refused.items()}
-
-
 def _deleted_on_request(
     connection: Transaction, servers: Mapping[str, ServerFacts]
 ) -> frozenset[str]:
-    deleted = sorted(uuid for uuid, one in servers.items() if one.deleted_at is not None)
-    columns = schema.operations.c
-    found: dict[str, set[str]] = {}
-    for part in _parts(deleted):
-        query = sa.select(columns.server_uuid, columns.action).where(
-            columns.server_uuid.in_(part), columns.action.in_(["delete", *_LET_GO])
-        )
-        for row in connection.execute(query):
-            found.setdefault(row.server_uuid, set()).add(row.action)
+    found = audit_record.actions_on(connection, _deleted(servers), ("delete", *_LET_GO))
     # Whose VM an operator let go is nobody's to remove, whatever else was asked before.
     return frozenset(uuid for uuid, actions in found.items() if actions == {"delete"})
 
 
 def _released(connection: Transaction, servers: Mapping[str, ServerFacts]) -> frozenset[str]:
-    columns = schema.operations.c
-    found: set[str] = set()
-    for part in _parts(sorted(uuid for uuid, one in servers.items() if one.deleted_at)):
-        query = sa.select(columns.server_uuid).where(
-            columns.server_uuid.in_(part),
-            columns.action == "release",
-            columns.state == OperationState.DONE,
-        )
-        found |= set(connection.execute(query).scalars())
-    return frozenset(found)
+    return audit_record.done_on(connection, _deleted(servers), "release")
 
 
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(values), CHUNK):
-        yield values[start : start + CHUNK]
+def _deleted(servers: Mapping[str, ServerFacts]) -> list[str]:
+    return sorted(uuid for uuid, one in servers.items() if one.deleted_at is not None)

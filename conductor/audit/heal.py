@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from common import clock, context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
@@ -22,17 +20,17 @@ from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
+from conductor.engine import begins
 from conductor.engine.runner import Runner
 from conductor.images.templates import NO_OPERATION
 from conductor.plans import Place, ReapPlan
+from conductor.store import audit_record, server_groups, servers, transitions, vmids
 from conductor.store import operations as ledger
-from conductor.store import server_groups, servers, transitions, vmids
 from conductor.store.findings import Kept
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
-from db import schema
 
 LOG = logger(__name__)
 
@@ -97,21 +95,10 @@ class Healer:
         # What was seen is what goes: if somebody starts or moves it meanwhile, it stays.
         running = finding.evidence.get("status") not in (None, "stopped")
         stopped_on = None if running else finding.node or node
-        options = self._cloud.conf.conductor
-        new = NewOperation(
-            resource_id=server.uuid,
-            project_id=server.project_id,
-            action=InternalAction.REAP,
-            owner=self._cloud.name,
-            lease_seconds=options.lease_seconds,
-            timeout_seconds=options.action_timeout_seconds,
-            plan=ReapPlan(
-                Place(host=host, cluster=cluster, node=node, vmid=vmid),
-                stopped_on=stopped_on,
-                drive_only=not had,
-            ),
-        )
-        operation = ledger.insert(connection, context.internal(), [new])[0]
+        target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
+        plan = ReapPlan(target, stopped_on=stopped_on, drive_only=not had)
+        action, ctxt = InternalAction.REAP, context.internal()
+        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
         if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
             raise RefusedError(f"VMID {vmid} is reserved for another server by now.")
         return operation
@@ -120,7 +107,7 @@ class Healer:
         """Ask an agent: a template belongs to no server, and its removal to no operation."""
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
         with self._cloud.store.read() as connection:
-            if proof.is_template(connection, cluster, vmid) or proof.is_reserved(
+            if audit_record.is_template(connection, cluster, vmid) or audit_record.is_reserved(
                 connection, cluster, vmid
             ):
                 raise RefusedError(f"VMID {vmid} is somebody's by now.")
@@ -218,9 +205,7 @@ class Healer:
                 server = None
             if server is not None and proof.has_vm(server):
                 raise RefusedError("The server has a VM by now.")
-            columns = schema.ports.c
-            mine = (columns.id == finding.subject) & (columns.server_uuid == finding.server_uuid)
-            connection.execute(schema.ports.delete().where(mine))
+            audit_record.delete_port(connection, finding.subject, finding.server_uuid)
 
         self._cloud.store.run(work)
         return Answer("The port and its address are given back.")
@@ -239,16 +224,12 @@ class Healer:
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
 
         def work(connection: Transaction) -> None:
-            columns = schema.vmids.c
-            mine = (columns.cluster == cluster) & (columns.vmid == vmid)
-            row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
-            if row is None or row.state != vmids.RESERVED:
+            state, owner = audit_record.vmid_row(connection, cluster, vmid) or (None, None)
+            if state != vmids.RESERVED:
                 raise RefusedError("It is reserved no more.")
-            if row.server_uuid != finding.server_uuid or proof.is_template(
-                connection, cluster, vmid
-            ):
+            if owner != finding.server_uuid or audit_record.is_template(connection, cluster, vmid):
                 raise RefusedError("It is somebody else's by now.")
-            if row.server_uuid is not None and proof.has_it(connection, finding, cluster, vmid):
+            if owner is not None and proof.has_it(connection, finding, cluster, vmid):
                 raise RefusedError("Its server has it.")
             vmids.free(connection, cluster, vmid)
 

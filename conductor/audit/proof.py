@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common.errors import Conflict, ServerNotFound
+from conductor.store import audit_record, servers, vm_states, vmids
 from conductor.store import operations as ledger
-from conductor.store import servers, vmids
 from conductor.store.findings import Kept
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from db import schema
 
 
 class RefusedError(Conflict):
@@ -45,37 +42,18 @@ def host(connection: Transaction, cluster: str, node: str | None) -> tuple[str, 
 
     Raises RefusedError when the cluster has none that is known.
     """
-    columns = schema.hosts.c
-    query = sa.select(columns.host, columns.node).where(columns.cluster == cluster)
-    rows = connection.execute(query.order_by(columns.node != node, columns.host)).all()
+    rows = vm_states.nearest(connection, cluster, node)
     if not rows:
         raise RefusedError(f"No host of cluster {cluster} is known.")
-    return rows[0].host, rows[0].node
+    return rows[0]
 
 
 def provider(connection: Transaction, server: Server) -> str:
     """The resource provider of the server's host. Raises RefusedError when it isn't known."""
-    columns = schema.hosts.c
-    found = connection.execute(sa.select(columns.uuid).where(columns.host == server.host)).scalar()
+    found = audit_record.provider(connection, server.host)
     if found is None:
         raise RefusedError(f"Host {server.host} is not known.")
-    return str(found)
-
-
-def is_template(connection: Transaction, cluster: str, vmid: int) -> bool:
-    """Whether the record has a template there."""
-    columns = schema.templates.c
-    query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
-    return connection.execute(query).first() is not None
-
-
-def is_reserved(connection: Transaction, cluster: str, vmid: int) -> bool:
-    """Whether anybody has the VMID reserved."""
-    columns = schema.vmids.c
-    query = sa.select(columns.vmid).where(
-        columns.cluster == cluster, columns.vmid == vmid, columns.state == vmids.RESERVED
-    )
-    return connection.execute(query).first() is not None
+    return found
 
 
 def has_it(connection: Transaction, finding: Kept, cluster: str, vmid: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.messages.reports import Failure
 from common.states import OperationState, VmState
-from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task
 from conductor.store import leases, transitions
 from conductor.store import operations as ledger
@@ -63,7 +63,7 @@ def again(
     def work(connection: Transaction) -> None:
         if failure is not None:
             ledger.record_failure(connection, operation, failure)
-        following = next_attempt(connection, operation)
+        following = leases.next_attempt(connection, operation)
         also(connection)
         leases.postpone(connection, following.id, pause)
 

@@ -16,13 +16,14 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
+from conductor.engine import begins
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import farewell
 from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
@@ -83,18 +84,9 @@ class Forgetting:
         server = servers.alive(connection, known.uuid, None)
         if (server.cluster, server.vmid) != (known.cluster, known.vmid):
             raise Conflict("The server's VM changed meanwhile: ask again.")
-        options = self._cloud.conf.conductor
-        new = NewOperation(
-            resource_id=server.uuid,
-            project_id=server.project_id,
-            action=InternalAction.FORGET,
-            owner=self._cloud.name,
-            lease_seconds=options.lease_seconds,
-            timeout_seconds=options.action_timeout_seconds,
-            plan=_drive(server, found),
-        )
         pending = ledger.open_of(connection, server.uuid)
-        operation = ledger.insert(connection, ctxt, [new])[0]
+        action, plan = InternalAction.FORGET, _drive(server, found)
+        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
         for number in pending:
             ledger.close(connection, number, OperationState.FAILED, f"Forgotten: {verdict}")
         self._give_up(connection, server, operation, found, verdict)

@@ -13,14 +13,14 @@ from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflic
 from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
+from conductor.engine import begins
 from conductor.messages import CreatedServers, CreateServers
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import addresses, networks, quotas, server_groups, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
-from db import schema
 
 _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 
@@ -69,8 +69,8 @@ class Accept:
         uuids = [ids.new_uuid() for _ in range(count)]
         begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
         reservation = f"r-{secrets.token_hex(4)}"
-        connection.execute(
-            schema.servers.insert(),
+        servers.insert(
+            connection,
             [
                 _record(ctxt, request, operation, reservation, index, count)
                 for index, operation in enumerate(begun)
@@ -88,21 +88,13 @@ class Accept:
         quota: Step,
     ) -> list[Operation]:
         """Two statements for the whole batch."""
-        options = self._cloud.conf.conductor
+        plan = CreatePlan()
         return ledger.insert(
             connection,
             ctxt,
             [
-                NewOperation(
-                    resource_id=uuid,
-                    project_id=project_id,
-                    action="create",
-                    owner=self._cloud.name,
-                    lease_seconds=options.lease_seconds,
-                    timeout_seconds=options.build_timeout_seconds,
-                    params=params,
-                    plan=CreatePlan(),
-                    quota=quota,
+                begins.new(
+                    self._cloud, "create", uuid, project_id, params=params, plan=plan, quota=quota
                 )
                 for uuid in uuids
             ],
@@ -127,16 +119,7 @@ class Accept:
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)
-        options = self._cloud.conf.conductor
-        new = NewOperation(
-            resource_id=server.uuid,
-            project_id=server.project_id,
-            action=action,
-            owner=self._cloud.name,
-            lease_seconds=options.lease_seconds,
-            timeout_seconds=options.action_timeout_seconds,
-        )
-        operation = ledger.insert(connection, ctxt, [new])[0]
+        operation = begins.begin(connection, self._cloud, ctxt, server, action)
         transitions.move(
             connection,
             server,

@@ -6,8 +6,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound, Unavailable
@@ -16,16 +14,16 @@ from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Step
 from common.states import PowerState, TaskState, VmState
 from conductor.cloud import Cloud
+from conductor.engine import begins
 from conductor.flows import candidate, guest_data
 from conductor.flows.accept import hostname_of
 from conductor.messages import Adopted, Adoption, FlavorSnapshot
 from conductor.plans import AdoptParams, Place, Plan
-from conductor.store import adopted, networks, quotas, registry, vmids
+from conductor.store import adopted, networks, quotas, registry, servers, vmids
 from conductor.store import operations as ledger
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from db import schema
 
 
 class Acceptance:
@@ -65,15 +63,12 @@ class Acceptance:
         began = clock.utcnow()
         allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
         _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
-        options = self._cloud.conf.conductor
         target = Place(facts.host, facts.uuid, asked.cluster, found.node, asked.vmid)
-        new = NewOperation(
-            resource_id=uuid,
-            project_id=asked.project_id,
-            action="adopt",
-            owner=self._cloud.name,
-            lease_seconds=options.lease_seconds,
-            timeout_seconds=options.action_timeout_seconds,
+        new = begins.new(
+            self._cloud,
+            "adopt",
+            uuid,
+            asked.project_id,
             params=AdoptParams(found.smbios_uuid),
             plan=Plan(target),
             quota=quota,
@@ -82,7 +77,7 @@ class Acceptance:
         vmids.claim(connection, asked.cluster, asked.vmid, uuid, operation.id)
         nics = _ports(connection, asked, found, uuid)
         row = _record(asked, found, flavor, operation, facts, nics)
-        connection.execute(schema.servers.insert().values(**row))
+        servers.insert(connection, [row])
         _tell(connection, operation, found, nics)
         return operation
 
@@ -99,8 +94,7 @@ def _free_uuid(connection: Transaction, found: Inspection) -> str:
     own = candidate.own_uuid(found)
     if own is None:
         return ids.new_uuid()
-    query = sa.select(schema.servers.c.id).where(schema.servers.c.uuid == own)
-    return own if connection.execute(query).first() is None else ids.new_uuid()
+    return ids.new_uuid() if servers.exists(connection, own) else own
 
 
 def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: str) -> list[Nic]:

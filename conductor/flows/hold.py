@@ -6,8 +6,6 @@ abandoned, stays where it is. The reverse is a retry: what waits is tried again 
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common import clock
 from common.context import RequestContext
 from common.errors import Conflict
@@ -15,14 +13,13 @@ from common.log import logger
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, VmState
 from conductor.cloud import Cloud
+from conductor.engine import begins
 from conductor.flows.accept import scope
 from conductor.store import operations as ledger
 from conductor.store import servers, waiting
-from conductor.store.operations import NewOperation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.store.vm_states import is_idle
-from db.schema import servers as table
 
 LOG = logger(__name__)
 
@@ -32,10 +29,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
 
     def work(connection: Transaction) -> bool:
         server = servers.alive(connection, server_uuid, scope(ctxt))
-        now_held = connection.execute(
-            sa.select(table.c.held).where(table.c.id == server.id)
-        ).scalar_one()
-        if now_held == held:
+        if servers.is_held(connection, server) == held:
             return False
         servers.change(connection, server, {"held": held})
         ids = ledger.open_of(connection, server.uuid)
@@ -56,10 +50,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
 
     def work(connection: Transaction) -> Server | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
-        held = connection.execute(
-            sa.select(table.c.held).where(table.c.id == server.id)
-        ).scalar_one()
-        if held:
+        if servers.is_held(connection, server):
             raise Conflict(f"Server {server_uuid} is held: release its hold, which goes on.")
         ids = waiting.of_server(connection, server.uuid)
         lost = server.vm_state == VmState.ERROR and server.vmid is not None
@@ -83,16 +74,7 @@ def _tell(
     ids: list[int],
     action: InternalAction,
 ) -> None:
-    options = cloud.conf.conductor
-    new = NewOperation(
-        resource_id=server.uuid,
-        project_id=server.project_id,
-        action=action,
-        owner=cloud.name,
-        lease_seconds=options.lease_seconds,
-        timeout_seconds=options.action_timeout_seconds,
-    )
-    operation = ledger.insert(connection, ctxt, [new])[0]
+    operation = begins.begin(connection, cloud, ctxt, server, action)
     now = clock.utcnow()
     name = "conductor_retry" if action == InternalAction.RETRY else "conductor_hold"
     step = Step(name, 0, now, now, "Success", detail={"operations": ids})

@@ -15,12 +15,12 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
-from conductor.engine import ends
+from conductor.engine import begins, ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import PLANS, FollowPlan, Place, Plan
 from conductor.store import leases, servers, vmids
 from conductor.store import operations as ledger
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
@@ -49,19 +49,10 @@ def _insert(
     server: Server,
     action: InternalAction,
 ) -> Operation:
-    options = cloud.conf.conductor
-    new = NewOperation(
-        resource_id=server.uuid,
-        project_id=server.project_id,
-        action=action,
-        owner=cloud.name,
-        lease_seconds=options.lease_seconds,
-        timeout_seconds=options.action_timeout_seconds,
-        plan=PLANS.get(action, Plan)(
-            Place(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid)
-        ),
+    plan = PLANS.get(action, Plan)(
+        Place(host=server.host, cluster=server.cluster, node=server.node, vmid=server.vmid)
     )
-    return ledger.insert(connection, ctxt, [new])[0]
+    return begins.begin(connection, cloud, ctxt, server, action, plan)
 
 
 class Remark:

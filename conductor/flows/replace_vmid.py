@@ -7,7 +7,6 @@ import dataclasses
 from common.failures import Verdict, verdict_of
 from common.messages.reports import Category, Failure
 from common.states import TaskState, VmState
-from conductor.cloud import next_attempt
 from conductor.plans import CreatePlan, Place
 from conductor.store import leases, transitions, vmids
 from conductor.store import operations as ledger
@@ -58,7 +57,7 @@ def another(
     """
     plan = operation.planned(CreatePlan)
     ledger.record_failure(connection, operation, failure)
-    following = next_attempt(connection, operation)
+    following = leases.next_attempt(connection, operation)
     give_back(connection, plan.target, failure, operation.id)
     vmid = vmids.reserve(connection, str(plan.target.cluster), server.uuid, operation.id)
     transitions.move(

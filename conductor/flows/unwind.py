@@ -19,7 +19,6 @@ from conductor.cloud import (
     Cloud,
     backoff,
     failure_of,
-    next_attempt,
     not_again,
     placed,
     unwind_later,
@@ -99,7 +98,7 @@ class Unwinding:
 
         def work(connection: Transaction) -> None:
             ledger.record_failure(connection, operation, failure)
-            following = next_attempt(connection, operation)
+            following = leases.next_attempt(connection, operation)
             plan = dataclasses.replace(operation.planned(CreatePlan), waits=waits)
             ledger.save(connection, following.id, plan=plan)
             leases.postpone(connection, following.id, backoff(waits))
@@ -143,7 +142,7 @@ class Unwinding:
         def work(connection: Transaction) -> None:
             failed = not_again(connection, plan.target, verdict)
             ledger.record_failure(connection, operation, failure)
-            following = next_attempt(connection, operation)
+            following = leases.next_attempt(connection, operation)
             server_groups.give_back(connection, server)
             replace_vmid.give_back(connection, plan.target, failure, operation.id)
             transitions.move(
@@ -190,7 +189,7 @@ class Unwinding:
                 plan = operation.planned(CreatePlan).with_vmid(None)
                 ledger.save(connection, operation.id, plan=plan)
             else:
-                next_attempt(connection, operation)
+                leases.next_attempt(connection, operation)
             transitions.move(
                 connection,
                 server,
@@ -287,7 +286,7 @@ class Unwinding:
         def work(connection: Transaction) -> None:
             if outcome.failure is not None:
                 ledger.record_failure(connection, operation, outcome.failure)
-            following = next_attempt(connection, operation)
+            following = leases.next_attempt(connection, operation)
             ledger.save(connection, operation.id, state=OperationState.UNWINDING, params={})
             leases.postpone(connection, following.id, backoff(operation.attempt))
 

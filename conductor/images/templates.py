@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import datetime
 
-import sqlalchemy as sa
-
 from common import clock
 from common.context import internal
 from common.log import logger
 from common.messages.commands import Placed, RetireTemplate
 from common.messages.reports import Failure, Report
 from conductor.cloud import Cloud
-from conductor.store import registry, templates
+from conductor.store import registry, templates, vm_states
 from conductor.store.templates import IDLE, RETIRING, Known
 from conductor.store.transactions import Transaction
-from db.schema import hosts
 
 LOG = logger(__name__)
 
@@ -69,13 +66,10 @@ class TemplateKeeper:
 
     def _agent(self, connection: Transaction, one: Known) -> tuple[str, str] | None:
         """Host and worker of the template's node, or else of any in the cluster that is up."""
-        found = connection.execute(
-            sa.select(hosts.c.host, hosts.c.node).where(hosts.c.cluster == one.cluster)
-        )
-        for row in sorted(found, key=lambda row: (row.node != one.node, row.host)):
-            worker = self._cloud.worker_of(connection, row.host)
+        for host, _ in vm_states.nearest(connection, one.cluster, one.node):
+            worker = self._cloud.worker_of(connection, host)
             if worker is not None:
-                return row.host, worker
+                return host, worker
         return None
 
     def _send(self, one: Known, host: str, worker: str) -> None:

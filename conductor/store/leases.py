@@ -9,6 +9,7 @@ in its row says that it may not go on.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -160,6 +161,21 @@ def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: 
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)
+
+
+def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
+    """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
+
+    What an agent still reports of the old attempt no longer counts.
+    """
+    changed = connection.execute(
+        operations.update()
+        .where(operations.c.id == operation.id, operations.c.attempt == operation.attempt)
+        .values(attempt=operation.attempt + 1)
+    )
+    if changed.rowcount != 1:
+        raise StaleTransition(operation_id=operation.id)
+    return dataclasses.replace(operation, attempt=operation.attempt + 1)
 
 
 def hand_over(

@@ -216,6 +216,14 @@ def open_of(
     )
 
 
+def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
+    """Whether any of these operations is not at its end."""
+    query = sa.select(operations.c.id).where(
+        operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
     """Keep what agents told of their steps; a later report of a step replaces the earlier."""
     rows = [

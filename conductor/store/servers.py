@@ -114,6 +114,23 @@ def alive(
     return server
 
 
+def exists(connection: sa.Connection, uuid: str) -> bool:
+    """Whether some server has, or had, this UUID."""
+    query = sa.select(servers.c.id).where(servers.c.uuid == uuid)
+    return connection.execute(query).first() is not None
+
+
+def is_held(connection: sa.Connection, server: Server) -> bool:
+    """Whether an operator holds the server."""
+    query = sa.select(servers.c.held).where(servers.c.id == server.id)
+    return bool(connection.execute(query).scalar_one())
+
+
+def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write new servers, in one statement."""
+    connection.execute(servers.insert(), rows)
+
+
 def change(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> None:
     """Change what is no state (name, metadata, tags …); states are moved by ``lifecycle``."""
     connection.execute(

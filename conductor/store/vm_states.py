@@ -157,6 +157,14 @@ def hosts_of(connection: sa.Connection, cluster: str) -> dict[str, HostOf]:
     return {row.node: HostOf(row.host, row.worker) for row in rows}
 
 
+def nearest(connection: sa.Connection, cluster: str, node: str | None) -> list[tuple[str, str]]:
+    """(host, node) of every host of a cluster, that of ``node`` first."""
+    rows = connection.execute(
+        sa.select(hosts.c.host, hosts.c.node).where(hosts.c.cluster == cluster)
+    )
+    return sorted(((row.host, row.node) for row in rows), key=lambda one: (one[1] != node, one[0]))
+
+
 def worker_in(
     connection: sa.Connection, cluster: str, node: str | None, down: Collection[str]
 ) -> str | None:

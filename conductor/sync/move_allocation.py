@@ -7,7 +7,7 @@ from common.errors import GenerationConflict, Unavailable
 from common.log import logger
 from common.messages.reports import Step
 from common.states import OperationState
-from conductor.cloud import Cloud, backoff, next_attempt
+from conductor.cloud import Cloud, backoff
 from conductor.engine import ends
 from conductor.engine.stages import Task
 from conductor.store import leases, registry, servers
@@ -59,5 +59,5 @@ def _settled(connection: Transaction, operation: Operation, step: Step, done: bo
         ledger.close(connection, operation.id, OperationState.DONE)
         return
     # The host has promised all it has, and yet the VM is there: when there is room.
-    following = next_attempt(connection, operation)
+    following = leases.next_attempt(connection, operation)
     leases.postpone(connection, following.id, backoff(operation.attempt))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from common import context
 from common.log import logger
 from common.messages.facts import Heartbeat
@@ -14,12 +12,10 @@ from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.images.templates import NO_OPERATION, TemplateKeeper
-from conductor.store import image_properties, leases, registry
+from conductor.store import image_properties, leases, registry, reported
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Transaction
-from db.resources import SERVER_UUID
-from db.schema import operations, servers
 
 LOG = logger(__name__)
 
@@ -43,7 +39,7 @@ class Reports:
         reports = [report for report in reports if report.operation_id != NO_OPERATION]
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
-            known = _known(connection, wanted)
+            known = reported.operations_of(connection, wanted)
         valid = [report for report in reports if self._believed(report, known)]
         if not valid:
             return
@@ -108,17 +104,3 @@ class Reports:
             )
             return False
         return True
-
-
-# Built once: every batch of reports executes it.
-_KNOWN = (
-    sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
-    .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
-    .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))
-)
-
-
-def _known(connection: Transaction, ids: set[int]) -> dict[int, tuple[Operation, str | None]]:
-    """Return operations with the host of their server, by one query."""
-    rows = connection.execute(_KNOWN, {"ids": sorted(ids)})
-    return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}

@@ -9,13 +9,14 @@ from common.messages.facts import VmStates
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, PowerState, as_seen
 from conductor.cloud import Cloud
+from conductor.engine import begins
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.plans import FollowPlan, Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import servers, transitions, vmids, waiting
 from conductor.store import vm_states as store
-from conductor.store.operations import NewOperation, Operation
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync import drift
@@ -175,17 +176,7 @@ class Followed:
     def _begin(
         self, connection: Transaction, server: Server, action: InternalAction, plan: Plan
     ) -> Operation:
-        options = self._cloud.conf.conductor
-        new = NewOperation(
-            resource_id=server.uuid,
-            project_id=server.project_id,
-            action=action,
-            owner=self._cloud.name,
-            lease_seconds=options.lease_seconds,
-            timeout_seconds=options.action_timeout_seconds,
-            plan=plan,
-        )
-        return ledger.insert(connection, _nobody(server), [new])[0]
+        return begins.begin(connection, self._cloud, _nobody(server), server, action, plan)
 
 
 def _nobody(server: Server) -> RequestContext:

@@ -1,0 +1,166 @@
+"""What only the audit needs of the record: whole tables at once, and single facts to prove a heal.
+
+Rows come as the dataclasses that the audit compares: their fields name the columns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import sqlalchemy as sa
+
+from common.states import OPEN_STATES, OperationState
+from conductor.store.vmids import RESERVED
+from db import schema
+
+
+class Row(Protocol):
+    """A dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+R = TypeVar("R", bound=Row)
+
+#: values in one IN (…)
+CHUNK = 500
+#: (cluster, VMID)
+Place = tuple[str, int]
+
+
+def rows(connection: sa.Connection, table: str, kind: type[R]) -> list[R]:
+    """Every row of a table."""
+    query = sa.select(*_columns(schema.metadata.tables[table], kind))
+    return [kind(*row) for row in connection.execute(query)]
+
+
+def open_operations(connection: sa.Connection, kind: type[R]) -> list[R]:
+    """Every operation that is not at its end."""
+    table = schema.operations
+    query = sa.select(*_columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
+    return [kind(*row) for row in connection.execute(query)]
+
+
+def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str, Any]]:
+    """The columns of every server that is not deleted."""
+    table = schema.servers
+    query = sa.select(*_columns(table, kind)).where(table.c.deleted_at.is_(None))
+    return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def servers(
+    connection: sa.Connection, kind: type[Row], uuids: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The columns of these servers, deleted ones included."""
+    table, found = schema.servers, []
+    for part in _parts(uuids):
+        query = sa.select(*_columns(table, kind)).where(table.c.uuid.in_(part))
+        found += [dict(row._mapping) for row in connection.execute(query)]
+    return found
+
+
+def agents(connection: sa.Connection) -> list[tuple[str, str, str]]:
+    """(cluster, host, worker) of every host, by host."""
+    columns = schema.hosts.c
+    query = sa.select(columns.cluster, columns.host, columns.worker).order_by(columns.host)
+    return [(row.cluster, row.host, row.worker) for row in connection.execute(query)]
+
+
+def journal(
+    connection: sa.Connection, places: Collection[Place]
+) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
+    """Who ever had these VMIDs (None: a template), and who was refused them."""
+    table = schema.vmid_journal.c
+    found: dict[Place, set[str | None]] = {}
+    refused: dict[Place, set[str]] = {}
+    for cluster in sorted({cluster for cluster, _ in places}):
+        for part in _parts(sorted(vmid for name, vmid in places if name == cluster)):
+            query = sa.select(table.vmid, table.server_uuid, table.refused).where(
+                table.cluster == cluster, table.vmid.in_(part)
+            )
+            for row in connection.execute(query):
+                if not row.refused:
+                    found.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
+                elif row.server_uuid:
+                    refused.setdefault((cluster, row.vmid), set()).add(row.server_uuid)
+    return found, {place: frozenset(who) for place, who in refused.items()}
+
+
+def actions_on(
+    connection: sa.Connection, uuids: Sequence[str], actions: Sequence[str]
+) -> Mapping[str, set[str]]:
+    """Which of these actions were ever begun on these servers."""
+    columns = schema.operations.c
+    found: dict[str, set[str]] = {}
+    for part in _parts(uuids):
+        query = sa.select(columns.server_uuid, columns.action).where(
+            columns.server_uuid.in_(part), columns.action.in_(actions)
+        )
+        for row in connection.execute(query):
+            found.setdefault(row.server_uuid, set()).add(row.action)
+    return found
+
+
+def done_on(connection: sa.Connection, uuids: Sequence[str], action: str) -> frozenset[str]:
+    """On which of these servers an action was carried out."""
+    columns = schema.operations.c
+    found: set[str] = set()
+    for part in _parts(uuids):
+        query = sa.select(columns.server_uuid).where(
+            columns.server_uuid.in_(part),
+            columns.action == action,
+            columns.state == OperationState.DONE,
+        )
+        found |= set(connection.execute(query).scalars())
+    return frozenset(found)
+
+
+# --- single facts
+
+
+def provider(connection: sa.Connection, host: str | None) -> str | None:
+    """The resource provider of a host; None where it isn't known."""
+    columns = schema.hosts.c
+    return connection.execute(sa.select(columns.uuid).where(columns.host == host)).scalar()
+
+
+def is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """Whether the record has a template there."""
+    columns = schema.templates.c
+    query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
+    return connection.execute(query).first() is not None
+
+
+def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
+    """Whether anybody has the VMID reserved."""
+    columns = schema.vmids.c
+    query = sa.select(columns.vmid).where(
+        columns.cluster == cluster, columns.vmid == vmid, columns.state == RESERVED
+    )
+    return connection.execute(query).first() is not None
+
+
+def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, str | None] | None:
+    """(state, server) of a VMID, its row locked; None where it has none."""
+    columns = schema.vmids.c
+    mine = (columns.cluster == cluster) & (columns.vmid == vmid)
+    row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
+    return None if row is None else (row.state, row.server_uuid)
+
+
+def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
+    """Delete a port, and its address, if it is still this server's."""
+    columns = schema.ports.c
+    mine = (columns.id == port_id) & (columns.server_uuid == server_uuid)
+    connection.execute(schema.ports.delete().where(mine))
+
+
+def _columns(table: sa.Table, kind: type[Row]) -> list[sa.Column[Any]]:
+    return [table.c[item.name] for item in dataclasses.fields(kind)]
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]

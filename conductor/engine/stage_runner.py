@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.log import logger
 from common.messages.reports import Outcome
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, Work
 from conductor.store import servers
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store
@@ -15,7 +17,7 @@ LOG = logger(__name__)
 class StageRunner:
     """The one way that operations go, whoever takes them up and after whatever crash."""
 
-    def __init__(self, store: Store, table: Table) -> None:
+    def __init__(self, store: Store, table: Table[Any]) -> None:
         self._store, self.table = store, table
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
@@ -75,26 +77,26 @@ class StageRunner:
         if self._taken(task) or (not self.table.owns and not task.unwinding):
             self._lose(task)
 
-    def _load(self, operation: Operation, *, fresh: bool = False) -> Task:
+    def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
         with self._store.read() as connection:
+            if self.table.load is not None:
+                loaded: Work = self.table.load(connection, operation)
+                return loaded
             return Task(operation, servers.get(connection, operation.server_uuid), fresh)
 
-    def _taken(self, task: Task) -> bool:
+    def _taken(self, task: Work) -> bool:
         if self.table.owns:
-            mine = task.server.operation_id == task.operation.id
-            return not mine or task.server.deleted_at is not None
+            return not task.has_resource
         taken = self.table.taken
         return taken is not None and not task.unwinding and taken(task)
 
-    def _lose(self, task: Task) -> None:
+    def _lose(self, task: Work) -> None:
         if self.table.lost is not None:
             self.table.lost(task)
 
-    def _back(self, task: Task) -> Stage:
+    def _back(self, task: Work) -> Stage[Any]:
         """The way back; past the point of no return it is the last stage, forward."""
         return self.table.undo or self.table.stages[-1]
 
-    def _position(self, task: Task) -> int | None:
-        if self.table.owns and self.table.over(task):
-            return None
+    def _position(self, task: Work) -> int | None:
         return self.table.reached(task)

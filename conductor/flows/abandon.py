@@ -121,7 +121,7 @@ class Forget:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """The record is gone already: there is no return."""
         return Table(
             (

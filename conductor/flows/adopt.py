@@ -32,7 +32,7 @@ class Adopt:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """Claim, then have the mark set; unwinding, see the mark gone."""
         shown = TaskState.ADOPTING
         unmark = Stage("unmark", self._unmark, self._taken_back)

@@ -52,7 +52,7 @@ class Create:
         self._placing = Placing(cloud, self._unwinding)
         self._together = Together(cloud, self._decide)
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """From the record to the command; what is made goes again as a whole."""
         unwind = Stage("remove", self._unwinding.resume, self._unwinding.finished)
         return Table(

@@ -32,7 +32,7 @@ class Delete:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """One stage, from which there is no return: it is tried until the VM is seen gone."""
         stage = Stage("destroy", self._destroy, self._heard, shown=TaskState.DELETING, final=True)
         return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))

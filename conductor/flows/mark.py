@@ -61,7 +61,7 @@ class Remark:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """One stage: the mark is written."""
         return Table((Stage("mark", self._mark, self._heard),), None, self._late, owns=False)
 

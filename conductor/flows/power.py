@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, PowerAction] = {
 class PowerFlow(ShortFlow):
     """The flow of an action that only changes power."""
 
-    def table(self, action: str) -> Table:
+    def table(self, action: str) -> Table[Task]:
         """The action's one stage."""
         (shown,) = ACTIONS[action].walk
         stage = Stage("power", self._send, self._heard, shown=shown)

@@ -28,7 +28,7 @@ class Reap:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """One stage: what is left is destroyed."""
         return Table((Stage("destroy", self._destroy, self._heard),), None, self._late, owns=False)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine.stage_runner import StageRunner
@@ -17,7 +19,7 @@ from conductor.flows.unmanage import Release
 from conductor.sync.relocation import Follow
 
 
-def tables(cloud: Cloud) -> dict[str, Table]:
+def tables(cloud: Cloud) -> dict[str, Table[Any]]:
     """Action → the stages of its flow."""
     power = PowerFlow(cloud)
     return {action: power.table(action) for action in COMMANDS} | {

@@ -22,7 +22,7 @@ LOG = logger(__name__)
 class Release(ShortFlow):
     """The flow of the action ``release``. What became of the mark, a fault says."""
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """One stage: the mark goes."""
         stage = Stage("unmark", self._send, self._heard, shown=TaskState.RELEASING)
         lost = functools.partial(ends.overtaken, self._cloud)

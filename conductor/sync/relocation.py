@@ -39,7 +39,7 @@ class Follow:
         self._cloud = cloud
         self._settling = Settling(cloud)
 
-    def table(self) -> Table:
+    def table(self) -> Table[Task]:
         """Look closely and write down what was seen; then have the allocation follow."""
         return Table(
             (

@@ -54,6 +54,7 @@ class ResourceType(enum.StrEnum):
 
     SERVER = "server"  #: its id is the server's UUID
     TEMPLATE = "template"  #: a cached template; its id is CLUSTER/VMID
+    IMAGE = "image"  #: made ready on a host; its id is the image's
 
 
 class OperationState(enum.StrEnum):
@@ -191,6 +192,8 @@ class InternalAction(enum.StrEnum):
     FORGET = "forget"  #: the record went, whatever became of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again
     REAP = "reap"  #: what the audit found left of a server was removed
+    REMOVE_TEMPLATE = "remove-template"  #: a cached template that nobody needs was removed
+    CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
 
 
 #: what a server becomes by what is seen of its VM while nothing is being done to it; what isn't

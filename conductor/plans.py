@@ -107,6 +107,22 @@ class FollowPlan(Plan):
 
 
 @dataclass(frozen=True)
+class RemoveTemplatePlan(Plan):
+    """Of the removal of a cached template."""
+
+    image_id: str = ""
+
+
+@dataclass(frozen=True)
+class CacheImagePlan(Plan):
+    """Of an image that is made ready; its VMID is the template's."""
+
+    image: Image | None = None
+    template: Template | None = None
+    storage: str | None = None
+
+
+@dataclass(frozen=True)
 class Params:
     """What was asked, where the action and its resource say all of it."""
 
@@ -150,6 +166,8 @@ PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
     InternalAction.REAP: ReapPlan,
     InternalAction.FOLLOW: FollowPlan,
+    InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
+    InternalAction.CACHE_IMAGE: CacheImagePlan,
 }
 #: actions that are asked more than themselves
 PARAMS: Mapping[str, type[Params]] = {"create": CreateParams, "adopt": AdoptParams}

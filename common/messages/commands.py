@@ -129,7 +129,7 @@ class Build(Command):
 class CacheImage(Build):
     """Have the image of a build where it can be cloned, ahead of any build; nothing else is made.
 
-    It belongs to no operation and no server, as ``RetireTemplate``; its VMID is the template's.
+    It is about no server, as ``RetireTemplate``; its VMID is the template's.
     """
 
 
@@ -137,8 +137,7 @@ class CacheImage(Build):
 class RetireTemplate(Command):
     """Remove an image's cached template, if it is ours and no clone depends on it.
 
-    It belongs to no operation (``operation_id`` is 0) and to no server: ``server_uuid`` is
-    ``<cluster>/<VMID>``.
+    It is about no server: ``server_uuid`` is ``<cluster>/<VMID>``.
     """
 
     image_id: str = ""

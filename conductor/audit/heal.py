@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from common import clock, context
+from common import context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
-from common.messages.commands import Placed, RetireTemplate, StrictGroup
+from common.messages.commands import StrictGroup
 from common.messages.reports import Category, Failure
 from common.states import InternalAction, VmState
 from conductor.audit import proof
@@ -22,7 +22,7 @@ from conductor.audit.records import PRESENT
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.engine.runner import Runner
-from conductor.images.templates import NO_OPERATION
+from conductor.images import remove_template
 from conductor.plans import Place, ReapPlan
 from conductor.store import audit_record, server_groups, servers, transitions, vmids
 from conductor.store import operations as ledger
@@ -104,31 +104,26 @@ class Healer:
         return operation
 
     def _retire(self, finding: Kept) -> Answer:
-        """Ask an agent: a template belongs to no server, and its removal to no operation."""
+        """Begin its removal: the record has no such template."""
+        operation = self._cloud.store.run(lambda c: self._begin_removal(c, finding))
+        self._cloud.wake()
+        return Answer(f"The agent of {operation.plan.target.host} is asked to remove it.")
+
+    def _begin_removal(self, connection: Transaction, finding: Kept) -> Operation:
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
-        with self._cloud.store.read() as connection:
-            if audit_record.is_template(connection, cluster, vmid) or audit_record.is_reserved(
-                connection, cluster, vmid
-            ):
-                raise RefusedError(f"VMID {vmid} is somebody's by now.")
-            host, node = proof.host(connection, cluster, finding.node)
-            worker = self._cloud.worker_of(connection, host)
-        if worker is None:
+        if audit_record.is_template(connection, cluster, vmid) or audit_record.is_reserved(
+            connection, cluster, vmid
+        ):
+            raise RefusedError(f"VMID {vmid} is somebody's by now.")
+        host, node = proof.host(connection, cluster, finding.node)
+        if self._cloud.worker_of(connection, host) is None:
             raise RefusedError(f"The agent of host {host} does not answer.")
-        self._cloud.compute.retire_template(
-            context.internal(),
-            worker,
-            RetireTemplate(
-                NO_OPERATION,
-                0,
-                f"{cluster}/{vmid}",
-                Placed(host, cluster, node, vmid),
-                clock.after(self._cloud.conf.conductor.action_timeout_seconds),
-                image_id=str(finding.evidence["description_names"]),
-                cloud=self._cloud.id,
-            ),
-        )
-        return Answer(f"The agent of {host} was asked to remove it.")
+        where = Place(host, None, cluster, node, vmid)
+        image_id = str(finding.evidence["description_names"])
+        operation = remove_template.begin(connection, self._cloud, where, image_id)
+        if operation is None:
+            raise RefusedError("It is being removed already.")
+        return operation
 
     def _affinity(self, finding: Kept) -> Answer:
         """Tell the cluster anew what the record says of the group now; nothing, if it is gone."""

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.reports import Step
+from common.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
+from conductor.store import leases
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
 #: the option of ``[conductor]`` that says how long an action may take, where it is one of its own
-_TIMEOUTS = {"create": "build_timeout_seconds"}
+_TIMEOUTS = {
+    "create": "build_timeout_seconds",
+    InternalAction.CACHE_IMAGE: "build_timeout_seconds",
+}
 
 
 def new(
     cloud: Cloud,
     action: str,
-    server_uuid: str,
+    resource_id: str,
     project_id: str,
     *,
     params: Params = NOTHING_ASKED,
     plan: Plan = NOTHING_PLANNED,
     quota: Step | None = None,
+    resource_type: ResourceType = ResourceType.SERVER,
 ) -> NewOperation:
-    """An operation on a server, to be inserted; see ``NewOperation``."""
+    """An operation, to be inserted; see ``NewOperation``."""
     options = cloud.conf.conductor
     return NewOperation(
-        resource_id=server_uuid,
+        resource_id=resource_id,
         project_id=project_id,
         action=action,
         owner=cloud.name,
@@ -36,6 +42,7 @@ def new(
         timeout_seconds=options[_TIMEOUTS.get(action, "action_timeout_seconds")],
         params=params,
         plan=plan,
+        resource_type=resource_type,
         quota=quota,
     )
 
@@ -51,3 +58,10 @@ def begin(
     """Write an operation on a server that the record has."""
     item = new(cloud, action, server.uuid, server.project_id, plan=plan)
     return ledger.insert(connection, ctxt, [item])[0]
+
+
+def begin_later(connection: Transaction, ctxt: RequestContext, item: NewOperation) -> Operation:
+    """Write an operation that is nobody's, and due at once: whoever looks first takes it."""
+    operation = ledger.insert(connection, ctxt, [item])[0]
+    leases.postpone(connection, operation.id, 0)
+    return operation

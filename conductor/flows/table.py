@@ -16,6 +16,8 @@ from conductor.flows.mark import Remark
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
 from conductor.flows.unmanage import Release
+from conductor.images.cache_image import Cache
+from conductor.images.remove_template import RemoveTemplate
 from conductor.sync.relocation import Follow
 
 
@@ -31,6 +33,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         InternalAction.FOLLOW: Follow(cloud).table(),
         InternalAction.FORGET: Forget(cloud).table(),
         InternalAction.MARK: Remark(cloud).table(),
+        InternalAction.REMOVE_TEMPLATE: RemoveTemplate(cloud).table(),
+        InternalAction.CACHE_IMAGE: Cache(cloud).table(),
     }
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from common import clock
 from common.context import RequestContext
 from common.errors import HostNotFound, Invalid
 from common.log import logger
-from common.messages.commands import CacheImage, Image, Placed, Template
+from common.messages.commands import Image
 from common.messages.facts import HostFacts
 from conductor.cloud import Cloud
 from conductor.flows import build_command
-from conductor.images.templates import NO_OPERATION
-from conductor.store import aggregates, registry, templates
+from conductor.images import cache_image
+from conductor.store import aggregates, registry
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -29,7 +28,6 @@ class _Wanted:
     """One image that a host doesn't have ready."""
 
     facts: HostFacts
-    worker: str
     image: Image
 
 
@@ -48,13 +46,15 @@ class Precache:
         with self._cloud.store.read() as connection:
             wanted = list(self._missing(connection, number, image_ids))
         for one in wanted:
-            template = self._cloud.store.run(
-                lambda c, one=one: templates.reserve(c, one.facts, one.image.id)  # type: ignore[misc]
+            begun = self._cloud.store.run(
+                lambda c, one=one: cache_image.begin(c, self._cloud, ctxt, one.facts, one.image)  # type: ignore[misc]
             )
-            if template is None:
+            if begun is None:
                 LOG.warning("Image %s is not cached: its template is going.", one.image.id)
             else:
-                self._send(ctxt, one, template)
+                LOG.info("Image %s is made ready on %s.", one.image.id, one.facts.host)
+        if wanted:
+            self._cloud.wake()
 
     def _missing(
         self, connection: Transaction, number: int, image_ids: Sequence[str]
@@ -76,29 +76,10 @@ class Precache:
                 elif worker is None:
                     LOG.warning("Image %s is not cached on %s: it is down.", image_id, name)
                 elif image is not None and image_id not in facts.cached_images:
-                    found.append(_Wanted(facts, worker, image))
+                    found.append(_Wanted(facts, image))
         if refused:
             raise Invalid(f"Images can't be cached: {'; '.join(refused)}.")
         yield from found
-
-    def _send(self, ctxt: RequestContext, one: _Wanted, template: Template) -> None:
-        facts = one.facts
-        LOG.info("Image %s is made ready on %s.", one.image.id, facts.host)
-        self._cloud.compute.cache_image(
-            ctxt,
-            one.worker,
-            CacheImage(
-                NO_OPERATION,
-                0,
-                f"{facts.cluster}/{template.vmid}",
-                Placed(facts.host, facts.cluster, facts.node, template.vmid),
-                clock.after(self._cloud.conf.conductor.build_timeout_seconds),
-                storage=facts.vm_storage or None,
-                image=one.image,
-                template=template,
-                cloud=self._cloud.id,
-            ),
-        )
 
 
 def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None:

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.commands import Template
 from common.messages.facts import HostFacts
+from common.messages.reports import Failure
 from conductor.store import vmids as reservations
 from db.schema import hosts, images, servers, templates, vmids
 
@@ -149,18 +150,24 @@ def mark(connection: sa.Connection, one: Known, reason: str | None) -> None:
     )
 
 
-def failed(connection: sa.Connection, cluster: str, vmid: int, why: str) -> None:
+def why(failure: Failure, host: str) -> str:
+    """How it failed, in a sentence for the list of VMIDs."""
+    remedy = f" Remedy: {failure.remedy}." if failure.remedy else ""
+    return f"{failure.category} on {host}: {failure.message}{remedy}"
+
+
+def failed(connection: sa.Connection, cluster: str, vmid: int, text: str) -> None:
     """Keep why a template could not be removed, or not made ahead of any build."""
-    known = _known(connection, cluster, vmid)
+    known = get(connection, cluster, vmid)
     if known is None or known.reason == IDLE:
         return
     began = f"{RETIRING} The last try failed:" if known.retiring else NOT_MADE
-    _say(connection, known, f"{began} {why}")
+    _say(connection, known, f"{began} {text}")
 
 
 def ready(connection: sa.Connection, cluster: str, vmid: int) -> None:
     """It was made: what failed before is no longer so."""
-    known = _known(connection, cluster, vmid)
+    known = get(connection, cluster, vmid)
     if known is not None and (known.reason or "").startswith(NOT_MADE):
         _say(connection, known, None)
 
@@ -179,7 +186,8 @@ def _cached(connection: sa.Connection, known: Known) -> bool:
     return any(known.image_id in facts.get("cached_images", ()) for facts in found)
 
 
-def _known(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
+def get(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
+    """The template that has a VMID; None where the record has none there."""
     mine = (templates.c.cluster == cluster) & (templates.c.vmid == vmid)
     row = connection.execute(_query().where(mine)).first()
     return None if row is None else Known(**row._mapping)

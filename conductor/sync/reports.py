@@ -11,7 +11,7 @@ from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
-from conductor.images.templates import NO_OPERATION, TemplateKeeper
+from conductor.images.templates import TemplateKeeper
 from conductor.store import image_properties, leases, registry, reported
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -33,10 +33,6 @@ class Reports:
 
     def take(self, reports: Sequence[Report]) -> None:
         """One transaction for the steps of the whole batch, then each outcome to its flow."""
-        for report in reports:
-            if report.operation_id == NO_OPERATION:
-                self._templates.told(report)
-        reports = [report for report in reports if report.operation_id != NO_OPERATION]
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
             known = reported.operations_of(connection, wanted)
@@ -93,7 +89,7 @@ class Reports:
         operation, host = known[report.operation_id]
         if report.host not in {operation.plan.target.host, host}:
             LOG.warning(
-                "Host %s reports on server %s, which is not its own.",
+                "Host %s reports on %s, which is not its own.",
                 report.host,
                 report.server_uuid,
             )

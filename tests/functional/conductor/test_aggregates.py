@@ -15,7 +15,7 @@ from common.aggregates import AllAggregates
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NotFound, Unavailable
 from common.messages.commands import CacheImage
-from common.messages.reports import Category, Failure, Outcome, Report
+from common.messages.reports import Category, Failure
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store import aggregates, registry
@@ -266,17 +266,23 @@ def test_images_are_made_ready_where_they_are_not(site: Site) -> None:
     for host in ("pve1", "pve2"):
         site.add(number, host)
     site.doors.cache_images(RequestContext(), number, [IMAGE])
-    first, second = (command for _, command in site.world.compute.sent)
+    site.world.conductor.runner.start()
+    site.world.compute.wait_for(2)
+    sent = [command for _, command in site.world.compute.sent]
+    first, second = sorted(sent, key=lambda command: command.placed.host)
     assert isinstance(first, CacheImage)
     assert isinstance(second, CacheImage)
     assert [command.placed.host for command in (first, second)] == ["pve1", "pve2"]
     assert first.template is not None
     assert first.image is not None
     assert (first.placed.vmid, first.image.id) == (first.template.vmid, IMAGE)
-    # What came of it is told, and belongs to no operation.
-    for outcome in (Outcome(True), Outcome(False, failure=Failure(Category.LOCK, "locked"))):
-        report = Report(0, 0, first.server_uuid, "pve1", outcome=outcome)
-        site.world.conductor.reports.take([report])
+    # What came of it is told.
+    site.world.answer(first, ok=True)
+    site.world.answer(second, ok=False, failure=Failure(Category.LOCK, "locked"))
+    for_image = {row.resource_id: row.resource_type for row in site.world.rows(schema.operations)}
+    assert for_image == {IMAGE: "image"}
+    site.world.until_operation("done", "failed")
+    site.world.conductor.runner.stop()
     assert len(site.world.rows(schema.templates)) == 2
     site.doors.cache_images(RequestContext(), number, [IMAGE])
     assert len(site.world.rows(schema.templates)) == 2

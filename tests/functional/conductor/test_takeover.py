@@ -17,17 +17,18 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
-from common.messages.commands import Build, Command, Destroy, Mark
+from common.messages.commands import Build, Command, Destroy, Mark, RetireTemplate
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
-from common.states import InternalAction
-from conductor.flows import mark
+from common.states import InternalAction, ResourceType
+from conductor.flows import build_command, mark
 from conductor.flows.abandon import Forgetting
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.table import tables
+from conductor.images import cache_image, remove_template
 from conductor.messages import Adoption, CreateServers, FlavorSnapshot
 from conductor.plans import FollowPlan, Place, Plan, ReapPlan
-from conductor.store import leases, servers, vmids
+from conductor.store import leases, registry, servers, templates, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
 from conductor.store.transactions import Store
@@ -133,13 +134,28 @@ class Cloud:
     def _outcome(self, command: Command) -> Outcome:
         if type(command) in self.refused and getattr(command, "on", True):
             return Outcome(False, failure=BROKEN)
-        gone = isinstance(command, Destroy) or (isinstance(command, Mark) and not command.on)
+        gone = isinstance(command, Destroy | RetireTemplate) or (
+            isinstance(command, Mark) and not command.on
+        )
         return Outcome(True, gone=gone, power_state=0 if gone else 1)
 
     # --- what became of it
 
-    def ending(self, uuid: str) -> dict[str, Any]:
-        """All that there is of a server, as far as two runs must have it alike."""
+    def ending(self, operation: Operation) -> dict[str, Any]:
+        """All that there is of a resource, as far as two runs must have it alike."""
+        if operation.resource_type == ResourceType.SERVER:
+            return self._server(operation.server_uuid)
+        with self.world.conductor.store.read() as connection:
+            now = ledger.get(connection, operation.id)
+        assert now is not None
+        vmids = [one.reason for one in self.world.rows(schema.vmids)]
+        return {
+            "operation": (now.state, now.attempt),
+            "templates": [one.image_id for one in self.world.rows(schema.templates)],
+            "vmids": vmids,
+        }
+
+    def _server(self, uuid: str) -> dict[str, Any]:
         row, columns = self.world.row(uuid), schema.operations.c
         with self.world.conductor.store.read() as connection:
             query = sa.select(columns.action, columns.state).where(uuid == SERVER_UUID)
@@ -208,6 +224,38 @@ def _mark(cloud: Cloud) -> Operation:
     return mark.begin(cloud.world.conductor.cloud, ADMIN, cloud.server().uuid)
 
 
+def _remove_template(cloud: Cloud) -> Operation:
+    conductor = cloud.world.conductor
+
+    def work(connection: sa.Connection) -> Operation | None:
+        facts, _ = registry.host(connection, "pve1")
+        template = templates.reserve(connection, facts, "an-image-that-went")
+        assert template is not None
+        known = templates.get(connection, "sim1", template.vmid)
+        assert known is not None
+        templates.mark(connection, known, templates.RETIRING)
+        where = Place("pve1", None, "sim1", "pve1", template.vmid)
+        return remove_template.begin(connection, conductor.cloud, where, known.image_id)
+
+    operation = conductor.store.run(work)
+    assert operation is not None
+    return operation
+
+
+def _cache_image(cloud: Cloud) -> Operation:
+    conductor = cloud.world.conductor
+
+    def work(connection: sa.Connection) -> Operation | None:
+        facts, _ = registry.host(connection, "pve1")
+        image = build_command.image(connection, IMAGE, facts)
+        assert image is not None
+        return cache_image.begin(connection, conductor.cloud, ADMIN, facts, image)
+
+    operation = conductor.store.run(work)
+    assert operation is not None
+    return operation
+
+
 #: action, and how it goes → begins it
 STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("create", "well"): Cloud.build,
@@ -224,6 +272,8 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     (InternalAction.FOLLOW, "well"): _follow,
     (InternalAction.FORGET, "well"): _forget,
     (InternalAction.MARK, "well"): _mark,
+    (InternalAction.REMOVE_TEMPLATE, "well"): _remove_template,
+    (InternalAction.CACHE_IMAGE, "well"): _cache_image,
 }
 
 
@@ -247,9 +297,9 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     operation = begin(cloud)
     cloud.mortal.live()
     cloud.work_off(cloud.world.conductor, operation)
-    commits, alike = cloud.mortal.commits, cloud.ending(operation.server_uuid)
+    commits, alike = cloud.mortal.commits, cloud.ending(operation)
     assert commits > 1
-    _clear(cloud, operation.server_uuid)
+    _clear(cloud, operation)
     for dies_at in range(1, commits + 1):
         for before in (True, False):
             operation = begin(cloud)
@@ -258,16 +308,18 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
                 cloud.work_off(cloud.world.conductor, operation)
             cloud.mortal.live()
             cloud.work_off(cloud.heir)
-            assert cloud.ending(operation.server_uuid) == alike, (dies_at, before)
-            _clear(cloud, operation.server_uuid)
+            assert cloud.ending(operation) == alike, (dies_at, before)
+            _clear(cloud, operation)
     assert cloud.world.rows(schema.ports) == []
     assert cloud.world.placement.claims == {}
 
 
-def _clear(cloud: Cloud, uuid: str) -> None:
+def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
     cloud.refused.clear()
+    if operation.resource_type != ResourceType.SERVER:
+        return
     with cloud.world.conductor.store.read() as connection:
-        server = servers.get(connection, uuid)
+        server = servers.get(connection, operation.server_uuid)
     if server.deleted_at is None:
         cloud.work_off(cloud.heir, cloud.act(server, "delete"))

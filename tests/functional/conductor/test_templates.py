@@ -11,9 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.messages.commands import RetireTemplate
+from common.messages.commands import Command, RetireTemplate
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts, StorageFacts
 from common.messages.reports import Category, Failure, Outcome, Report
+from conductor.images import cache_image
 from conductor.images.templates import TemplateKeeper
 from conductor.store import registry, templates
 from db import migrate, schema
@@ -95,8 +96,19 @@ def retiring(world: World, keeper: TemplateKeeper) -> RetireTemplate:
     keeper.tidy()
     long_ago(world)
     keeper.tidy()
-    (command,) = retirements(world)
+    command = world.compute.wait_for(2)
+    assert isinstance(command, RetireTemplate)
     return command
+
+
+def report(command: Command, outcome: Outcome) -> Report:
+    return Report(
+        command.operation_id,
+        command.attempt,
+        command.server_uuid,
+        command.placed.host,
+        outcome=outcome,
+    )
 
 
 def answer(command: RetireTemplate, outcome: Outcome, host: str = "pve1") -> Report:
@@ -157,26 +169,40 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     row = template_row(world)
     assert (row.vmid, row.reason) == (command.placed.vmid, templates.RETIRING)
     assert command.placed.cluster == "sim1"
-    # Asked for once; what isn't heard of is asked for again.
-    keeper.tidy()
-    assert len(retirements(world)) == 1
+    assert command.operation_id
+    # Begun once; what isn't heard of is asked for again.
     long_ago(world)
     keeper.tidy()
-    assert len(retirements(world)) == 2
+    assert len(retirements(world)) == 1
+    world.make_due()
+    world.compute.wait_for(3)
     hanging = Failure(Category.LOCK, "Template 100001 is still needed.", clean=False)
     world.conductor.reports.take([answer(command, Outcome(False, failure=hanging))])
+    world.until_faults(1)
+    world.until_paused()
     row = template_row(world)
     assert row.reason == (
         "The template is being removed. The last try failed: lock on pve1: "
         "Template 100001 is still needed."
     )
     # It is tried again as ever, with the reason until then.
-    long_ago(world)
-    keeper.tidy()
-    assert len(retirements(world)) == 3
+    world.make_due()
+    again = world.compute.wait_for(4)
+    assert isinstance(again, RetireTemplate)
+    assert (again.operation_id, again.attempt) == (command.operation_id, 2)
     assert template_row(world).reason == templates.RETIRING
-    world.conductor.reports.take([answer(command, Outcome(False, failure=hanging))])
+    # A stranger's word counts for nothing, and an earlier attempt's neither.
+    world.conductor.reports.take([answer(again, Outcome(True, gone=True), host="pve2")])
     world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.conductor.reports.take([answer(again, Outcome(False, failure=hanging))])
+    world.until_faults(2)
+    world.until_paused()
+    assert [row.server_uuid for row in world.rows(schema.faults)] == ["", ""]
+    world.make_due()
+    command = world.compute.wait_for(5)
+    assert isinstance(command, RetireTemplate)
+    world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.until_operation("done", "done")
     assert world.rows(schema.templates) == []
     assert [row for row in world.rows(schema.vmids) if row.server_uuid is None] == []
     # Told twice, when somebody else may have the VMID.
@@ -186,13 +212,29 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
 def test_why_an_image_could_not_be_made_ready_is_told_until_it_is(
     world: World, keeper: TemplateKeeper
 ) -> None:
-    uuid, _ = active(world)
-    vmid = template_row(world).vmid
+    uuid, build = active(world)
     since = template_row(world).since
 
     def told(outcome: Outcome, host: str = "pve1") -> str | None:
-        subject = f"sim1/{vmid}"
-        world.conductor.reports.take([Report(0, 0, subject, host, outcome=outcome)])
+        """The reason once an agent has said how making it ready went."""
+        run, count = world.conductor.store.run, len(world.rows(schema.operations))
+        image = build.image
+        assert image is not None
+        cloud = world.conductor.cloud
+        with world.conductor.store.read() as connection:
+            facts, _ = registry.host(connection, "pve1")
+        operation = run(lambda c: cache_image.begin(c, cloud, world.ctxt, facts, image))
+        assert operation is not None
+        sent = len(world.compute.sent)
+        world.conductor.runner.wake()
+        command = world.compute.wait_for(sent + 1)
+        world.conductor.reports.take([dataclasses.replace(report(command, outcome), host=host)])
+        if host != "pve1":
+            world.conductor.reports.take([report(command, Outcome(True))])
+        world.until_operation(
+            *(row.state for row in world.rows(schema.operations)[:count]),
+            "done" if outcome.ok or host != "pve1" else "failed",
+        )
         reason: str | None = template_row(world).reason
         return reason
 
@@ -224,6 +266,7 @@ def test_nobody_builds_from_a_template_that_is_being_removed(
     run = world.conductor.store.run
     assert run(lambda c: reserve(c, facts_of(c, command.placed.node)[0], command.image_id)) is None
     world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.until_operation("done", "done")
     again = run(lambda c: reserve(c, facts_of(c, command.placed.node)[0], command.image_id))
     assert again is not None
 

@@ -38,6 +38,9 @@ HEAL_SECONDS = 60.0
 #: tries of the periodic audit to heal one finding; who asks for an audit asks for a try as well
 MAX_HEALS = 5
 KEEP_DAYS = 30.0
+#: how long the end of the process waits for an audit, which may wait for an agent that has gone;
+#: its lease runs out, and another conductor begins anew
+STOP_SECONDS = 10.0
 
 _ALLOCATIONS = frozenset(
     {"allocation_without_server", "allocation_unknown", "allocation_differs"}
@@ -66,7 +69,7 @@ class Auditor:
     def stop(self) -> None:
         """Begin no further audit; one that runs ends at its next step."""
         self._stopped.set()
-        self._periodic.stop()
+        self._periodic.stop(STOP_SECONDS)
 
     def ask(self, request_id: str) -> int:
         """Have an audit run now; returns its id."""

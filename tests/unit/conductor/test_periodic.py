@@ -139,3 +139,17 @@ def test_a_lease_that_is_lost_is_no_longer_renewed(monkeypatch: pytest.MonkeyPat
     with periodic.only_one(cast(Store, Lost()), "audit", "c1") as ours:
         assert ours
         assert asked.wait(10)
+
+
+def test_the_end_waits_for_a_task_only_as_long_as_asked(tasks: Any) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def held() -> None:
+        began.set()
+        go_on.wait(60)
+
+    running = tasks(Periodic("held", 60, held))
+    assert began.wait(10)
+    running.stop(0.01)
+    assert running.alive
+    go_on.set()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import oslo_messaging
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from common import context, credentials, liveness, quotas, rpc
-from common.errors import ConfigurationError
+from common.errors import ConfigurationError, Unavailable
 from common.events import ConductorEvents
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
@@ -123,7 +122,7 @@ class ConductorService:
         self.runner.stop()
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
-        except sa.exc.SQLAlchemyError as error:
+        except Unavailable as error:
             LOG.warning("Its leases run out by themselves: %s", error)
 
     def _seed(self, connection: Transaction) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import sqlalchemy as sa
-
 from common import context
 from common.aggregates import AggregateFacts, AllAggregates, ratios
 from common.context import RequestContext
@@ -21,6 +19,7 @@ from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache
 from conductor.store import aggregates as store
 from conductor.store import placement_outbox, registry
+from conductor.store.transactions import Transaction
 from db.reads import aggregates as reads
 
 LOG = logger(__name__)
@@ -79,7 +78,7 @@ class AggregateEndpoint:
         """See ``ConductorClient.cache_images``."""
         self._precache.cache(ctxt, number, image_ids)
 
-    def _change(self, ctxt: RequestContext, work: Callable[[sa.Connection], None]) -> None:
+    def _change(self, ctxt: RequestContext, work: Callable[[Transaction], None]) -> None:
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.messages import NewKeyPair
 from conductor.store import catalog, quotas
+from conductor.store.transactions import Transaction
 
 
 class KeyPairEndpoint:
@@ -19,7 +18,7 @@ class KeyPairEndpoint:
     def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None:
         """See ``ConductorClient.create_keypair``."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             allowed = quotas.limits(connection, str(ctxt.project_id), self._cloud.quota)
             quotas.check_keypairs(connection, keypair.user_id, allowed)
             catalog.create_keypair(connection, keypair)

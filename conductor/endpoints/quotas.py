@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common.context import RequestContext
 from common.errors import Invalid
 from conductor.cloud import Cloud
 from conductor.store import quotas, server_groups
+from conductor.store.transactions import Transaction
 
 
 class QuotaEndpoint:
@@ -21,7 +20,7 @@ class QuotaEndpoint:
     ) -> None:
         """See ``ConductorClient.set_quota``."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             quotas.lock(connection, project_id)
             used = {} if force else quotas.usage(connection, project_id)
             if not force and "server_groups" in limits:

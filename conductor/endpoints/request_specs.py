@@ -1,4 +1,4 @@
-"""What servers that are there would ask of a scheduler, from the record."""
+"""Request specs of servers that exist, from the record."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
 from common import hints
 from common.messages.scheduling import RequestSpec
 from conductor.flows import build_command
 from conductor.store import server_groups
 from conductor.store import servers as servers_store
-from db.schema import networks, ports, servers
+from conductor.store.placed import Placed
+from conductor.store.transactions import Transaction
 
 
 @dataclass(frozen=True)
@@ -25,18 +24,13 @@ class Standing:
     requested: RequestSpec
 
 
-def of_servers(
-    connection: sa.Connection, which: sa.ColumnElement[bool], limit: int | None = None
-) -> list[Standing]:
-    """What these servers would ask, the largest first; the ``limit`` largest at the most.
+def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
+    """Return what these servers would ask.
 
     Its disk moves with a server: no image is needed. It is an operator who asks: hints count
     whoever's the servers are that they name.
     """
-    columns = servers.c
-    order = (columns.memory_mib.desc(), columns.id)
-    rows = connection.execute(sa.select(servers).where(which).order_by(*order).limit(limit)).all()
-    nics = _nics(connection, sa.select(columns.uuid).where(which).order_by(*order).limit(limit))
+    rows, nics = placed.rows, placed.nics
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
     where = servers_store.hosts_of(connection, sorted(named), None)
     groups = {
@@ -57,10 +51,8 @@ def of_servers(
                 image_properties=row.image_properties,
                 extra_specs=row.flavor.get("extra_specs", {}),
                 availability_zone=row.pinned_availability_zone,
-                networks=tuple(nic["bridge"] for nic in nics.get(row.uuid, ())),
-                vlans=build_command.vlans(
-                    (nic["bridge"], nic["vlan"]) for nic in nics.get(row.uuid, ())
-                ),
+                networks=tuple(bridge for bridge, _ in nics.get(row.uuid, ())),
+                vlans=build_command.vlans(nics.get(row.uuid, ())),
                 vm=None if row.vmid is None else (row.cluster, row.vmid),
                 hints=row.scheduler_hints,
                 server_hosts=_of(where, row.scheduler_hints),
@@ -69,21 +61,6 @@ def of_servers(
         )
         for row in rows
     ]
-
-
-def _nics(
-    connection: sa.Connection, uuids: sa.Select[tuple[str]]
-) -> dict[str, list[Mapping[str, Any]]]:
-    """The networks of these servers."""
-    those = uuids.subquery()
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for row in connection.execute(
-        sa.select(ports.c.server_uuid, networks.c.bridge, networks.c.vlan)
-        .join(networks, networks.c.id == ports.c.network_id)
-        .join(those, those.c.uuid == ports.c.server_uuid)
-    ):
-        found.setdefault(row.server_uuid, []).append({"bridge": row.bridge, "vlan": row.vlan})
-    return found
 
 
 def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:

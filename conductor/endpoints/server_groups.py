@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from common.context import RequestContext
 from common.errors import MicronovaError, QuotaExceeded
 from common.log import logger
@@ -11,6 +9,7 @@ from conductor.cloud import Cloud
 from conductor.flows.accept import scope
 from conductor.messages import NewServerGroup
 from conductor.store import quotas, server_groups
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -24,7 +23,7 @@ class ServerGroupEndpoint:
     def create_server_group(self, ctxt: RequestContext, group: NewServerGroup) -> str:
         """See ``ConductorClient.create_server_group``."""
 
-        def work(connection: sa.Connection) -> str:
+        def work(connection: Transaction) -> str:
             quotas.lock(connection, group.project_id)
             allowed = quotas.limits(connection, group.project_id, self._cloud.quota)
             limit = allowed["server_groups"]
@@ -44,7 +43,7 @@ class ServerGroupEndpoint:
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
         """See ``ConductorClient.delete_server_group``. It stays so, whoever can't be told."""
 
-        def work(connection: sa.Connection) -> dict[str, str]:
+        def work(connection: Transaction) -> dict[str, str]:
             told = self._told(connection, group_uuid)
             server_groups.delete(connection, group_uuid, scope(ctxt))
             return told
@@ -56,7 +55,7 @@ class ServerGroupEndpoint:
                 # The group is gone; the audit tells the cluster.
                 LOG.warning("Cluster %s is not told of a group's end: %s", cluster, error.message)
 
-    def _told(self, connection: sa.Connection, uuid: str) -> dict[str, str]:
+    def _told(self, connection: Transaction, uuid: str) -> dict[str, str]:
         """Cluster → a worker of it, of those that may have been told of a strict group."""
         if not server_groups.strict(connection, [uuid]):
             return {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from common.context import RequestContext
 from common.errors import Invalid
 from common.log import logger
@@ -15,6 +13,7 @@ from conductor.engine.runner import Begin, Runner
 from conductor.flows.accept import Accept, scope
 from conductor.messages import CreatedServers, CreateServers
 from conductor.store import quotas, servers
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -71,7 +70,7 @@ class ServerEndpoint:
     ) -> dict[str, str]:
         """See ``ConductorClient.set_server_metadata``."""
 
-        def work(connection: sa.Connection) -> dict[str, str]:
+        def work(connection: Transaction) -> dict[str, str]:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             merged = {} if replace else dict(server.meta)
             merged.update(metadata)
@@ -89,7 +88,7 @@ class ServerEndpoint:
         self._change(ctxt, server_uuid, {"tags": tags})
 
     def _change(self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]) -> None:
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             servers.change(connection, server, changes)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
 from conductor.store import aggregates, placement_outbox, registry
+from conductor.store.transactions import Transaction
 
 
 class ServiceEndpoint:
@@ -38,7 +37,7 @@ class ServiceEndpoint:
         if forced_down is not None:
             changes["forced_down"] = forced_down
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             placement_outbox.set_host(connection, service_uuid)
             registry.update_service(connection, service_uuid, changes)
 
@@ -48,7 +47,7 @@ class ServiceEndpoint:
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """See ``ConductorClient.delete_service``."""
 
-        def work(connection: sa.Connection) -> None:
+        def work(connection: Transaction) -> None:
             aggregates.forget_service(connection, service_uuid)
             registry.delete_service(connection, service_uuid)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import sqlalchemy as sa
-
 from common import hints, ids
 from common.context import RequestContext
 from common.messages.facts import HostFacts
@@ -17,9 +15,9 @@ from conductor.endpoints import request_specs
 from conductor.flows import build_command
 from conductor.flows.accept import requested_networks, scope
 from conductor.messages import CreateServers, Evacuation
-from conductor.store import registry, server_groups
+from conductor.store import placed, registry, server_groups
 from conductor.store import servers as servers_store
-from db.schema import servers
+from conductor.store.transactions import Transaction
 from scheduler.messages import Capacity, Movable, Rebalancing
 
 #: servers that one preview places at the most
@@ -67,16 +65,9 @@ class WhatIfEndpoint:
 
     def rebalance(self, ctxt: RequestContext, limit: int) -> Rebalancing:
         """See ``ConductorClient.rebalance``."""
-        columns = servers.c
-        idle = (
-            columns.deleted_at.is_(None)
-            & columns.host.is_not(None)
-            & columns.task_state.is_(None)
-            & ~columns.held
-            & columns.vm_state.in_(_MOVABLE)
-        )
         with self._cloud.store.read() as connection:
-            there = request_specs.of_servers(connection, idle, MAX_MOVABLE)
+            found = placed.idle(connection, _MOVABLE, MAX_MOVABLE)
+            there = request_specs.of_servers(connection, found)
         movable = tuple(map(_movable, there))
         return self._cloud.scheduler.rebalance(ctxt, movable, limit)
 
@@ -108,15 +99,14 @@ class WhatIfEndpoint:
         )
 
 
-def _servers_on(connection: sa.Connection, host: str) -> list[tuple[str, RequestSpec]]:
+def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSpec]]:
     """(name, what it needs of another host) of each server there, the largest first."""
-    here = (servers.c.host == host) & servers.c.deleted_at.is_(None)
     return [
         (
             one.name,
             dataclasses.replace(one.requested, group=_left(one.requested.group, host)),
         )
-        for one in request_specs.of_servers(connection, here)
+        for one in request_specs.of_servers(connection, placed.on_host(connection, host))
     ]
 
 

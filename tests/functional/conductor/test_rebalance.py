@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conductor.endpoints import request_specs
-from db import schema
+from conductor.store import placed
 from tests.fixtures import listings
 from tests.fixtures.listings import Row
 
@@ -31,8 +31,8 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         a_server(3, host=None),
     ]
     reader = listings.a_database(tmp_path, rows)
-    there = schema.servers.c.host.is_not(None)
     with reader.connect() as connection, listings.counted(reader) as count:
+        there = placed.idle(connection, ("active", "stopped"), 10)
         found = request_specs.of_servers(connection, there)
         assert [(item.name, item.host) for item in found] == [
             ("server-2", "pve2"),
@@ -49,6 +49,7 @@ def test_servers_ask_again_what_they_asked(tmp_path: Path) -> None:
         assert asked.vm == ("sim1", 100_001)
         assert count() == 3
         assert found[0].requested.vm is None
-        first = request_specs.of_servers(connection, there, 1)
+        largest = placed.idle(connection, ("active", "stopped"), 1)
+        first = request_specs.of_servers(connection, largest)
         assert [item.name for item in first] == ["server-2"]
     reader.dispose()

@@ -22,6 +22,7 @@ RULES = [
     policy.rule("not", "not role:member", "not for members", GET),
     policy.rule("owner", "user_id:%(user_id)s", "own", GET),
     policy.rule("literal", "'x':%(user_id)s", "a literal", GET),
+    policy.rule("service", "service_user_id:s and service_project_id:%(project_id)s", "own", GET),
     policy.rule("dynamic", "role:%(user_id)s", "a role by name", GET),
     policy.rule("missing", "rule:nowhere", "a rule that is not there", GET),
     policy.rule("anyone", policy.ANYONE, "all", GET, scopes=("project", "system")),
@@ -33,6 +34,7 @@ WHO: list[dict[str, Any]] = [
     {"roles": ["admin"], "project_id": "q", "user_id": "member"},
     {"roles": ["admin"], "system_scope": "all", "user_id": "u"},
     {"roles": [], "project_id": "p", "user_id": "u"},
+    {"roles": [], "user_id": "u", "service_user_id": "s", "service_project_id": "p"},
 ]
 TARGETS = [{"project_id": "p", "user_id": "u"}, {"project_id": "q", "user_id": "member"}, {}]
 

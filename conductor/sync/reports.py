@@ -89,8 +89,9 @@ class Reports:
         operation, host = known[report.operation_id]
         if report.host not in {operation.plan.target.host, host}:
             LOG.warning(
-                "Host %s reports on %s, which is not its own.",
+                "Host %s reports on %s %s, which is not its own.",
                 report.host,
+                operation.resource_type,
                 report.server_uuid,
             )
             return False

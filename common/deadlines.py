@@ -25,9 +25,13 @@ from common.errors import Unavailable
 SENDER = f"{os.getpid()}-{secrets.token_hex(4)}"
 #: what is left for the answer's way back: a share of the wait, and seconds at the most
 _WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
-#: samples of one sender that are compared, the least of so many seconds each; and senders
-_COMPARED, _SAMPLE_SECONDS, _SENDERS = 32, 10.0, 1000
-#: for so long samples must agree before a delay is taken for a difference of clocks
+#: number of samples kept of each sender
+_COMPARED = 32
+#: length of a sample: the smallest delay of all messages in it counts
+_SAMPLE_SECONDS = 10.0
+#: number of senders kept; the one that was silent longest is dropped first
+_SENDERS = 1000
+#: time that the samples must span before their smallest delay counts as a difference of clocks
 _ENOUGH_SECONDS = 120.0
 
 

@@ -40,10 +40,15 @@ def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
 
     def renew() -> None:
         while not over.wait(RENEW_SECONDS):
-            with contextlib.suppress(Exception):
-                if not take():
-                    LOG.warning("Another conductor has the lease %s by now.", name)
-                    return
+            try:
+                kept = take()
+            except Exception:
+                # The next try may succeed; if not, the lease expires and another process takes it.
+                LOG.exception("Lease %s was not renewed; trying again.", name)
+                continue
+            if not kept:
+                LOG.warning("Another conductor has the lease %s by now.", name)
+                return
 
     if not take():
         yield False

@@ -40,5 +40,5 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """The options for the sample configuration."""
+    """Return the options for the sample configuration."""
     return [(GROUP, list(OPTIONS))]

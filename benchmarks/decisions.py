@@ -51,7 +51,7 @@ ROOM = {"vcpus": TOTALS["VCPU"], "memory_mib": TOTALS["MEMORY_MB"], "disk_gib": 
 
 
 def request(vcpus: int = 2) -> RequestSpec:
-    """What a small server asks."""
+    """Return what a small server asks."""
     return RequestSpec(ids.new_uuid(), "project", "user", vcpus, 4096, 20, image_id="image")
 
 
@@ -146,7 +146,7 @@ def schedulers(hosts: int, count: int) -> Iterator[tuple[Schedulers, SchedulerCl
 
 
 def one_by_one(client: SchedulerClient, count: int) -> dict[str, Any]:
-    """Milliseconds of a decision, asked one after the other."""
+    """Return milliseconds of a decision, asked one after the other."""
     took, inside = [], []
     for _ in range(count + 10):
         began = time.perf_counter()

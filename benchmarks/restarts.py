@@ -57,7 +57,7 @@ class Bench:
         return power.power(job, machine, command, 0)
 
     def ways(self) -> list[str]:
-        """How each reboot was done."""
+        """Return how each reboot was done."""
         steps = [step for report in self._reports for step in report.steps]
         return [str(step.detail["reboot"]) for step in steps if "reboot" in step.detail]
 

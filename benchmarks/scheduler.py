@@ -37,7 +37,7 @@ _NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
 def host(number: int, dice: random.Random) -> Host:
-    """A node of 64 cores, 512 GiB and 4 TiB, partly full."""
+    """Return a node of 64 cores, 512 GiB and 4 TiB, partly full."""
     name = f"pve{number:05d}"
     facts = HostFacts(
         host=name,
@@ -109,7 +109,7 @@ def down(host: Host) -> Host:
 
 
 def milliseconds(work: Callable[[], Any], times: int) -> float:
-    """The median of some runs."""
+    """Return the median of some runs."""
     found = []
     for _ in range(times):
         began = time.perf_counter()

@@ -83,7 +83,7 @@ def cluster(speed: float) -> Iterator[Cluster]:
 
 
 def configuration(where: Cluster, options: Sequence[str]) -> cfg.ConfigOpts:
-    """The worker's configuration, with further lines for the cluster."""
+    """Return the worker's configuration, with further lines for the cluster."""
     lines = [
         "[proxmox]",
         "clusters = c1",
@@ -101,7 +101,7 @@ def configuration(where: Cluster, options: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def a_build(number: int) -> Build:
-    """A server of 2 GiB with a config drive, cloned from the image's template."""
+    """Return a server of 2 GiB with a config drive, cloned from the image's template."""
     server = ids.new_uuid()
     placed = Placed(NODE, "c1", NODE, FIRST_VMID + number)
     return Build(

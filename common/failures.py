@@ -173,5 +173,5 @@ JITTER = 0.2
 
 
 def backoff_seconds(attempt: int) -> int:
-    """Seconds to wait before the attempt after this one (attempts count from 1)."""
+    """Return seconds to wait before the attempt after this one (attempts count from 1)."""
     return BACKOFF_SECONDS[min(max(attempt, 1), len(BACKOFF_SECONDS)) - 1]

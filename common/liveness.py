@@ -61,7 +61,7 @@ class Hearing:
 
 
 def interval(down_seconds: float) -> float:
-    """Seconds between two signs, where silence of so many seconds means something."""
+    """Return seconds between two signs, where silence of so many seconds means something."""
     return min(INTERVAL_SECONDS, down_seconds / 4)
 
 

@@ -51,7 +51,7 @@ def files(drive: ConfigDrive) -> dict[str, bytes]:
 
 
 def image(drive: ConfigDrive) -> bytes:
-    """The ISO image. Raises Invalid when the user data isn't base64."""
+    """Return the ISO image. Raises Invalid when the user data isn't base64."""
     return _iso(files(drive))
 
 

@@ -52,7 +52,7 @@ class _Sums:
         return do
 
     def failure(self, failure: Failure, machine: Machine) -> Failure:
-        """The failure with what was removed nevertheless."""
+        """Return the failure with what was removed nevertheless."""
         return replace(
             failure, cleaned=self.total.cleaned, clean=machine.absent and not failure.left
         )

@@ -68,7 +68,7 @@ class Executor:
         return self._pool.stop(seconds)
 
     def _outcome_at_once(self, job: Job) -> Outcome | None:
-        """The outcome of a command that isn't carried out, or None."""
+        """Return the outcome of a command that isn't carried out, or None."""
         command = job.command
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."

@@ -118,7 +118,7 @@ class HostFactsCache:
         return gone
 
     def names(self) -> tuple[str, ...]:
-        """All hosts, sorted."""
+        """Return all hosts, sorted."""
         with self._lock:
             return tuple(sorted(self._hosts))
 

@@ -45,7 +45,7 @@ class Job:
         return self._cancelled
 
     def working(self) -> Working:
-        """The sign of life of this job."""
+        """Return the sign of life of this job."""
         command = self._command
         return Working(command.operation_id, command.attempt, command.placed.host)
 

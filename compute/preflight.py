@@ -74,7 +74,7 @@ def findings(conf: cfg.ConfigOpts) -> list[Finding]:
 
 
 def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
-    """One cluster: what it has, and what is wrong with it."""
+    """Return one cluster: what it has, and what is wrong with it."""
     client = Client(cluster)
     refresher = Refresher(client, 0, 0)
     try:
@@ -189,7 +189,7 @@ _CONTENTS: Mapping[str, str] = {"images": "root disks", "iso": "config drives", 
 
 
 def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
-    """What a node lacks of storages, with the line that enables the content."""
+    """Return what a node lacks of storages, with the line that enables the content."""
     configured = {"images": cluster.vm_storage, "iso": cluster.iso_storage}
     for content, why in _CONTENTS.items():
         storage = chosen(node, configured.get(content), content)
@@ -211,6 +211,6 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
 
 
 def _candidate(node: Node) -> Storage | None:
-    """A storage of files, where any content can be enabled."""
+    """Return a storage of files, where any content can be enabled."""
     files = [one for one in node.storages.values() if one.active and one.type in FILE_TYPES]
     return max(files, key=lambda one: one.available, default=None)

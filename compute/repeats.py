@@ -39,7 +39,7 @@ class Repeats:
         return command.sent_at < self._began_at
 
     def is_overtaken(self, command: Command) -> bool:
-        """Whether a Destroy of the server was taken that a late command must not undo.
+        """Return whether a Destroy of the server was taken that a late command must not undo.
 
         That is one of a later operation, or of the command's own, which has been given up then.
         Remembers the command if it is a Destroy.

@@ -119,7 +119,7 @@ class Reporter:
 
 
 def sendable(reports: list[Report]) -> list[Any]:
-    """The reports, with U+FFFD for what can't be sent or no database takes.
+    """Return the reports, with U+FFFD for what can't be sent or no database takes.
 
     A hypervisor's words may hold anything, and one such report would hold up all others for ever.
     """
@@ -136,7 +136,7 @@ def sendable(reports: list[Report]) -> list[Any]:
 
 
 def merged(reports: Iterable[Report]) -> list[Report]:
-    """One report per operation and attempt: the last word on each step, and the outcome.
+    """Return one report per operation and attempt: the last word on each step, and the outcome.
 
     What follows an outcome belongs to another run of the command and stays apart.
     """

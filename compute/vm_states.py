@@ -157,7 +157,7 @@ def _again(cluster: _Cluster, now: float) -> Iterator[int]:
 
 
 def _everything(head: VmStates, cluster: _Cluster) -> Iterator[VmStates]:
-    """All VMs, by ranges of VMIDs without a gap; at least one message."""
+    """Return all VMs, by ranges of VMIDs without a gap; at least one message."""
     here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
     vms = [vm for vm in here if vm is not None]
     low = 0

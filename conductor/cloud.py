@@ -55,7 +55,7 @@ class Cloud:
         return float(self.conf.conductor.lease_seconds)
 
     def worker_of(self, connection: Transaction, host: str) -> str | None:
-        """The worker that carries the host's agent now; None while it is down."""
+        """Return the worker that carries the host's agent now; None while it is down."""
         if host in self.down(connection):
             return None
         return registry.workers(connection, [host]).get(host)
@@ -112,7 +112,7 @@ class Cloud:
 
 
 def placed(operation: Operation) -> Placed | None:
-    """Where the plan puts the VM, once a VMID is reserved."""
+    """Return where the plan puts the VM, once a VMID is reserved."""
     target = operation.plan.target
     if target.host is None or target.vmid is None:
         return None
@@ -120,7 +120,7 @@ def placed(operation: Operation) -> Placed | None:
 
 
 def backoff(count: int) -> float:
-    """Seconds to pause before the try after the ``count``-th, jitter included.
+    """Return seconds to pause before the try after the ``count``-th, jitter included.
 
     Whoever pauses writes it down (``not_before``), so a restart doesn't begin it anew.
     """
@@ -129,7 +129,7 @@ def backoff(count: int) -> float:
 
 
 def failure_of(outcome: Outcome) -> Failure:
-    """The failure of an outcome that wasn't ok."""
+    """Return the failure of an outcome that wasn't ok."""
     if outcome.failure is None:
         raise ValueError("an outcome that is not ok must carry its failure")
     return outcome.failure

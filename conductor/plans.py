@@ -86,7 +86,7 @@ class CreatePlan(Plan):
         )
 
     def with_vmid(self, vmid: int | None) -> CreatePlan:
-        """The plan with another VMID, or none."""
+        """Return the plan with another VMID, or none."""
         return dataclasses.replace(self, target=dataclasses.replace(self.target, vmid=vmid))
 
 
@@ -174,17 +174,17 @@ PARAMS: Mapping[str, type[Params]] = {"create": CreateParams, "adopt": AdoptPara
 
 
 def load_plan(action: str, data: Mapping[str, Any]) -> Plan:
-    """The plan of an operation from its row, whichever release wrote it."""
+    """Return the plan of an operation from its row, whichever release wrote it."""
     return codec.load(PLANS.get(action, Plan), {**data, "target": data})
 
 
 def load_params(action: str, data: Mapping[str, Any]) -> Params:
-    """What an operation was asked, from its row; all defaults once that is forgotten."""
+    """Return what an operation was asked, from its row; all defaults once that is forgotten."""
     return codec.load(PARAMS.get(action, Params), data)
 
 
 def dump_plan(plan: Plan) -> dict[str, Any]:
-    """A plan for its row."""
+    """Return a plan for its row."""
     values = dict(vars(plan))
     target: Place = values.pop("target")
     return {**vars(target), **values}

@@ -11,7 +11,7 @@ from placement.messages import Resources
 def allocations(
     by_provider: Mapping[str, Resources], project_id: str, user_id: str, generation: int | None
 ) -> dict[str, Any]:
-    """A consumer's allocations as the API takes them."""
+    """Return a consumer's allocations as the API takes them."""
     return {
         "allocations": {
             uuid: {"resources": dict(resources)} for uuid, resources in by_provider.items()
@@ -25,7 +25,7 @@ def allocations(
 def same_inventories(
     there: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, Any]]
 ) -> bool:
-    """Whether inventories match; `wanted` may have a part of each one's fields."""
+    """Return whether inventories match; `wanted` may have a part of each one's fields."""
     return there.keys() == wanted.keys() and all(
         there[name].get(key) == value
         for name, values in wanted.items()

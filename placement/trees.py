@@ -226,7 +226,7 @@ class _Choice:
             self._taken[slot, name] -= amount
 
     def _together(self, number: int) -> bool:
-        """Whether each subtree that is complete now lies below one of its providers."""
+        """Return whether each subtree that is complete now lies below one of its providers."""
         for suffixes in self._subtrees.get(number, ()):
             slots = {s for part in self._chosen if part.suffix in suffixes for s in part.maps_to}
             if len(slots) > 1 and not _one_above_all(self._snapshot, slots):
@@ -235,7 +235,7 @@ class _Choice:
 
 
 def _one_above_all(snapshot: Snapshot, slots: set[int]) -> bool:
-    """Whether one of the providers is an ancestor of all the others."""
+    """Return whether one of the providers is an ancestor of all the others."""
     lines = [_line(snapshot, snapshot.at(slot)) for slot in slots]
     return bool(set.intersection(*lines) & slots)
 
@@ -262,7 +262,7 @@ def _combined(parts: Sequence[Part]) -> Candidate:
 
 
 def _known_to_asker(snapshot: Snapshot, query: Query, candidate: Candidate) -> bool:
-    """Whether a client without trees may see it: one provider of each tree."""
+    """Return whether a client without trees may see it: one provider of each tree."""
     if query.nested or not snapshot.nested:
         return True
     roots = {int(snapshot.root_of[slot]) for slot in candidate.amounts}

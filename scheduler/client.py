@@ -48,7 +48,7 @@ class SchedulerClient:
         requests: tuple[RequestSpec, ...],
         without: tuple[str, ...] = (),
     ) -> list[Decision]:
-        """Where these servers would go, one after the other, if they were created now.
+        """Return where these servers would go, one after the other, if they were created now.
 
         Hosts named in ``without`` are taken for gone. Nothing is claimed. Raises Unavailable.
         """

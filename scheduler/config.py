@@ -128,7 +128,7 @@ OPTIONS = [
 
 
 def in_mode(mode: str, multipliers: Mapping[str, float]) -> dict[str, float]:
-    """The multipliers of the weighers in a mode; see the option."""
+    """Return the multipliers of the weighers in a mode; see the option."""
     room = {name: value for name, value in multipliers.items() if name in OF_ROOM}
     others = {name: value for name, value in multipliers.items() if name not in OF_ROOM}
     if mode == "pack":

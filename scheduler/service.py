@@ -76,12 +76,12 @@ class SchedulerService:
 
 
 def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:
-    """The configured filters, in order. Raises ConfigurationError for an unknown name."""
+    """Return the configured filters, in order. Raises ConfigurationError for an unknown name."""
     return {name: _load(FILTER_GROUP, name) for name in conf.scheduler.filters}
 
 
 def load_weighers(conf: cfg.ConfigOpts) -> Mapping[str, tuple[Weigher, float]]:
-    """The configured weighers with their multipliers. Raises ConfigurationError."""
+    """Return the configured weighers with their multipliers. Raises ConfigurationError."""
     asked = {name: _number(name, text) for name, text in conf.scheduler.weighers.items()}
     return {
         name: (_load(WEIGHER_GROUP, name), multiplier)

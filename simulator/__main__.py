@@ -20,7 +20,7 @@ LOG = logging.getLogger("simulator")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     found = argparse.ArgumentParser(prog="simulator", description="Proxmox VE clusters, simulated")
     found.add_argument("--clusters", type=int, default=1, help="number of clusters")
     found.add_argument("--nodes", type=int, default=3, help="nodes in each cluster")

@@ -64,7 +64,7 @@ class Identity:
 
     @property
     def root(self) -> bool:
-        """Tell whether this is the literal root@pam, which no token is."""
+        """Return whether this is the literal root@pam, which no token is."""
         return self.authid == "root@pam"
 
 
@@ -116,12 +116,12 @@ class Access:
         raise PveError("authentication failure", 401)
 
     def ticket(self, userid: str) -> str:
-        """A login cookie, good for two hours."""
+        """Return a login cookie, good for two hours."""
         plain = f"PVE:{userid}:{int(time.time()):08X}"
         return f"{plain}::{self._sign(plain)}"
 
     def csrf(self, userid: str) -> str:
-        """The token that every write with a ticket must carry."""
+        """Return the token that every write with a ticket must carry."""
         plain = f"{int(time.time()):08X}"
         return f"{plain}:{self._sign(f'csrf:{plain}:{userid}')}"
 
@@ -154,7 +154,7 @@ class Access:
         return base64.b64encode(digest).decode()
 
     def privileges(self, who: Identity, path: str) -> frozenset[str]:
-        """The privileges of an identity on a path."""
+        """Return the privileges of an identity on a path."""
         key = (who.authid, path)
         found = self._cache.get(key)
         if found is None:
@@ -203,7 +203,7 @@ class Access:
         return best
 
     def has(self, who: Identity, path: str, *privileges: str) -> bool:
-        """Tell whether an identity has any of the privileges on a path."""
+        """Return whether an identity has any of the privileges on a path."""
         have = self.privileges(who, path)
         return any(privilege in have for privilege in privileges)
 

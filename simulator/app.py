@@ -67,7 +67,7 @@ class Entry:
     node: str = ""
 
     def contacted(self) -> str:
-        """The node that answers here, or '' when it is down."""
+        """Return the node that answers here, or '' when it is down."""
         nodes = self.cluster.nodes
         names = [self.node] if self.node else list(nodes)
         return next((one for one in names if nodes[one].up and nodes[one].proxy == "up"), "")
@@ -186,7 +186,7 @@ def _total(extra: Mapping[str, Any]) -> dict[str, int]:
 
 
 def failure(error: PveError) -> Response:
-    """The answer that an error makes."""
+    """Return the answer that an error makes."""
     if isinstance(error, PlainError):
         return Response(error.status, error.reason, f"{error.text}\n".encode(), "")
     if not error.body:
@@ -199,7 +199,7 @@ def failure(error: PveError) -> Response:
 
 
 def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
-    """Who asks; a refusal takes its time."""
+    """Return who asks; a refusal takes its time."""
     try:
         return Identity("") if world else authenticate(cluster, request)
     except PveError:
@@ -208,7 +208,7 @@ def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
 
 
 def authenticate(cluster: Cluster, request: Request) -> Identity:
-    """Who asks: an API token, or a ticket with a CSRF token for writes. 401 otherwise."""
+    """Return who asks: an API token, or a ticket with a CSRF token for writes. 401 otherwise."""
     access = cluster.access
     authorization = request.headers.get("authorization", "")
     if authorization.startswith("PVEAPIToken"):
@@ -264,5 +264,5 @@ def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:
 
 
 def now_header() -> str:
-    """The time as HTTP writes it."""
+    """Return the time as HTTP writes it."""
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())

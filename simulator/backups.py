@@ -17,17 +17,17 @@ _MAP = "#qmdump#map:"
 
 
 def archive_name(vmid: int, stamp: time.struct_time, suffix: str) -> str:
-    """The name of an archive on its storage."""
+    """Return the name of an archive on its storage."""
     return f"backup/vzdump-qemu-{vmid}-{time.strftime('%Y_%m_%d-%H_%M_%S', stamp)}.vma{suffix}"
 
 
 def path_of_archive(storage: Storage, name: str) -> str:
-    """Where an archive's file lies."""
+    """Return where an archive's file lies."""
     return path_of(storage, name)
 
 
 def owner(name: str) -> int:
-    """The VM that an archive is of, or 0."""
+    """Return the VM that an archive is of, or 0."""
     match = _NAME.match(name)
     return int(match.group(1)) if match else 0
 
@@ -73,13 +73,13 @@ def archive(call: Call, volid: str) -> Volume:
 
 
 def saved_text(call: Call, volume: Volume) -> str:
-    """The configuration in an archive, with the lines that say which disks are in it."""
+    """Return the configuration in an archive, with the lines that say which disks are in it."""
     data = call.cluster.data.get(f"{volume.storage}/{volume.node}/{volume.name}", b"")
     return data.decode()
 
 
 def saved(call: Call, volume: Volume) -> tuple[ConfigMap, set[str]]:
-    """The configuration in an archive, and the names of the disks in it."""
+    """Return the configuration in an archive, and the names of the disks in it."""
     config: ConfigMap = {}
     names: set[str] = set()
     for line in saved_text(call, volume).splitlines():

@@ -40,23 +40,23 @@ class Call:
         return int(self.params["vmid"])
 
     def get(self, name: str, default: str = "") -> str:
-        """A parameter, or the default."""
+        """Return a parameter, or the default."""
         return self.params.get(name, default)
 
     def flag(self, name: str) -> bool:
-        """Tell whether a boolean parameter is set."""
+        """Return whether a boolean parameter is set."""
         return self.params.get(name) == "1"
 
     def vm(self) -> Vm:
-        """The VM that the path names, which must be on the node that the path names."""
+        """Return the VM that the path names, which must be on the node that the path names."""
         return self.cluster.vm(self.node, self.vmid)
 
     def home(self) -> Node:
-        """The node that the path names."""
+        """Return the node that the path names."""
         return self.cluster.node(self.node)
 
     def skiplock(self) -> bool:
-        """Whether locks are to be ignored, which only the literal root@pam may ask."""
+        """Return whether locks are to be ignored, which only the literal root@pam may ask."""
         if not self.flag("skiplock"):
             return False
         if not self.who.root:

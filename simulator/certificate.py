@@ -17,7 +17,7 @@ VALID_DAYS = 3650
 
 
 def server_context(directory: Path, host: str) -> ssl.SSLContext:
-    """A server's TLS context; `ca.pem` in the directory is what clients are to trust."""
+    """Return a server's TLS context; `ca.pem` in the directory is what clients are to trust."""
     certificate, key = directory / "ca.pem", directory / "tls-key.pem"
     if not certificate.exists() or not key.exists():
         _create(certificate, key, host)

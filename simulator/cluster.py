@@ -112,7 +112,7 @@ class Cluster:
         self.drop("task", task.upid)
 
     def running_tasks(self) -> list[Process]:
-        """The workers that run now."""
+        """Return the workers that run now."""
         with self.turn():
             return list(self.tasks.running.values())
 
@@ -128,7 +128,7 @@ class Cluster:
     # nodes and quorum
 
     def node(self, name: str) -> Node:
-        """The node of that name, or the resolver's complaint."""
+        """Return the node of that name, or the resolver's complaint."""
         node = self.nodes.get(name)
         if node is None:
             raise no_node(name)
@@ -136,7 +136,7 @@ class Cluster:
 
     @property
     def quorate(self) -> bool:
-        """Tell whether more than half of the nodes are there."""
+        """Return whether more than half of the nodes are there."""
         if self.faults.standing("no-quorum"):
             return False
         return 2 * sum(node.up for node in self.nodes.values()) > len(self.nodes)
@@ -149,7 +149,7 @@ class Cluster:
     # machines
 
     def vm(self, node: str, vmid: int) -> Vm:
-        """The VM whose configuration lies on a node, or 500."""
+        """Return the VM whose configuration lies on a node, or 500."""
         vm = self.vms.get(vmid)
         if vm is None or vm.node != node:
             raise no_config(node, vmid)
@@ -194,14 +194,14 @@ class Cluster:
     # storages and volumes
 
     def storage(self, storage: str) -> Storage:
-        """The storage of that id, or 500."""
+        """Return the storage of that id, or 500."""
         found = self.storages.get(storage)
         if found is None:
             raise no_storage(storage)
         return found
 
     def enabled_storage(self, storage: str, node: str) -> Storage:
-        """The storage, which must be enabled and on the node, or 500."""
+        """Return the storage, which must be enabled and on the node, or 500."""
         found = self.storage(storage)
         if found.disabled:
             raise PveError(f"storage '{storage}' is disabled")
@@ -212,15 +212,15 @@ class Cluster:
         return found
 
     def offline(self, storage: str, node: str) -> bool:
-        """Whether a node can't reach a storage just now."""
+        """Return whether a node can't reach a storage just now."""
         return bool(self.faults.standing("storage-offline", storage=storage, node=node))
 
     def place(self, storage: str, node: str) -> Place:
-        """Where a node's volumes on a storage lie."""
+        """Return where a node's volumes on a storage lie."""
         return (storage, "" if self.storage(storage).shared else node)
 
     def volume(self, volid: str, node: str) -> Volume | None:
-        """The volume that a node sees under a volume id."""
+        """Return the volume that a node sees under a volume id."""
         name = parse_volid(volid)
         return self.volumes.get(self.place(name.storage, node), name.name)
 
@@ -245,7 +245,7 @@ class Cluster:
         self.save("data", key, data)
 
     def used(self, storage: Storage, node: str) -> int:
-        """Bytes used on a storage."""
+        """Return bytes used on a storage."""
         if self.faults.standing("storage-full", storage=storage.id, node=node):
             return storage.capacity
         base = 2 << 30
@@ -254,7 +254,7 @@ class Cluster:
     # locks
 
     def lock(self, path: str, lease: float = 0.0) -> Lock:
-        """The lock of that name; with a lease if it is one of the cluster file system."""
+        """Return the lock of that name; with a lease if it is one of the cluster file system."""
         found = self._locks.get(path)
         if found is None:
             if len(self._locks) > KEPT_LOCKS:
@@ -276,11 +276,11 @@ class Cluster:
         return lock
 
     def vm_lock(self, node: str, vmid: int) -> Lock:
-        """The lock of a VM's configuration on a node."""
+        """Return the lock of a VM's configuration on a node."""
         return self.lock(f"{node}:{VM_LOCK.format(vmid)}")
 
     def storage_lock(self, storage: str, node: str) -> Lock:
-        """A storage's lock, which nodes share if they share the storage."""
+        """Return a storage's lock, which nodes share if they share the storage."""
         if self.storage(storage).shared:
             return self.lock(f"storage-{storage}", CLUSTER_LOCK_LEASE)
         return self.lock(f"{node}:{STORAGE_LOCK.format(storage)}")
@@ -304,5 +304,5 @@ class Cluster:
         yield Release(lock)
 
     def uptime(self, node: Node) -> int:
-        """Seconds since a node was booted."""
+        """Return seconds since a node was booted."""
         return int(time.time() - node.booted)

@@ -82,7 +82,7 @@ def tasks(call: Call) -> list[dict[str, Any]]:
 
 
 def may_see_task(call: Call, task: Task) -> bool:
-    """Tell whether a task is the caller's own, or the caller may audit its node."""
+    """Return whether a task is the caller's own, or the caller may audit its node."""
     own = task.authid == call.who.authid or (not call.who.tokenid and task.user == call.who.user)
     return own or call.cluster.access.has(call.who, f"/nodes/{task.node}", "Sys.Audit")
 

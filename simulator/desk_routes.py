@@ -22,7 +22,7 @@ _SERIAL = {"serial": Param(checks.one_of("serial0", "serial1", "serial2", "seria
 
 
 def _list(*entries: dict[str, str]) -> Any:
-    """A call that always shows the same."""
+    """Return a call that always shows the same."""
     return lambda _call: list(entries)
 
 

@@ -26,7 +26,7 @@ _UNITS = (("T", 40), ("G", 30), ("M", 20), ("K", 10))
 
 
 def print_size(size: int) -> str:
-    """A size as configurations show it: the largest unit that divides it."""
+    """Return a size as configurations show it: the largest unit that divides it."""
     for unit, shift in _UNITS:
         if size and size % (1 << shift) == 0:
             return f"{size >> shift}{unit}"
@@ -34,7 +34,7 @@ def print_size(size: int) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size with an optional unit letter."""
+    """Return bytes of a size with an optional unit letter."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])?", text)
     if match is None:
         raise PveError(f"unable to parse size '{text}'")
@@ -43,7 +43,7 @@ def parse_size(text: str) -> int:
 
 
 def human(size: float) -> str:
-    """A size as transfer lines show it."""
+    """Return a size as transfer lines show it."""
     for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << shift:
             return f"{size / (1 << shift):.1f} {unit}"
@@ -180,6 +180,6 @@ def free(cluster: Cluster, node: str, volid: str) -> Work:
 
 
 def default_format(name: str) -> str:
-    """The format of a copy when none is asked for: that of the source."""
+    """Return the format of a copy when none is asked for: that of the source."""
     found = format_of(name)
     return found if found in ("raw", "qcow2", "vmdk") else "raw"

@@ -43,7 +43,7 @@ class Lock:
         self.waiters: deque[tuple[Process, int, bool]] = deque()
 
     def free_for(self, shared: bool) -> bool:
-        """Tell whether one more holder of that kind fits beside the present ones."""
+        """Return whether one more holder of that kind fits beside the present ones."""
         return not self.holders or (shared and all(self.holders.values()))
 
 

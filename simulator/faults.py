@@ -84,7 +84,7 @@ class Fault:
         return True
 
     def view(self) -> dict[str, Any]:
-        """The order as the control API shows it."""
+        """Return the order as the control API shows it."""
         shown = {name: value for name, value in vars(self).items() if name not in _INNER}
         return {name: value for name, value in shown.items() if value not in ("", None)}
 
@@ -136,7 +136,7 @@ class Faults:
         return gone
 
     def for_call(self, method: str, path: str, node: str) -> list[Fault]:
-        """The faults that strike this call; counts them."""
+        """Return the faults that strike this call; counts them."""
         return [
             fault
             for fault in self.orders.values()
@@ -148,7 +148,7 @@ class Faults:
         ]
 
     def leak(self, name: str, node: str, vmid: int, *others: int) -> bool:
-        """Tell whether this leak path is to be taken now; counts it."""
+        """Return whether this leak path is to be taken now; counts it."""
         return any(
             fault.leak == name
             and fault.node in ("", node)
@@ -158,7 +158,7 @@ class Faults:
         )
 
     def standing(self, action: str, *, storage: str = "", node: str = "") -> Iterable[Fault]:
-        """The standing orders of a kind that hold for a storage and node."""
+        """Return the standing orders of a kind that hold for a storage and node."""
         return [
             fault
             for fault in self.orders.values()

@@ -43,21 +43,21 @@ class Firewall:
     groups: dict[str, Named] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """The SHA-1 of what it holds; that of nothing if it holds nothing."""
+        """Return the SHA-1 of what it holds; that of nothing if it holds nothing."""
         kept = [self.options, self.rules, self.aliases, self.ipsets, self.groups]
         body = orjson.dumps(kept) if any(kept) else b""
         return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
 def key_of(call: Call) -> str:
-    """The file that a call is about, by its path."""
+    """Return the file that a call is about, by its path."""
     if call.path.startswith("/cluster/"):
         return "cluster"
     return f"vm/{call.vmid}" if "vmid" in call.params else f"node/{call.node}"
 
 
 def read(call: Call) -> Firewall:
-    """The file that a call is about; an empty one if it isn't there."""
+    """Return the file that a call is about; an empty one if it isn't there."""
     key = key_of(call)
     return call.cluster.firewalls.get(key) or Firewall(key)
 

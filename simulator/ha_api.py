@@ -27,7 +27,7 @@ def _shown(options: dict[str, str]) -> dict[str, Any]:
 
 
 def _options(call: Call) -> dict[str, str]:
-    """What was given; a rule that isn't disabled doesn't say so."""
+    """Return what was given; a rule that isn't disabled doesn't say so."""
     given = {name: text for name, text in call.params.items() if name not in _INNER}
     if given.get("disable") == "0":
         del given["disable"]

@@ -40,12 +40,12 @@ class HaRule:
 
     @property
     def enabled(self) -> bool:
-        """Tell whether the rule counts."""
+        """Return whether the rule counts."""
         return self.options.get("disable") != "1"
 
     @property
     def negative(self) -> bool:
-        """Tell whether it keeps resources apart."""
+        """Return whether it keeps resources apart."""
         return self.options.get("affinity") == "negative"
 
 
@@ -100,7 +100,7 @@ def _shared(rule: HaRule, others: list[HaRule]) -> list[HaRule]:
 
 
 def _with_priorities(rule: HaRule, bound: list[HaRule]) -> bool:
-    """Tell whether a resource of a rule is bound to nodes of different priorities."""
+    """Return whether a resource of a rule is bound to nodes of different priorities."""
     found = (nodes_of(one.options.get("nodes", "")) for one in _shared(rule, bound))
     return any(len(set(nodes.values())) > 1 for nodes in found)
 

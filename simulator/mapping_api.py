@@ -66,7 +66,7 @@ def _shown(one: PciMapping) -> dict[str, Any]:
 
 
 def paths(one: PciMapping, node: str) -> list[str]:
-    """The devices that a mapping has on a node."""
+    """Return the devices that a mapping has on a node."""
     entries = (propstring.split(text, "node") for text in one.map)
     return [
         path

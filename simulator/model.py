@@ -48,7 +48,7 @@ class Storage:
     options: dict[str, str] = field(default_factory=dict)
 
     def on(self, node: str) -> bool:
-        """Tell whether the storage is available on a node."""
+        """Return whether the storage is available on a node."""
         return not self.nodes or node in self.nodes
 
 
@@ -79,7 +79,7 @@ class Volume:
 
     @property
     def base(self) -> bool:
-        """Tell whether this is a template's read-only image."""
+        """Return whether this is a template's read-only image."""
         return self.name.rpartition("/")[2].startswith("base-")
 
 
@@ -114,7 +114,7 @@ class Vm:
 
     @property
     def running(self) -> bool:
-        """Tell whether there is a process, paused or not."""
+        """Return whether there is a process, paused or not."""
         return self.status == "running"
 
     @property
@@ -124,11 +124,11 @@ class Vm:
 
     @property
     def template(self) -> bool:
-        """Tell whether the VM is a template."""
+        """Return whether the VM is a template."""
         return self.config.get("template") == "1"
 
     def text(self) -> str:
-        """The configuration file as it lies in the cluster file system."""
+        """Return the configuration file as it lies in the cluster file system."""
         parts = ["".join(_lines(self.config))]
         if self.pending or self.pending_delete:
             pending = dict(self.pending)
@@ -140,7 +140,7 @@ class Vm:
         return "\n".join(parts)
 
     def digest(self) -> str:
-        """The checksum that guards an update against another one."""
+        """Return the checksum that guards an update against another one."""
         return hashlib.sha1(self.text().encode(), usedforsecurity=False).hexdigest()
 
 
@@ -193,7 +193,7 @@ class Task:
 
     @property
     def running(self) -> bool:
-        """Tell whether the worker still lives."""
+        """Return whether the worker still lives."""
         return not self.exitstatus
 
     @property

@@ -59,7 +59,7 @@ KERNEL = "6.17.2-1-pve"
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """What there is below a node."""
+    """Return what there is below a node."""
     return [{"name": name} for name in _SUBDIRS]
 
 
@@ -139,7 +139,7 @@ def network(call: Call) -> list[dict[str, Any]]:
 
 
 def _vnets(call: Call, node: Node) -> list[dict[str, Any]]:
-    """Those that the node shall have, as if they were there: the list doesn't look."""
+    """Return those that the node shall have, as if they were there: the list doesn't look."""
     return [
         {
             "active": "1",
@@ -247,7 +247,7 @@ def _readable(call: Call) -> Task:
 
 
 def task_index(call: Call) -> list[dict[str, str]]:
-    """What there is below a task."""
+    """Return what there is below a task."""
     return [{"name": "log"}, {"name": "status"}]
 
 

@@ -43,7 +43,7 @@ def join(first: str, rest: Mapping[str, str]) -> str:
 
 
 def problem(name: str, text: str, table: Format) -> str | None:
-    """Why a string doesn't match its table, in Proxmox VE's words, or None."""
+    """Return why a string doesn't match its table, in Proxmox VE's words, or None."""
     complaints: list[str] = []
     found: dict[str, str] = {}
     for part in text.split(","):

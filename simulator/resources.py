@@ -160,7 +160,7 @@ def _node(call: Call, node: Node) -> dict[str, Any]:
 
 
 def memory_used(cluster: Cluster, node: Node) -> int:
-    """Bytes of memory in use on a node, by the statistics of its VMs."""
+    """Return bytes of memory in use on a node, by the statistics of its VMs."""
     refresh(cluster)
     if cluster.memory_at != cluster.stats_at:
         cluster.memory_at = cluster.stats_at

@@ -105,7 +105,7 @@ LEGACY_AGENT = frozenset({"VM.Monitor"})
 
 
 def roles_of(legacy: bool) -> dict[str, frozenset[str]]:
-    """The built-in roles of a version."""
+    """Return the built-in roles of a version."""
     if not legacy:
         return dict(ROLES)
     admins = {"Administrator", "PVEAdmin", "PVEVMAdmin"}

@@ -664,7 +664,7 @@ class Router:
             here.setdefault("methods", {})[route.method] = route
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
-        """The route and its path parameters, or None."""
+        """Return the route and its path parameters, or None."""
         parts = path.strip("/").split("/")
         if len(parts) > 6 and parts[0] == "nodes" and parts[2] == "storage":
             parts = [*parts[:5], "/".join(parts[5:])]

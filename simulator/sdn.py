@@ -16,13 +16,13 @@ NOT_RELOADED = "local sdn network configuration is too old, please reload"
 
 
 def zone_of(cluster: Cluster, bridge: str) -> str:
-    """The zone of a vnet, or that of plain bridges."""
+    """Return the zone of a vnet, or that of plain bridges."""
     vnet = cluster.sdn.running_vnets.get(bridge)
     return vnet.zone if vnet is not None else LOCAL
 
 
 def vnets_of(cluster: Cluster, node: Node) -> list[Vnet]:
-    """The vnets that a node shall have."""
+    """Return the vnets that a node shall have."""
     zones = cluster.sdn.running_zones
     return [
         vnet
@@ -55,12 +55,12 @@ def zone_status(cluster: Cluster, node: Node) -> dict[str, str]:
 
 
 def stale(cluster: Cluster, node: Node) -> bool:
-    """Tell whether a node hasn't reloaded since the last change was applied."""
+    """Return whether a node hasn't reloaded since the last change was applied."""
     return node.sdn_version < cluster.sdn.version
 
 
 def present(cluster: Cluster, node: Node, bridge: str) -> bool:
-    """Tell whether a node has this bridge: its own, or that of a vnet."""
+    """Return whether a node has this bridge: its own, or that of a vnet."""
     return bridge in node.bridges or any(
         vnet.vnet == bridge and vnet_status(cluster, node, vnet)[0] == "available"
         for vnet in vnets_of(cluster, node)

@@ -111,7 +111,7 @@ def _check_tag(call: Call, vnet: Vnet) -> None:
 
 
 def _vnet(call: Call) -> Vnet:
-    """The vnet of the path, which one must be allowed to change."""
+    """Return the vnet of the path, which one must be allowed to change."""
     vnet = call.cluster.sdn.vnets.get(call.get("vnet"))
     if vnet is None:
         raise _gone(call.get("vnet"))
@@ -199,7 +199,7 @@ def delete_address(call: Call) -> None:
 
 
 def _subnet_of(call: Call, address: str) -> Subnet:
-    """The smallest of a vnet's subnets that holds an address."""
+    """Return the smallest of a vnet's subnets that holds an address."""
     fits = [
         one
         for one in call.cluster.sdn.subnets.values()

@@ -16,7 +16,7 @@ class Zone:
     options: dict[str, str] = field(default_factory=dict)
 
     def on(self, node: str) -> bool:
-        """Tell whether it is for a node."""
+        """Return whether it is for a node."""
         return not self.nodes or node in self.nodes
 
 

@@ -72,7 +72,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Shown], Callable[[Any], str], tuple[str,
 
 
 def _chosen(call: Call, kind: str) -> dict[str, Shown]:
-    """What one may see of a kind, by name, as the flags `running` and `pending` ask."""
+    """Return what one may see of a kind, by name, as the flags `running` and `pending` ask."""
     show, path, fixed = _KINDS[kind]
     found = call.cluster.sdn
     configured: dict[str, Any] = getattr(found, kind)
@@ -113,7 +113,7 @@ def _pending(show: Callable[[Any], Shown], one: Any, old: Any, fixed: tuple[str,
 
 
 def digest(call: Call, kind: str) -> str:
-    """The SHA-1 of a kind's configuration."""
+    """Return the SHA-1 of a kind's configuration."""
     kept = getattr(call.cluster.sdn, kind)
     if not kept:
         return NOTHING
@@ -126,7 +126,7 @@ def index(_call: Call) -> list[Shown]:
 
 
 def nothing(_call: Call) -> list[Shown]:
-    """A list that is always empty: controllers and name servers are not simulated."""
+    """Return a list that is always empty: controllers and name servers are not simulated."""
     return []
 
 

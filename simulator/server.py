@@ -119,11 +119,11 @@ class Simulator:
         self._store.close()
 
     def state(self) -> dict[str, Any]:
-        """All clusters by name, as `GET /_sim/state` shows them."""
+        """Return all clusters by name, as `GET /_sim/state` shows them."""
         return {cluster.name: state_of(cluster) for cluster in self.clusters}
 
     def cluster(self, name: str = "") -> Cluster:
-        """A cluster by name; the first without one."""
+        """Return a cluster by name; the first without one."""
         if not name:
             return self.clusters[0]
         return next(one for one in self.clusters if one.name == name)

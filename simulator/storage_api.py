@@ -71,7 +71,7 @@ def node_storage(call: Call) -> dict[str, Any]:
 
 
 def node_storage_index(call: Call) -> list[dict[str, str]]:
-    """What there is below one storage of a node."""
+    """Return what there is below one storage of a node."""
     call.cluster.storage(call.get("storage"))
     names = "content download-url file-restore import-metadata prunebackups rrd rrddata status"
     return [{"subdir": name} for name in (*names.split(), "upload")]

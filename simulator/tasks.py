@@ -118,7 +118,7 @@ class TaskBook:
             self._archive(task)
 
     def find(self, upid: str, node: str) -> Task:
-        """The task of that UPID on a node, or 400 as Proxmox VE says it."""
+        """Return the task of that UPID on a node, or 400 as Proxmox VE says it."""
         match = _UPID.match(upid)
         if match is None:
             raise bad_parameters(upid="unable to parse worker upid")

@@ -198,7 +198,7 @@ _INDEXED_NAME = re.compile(r"^([a-z]+)(\d+)$")
 
 
 def option(name: str) -> Option | None:
-    """The option of that name, or None when there is none."""
+    """Return the option of that name, or None when there is none."""
     found = OPTIONS.get(name)
     if found is not None:
         return found
@@ -210,7 +210,7 @@ def option(name: str) -> Option | None:
 
 
 def is_drive(name: str) -> bool:
-    """Tell whether an option is a drive (an unused disk is none)."""
+    """Return whether an option is a drive (an unused disk is none)."""
     found = option(name)
     return found is not None and found.group == "drive" and not name.startswith("unused")
 

@@ -52,7 +52,7 @@ def content_of(name: str) -> str:
 
 
 def owner_of(name: str) -> int:
-    """The VMID in an image's name, or 0."""
+    """Return the VMID in an image's name, or 0."""
     kind = name.partition("/")[0]
     return int(kind) if kind.isdigit() else 0
 
@@ -64,7 +64,7 @@ def format_of(name: str) -> str:
 
 
 def valid_image_name(name: str, vmid: int) -> bool:
-    """Tell whether a bare file name may be allocated for a VM."""
+    """Return whether a bare file name may be allocated for a VM."""
     match = _DISK_NAME.match(name)
     return match is not None and int(match.group(1)) == vmid
 
@@ -100,25 +100,25 @@ class VolumeStore:
         self._used[place] -= volume.used
 
     def get(self, place: Place, name: str) -> Volume | None:
-        """The volume of that name, if there is one."""
+        """Return the volume of that name, if there is one."""
         return self._places.get(place, {}).get(name)
 
     def at(self, place: Place, vmid: int | None = None) -> Iterable[Volume]:
-        """The volumes at a place; with a VMID the images of that VM."""
+        """Return the volumes at a place; with a VMID the images of that VM."""
         if vmid is None:
             return list(self._places.get(place, {}).values())
         return list(self._owned.get((*place, vmid), {}).values())
 
     def children(self, base: Volume) -> list[str]:
-        """Names of the linked clones of a base volume."""
+        """Return names of the linked clones of a base volume."""
         return sorted(self._children.get((base.storage, base.node, base.name), ()))
 
     def used(self, place: Place) -> int:
-        """Bytes that the volumes at a place take."""
+        """Return bytes that the volumes at a place take."""
         return self._used.get(place, 0)
 
     def free_name(self, place: Place, vmid: int, extension: str) -> str:
-        """The next free disk name of a VM; an orphan's number is skipped."""
+        """Return the next free disk name of a VM; an orphan's number is skipped."""
         taken = {
             name.rpartition("/")[2].partition(".")[0].replace("base-", "vm-", 1)
             for name in self._owned.get((*place, vmid), {})
@@ -129,13 +129,13 @@ class VolumeStore:
         return f"{vmid}/vm-{vmid}-disk-{number}.{extension}"
 
     def all(self) -> Iterator[Volume]:
-        """Every volume."""
+        """Return every volume."""
         for volumes in self._places.values():
             yield from volumes.values()
 
 
 def path_of(storage: Storage, name: str) -> str:
-    """The path of a volume's file on its node."""
+    """Return the path of a volume's file on its node."""
     content = content_of(name)
     tail = name if content == "images" else name.partition("/")[2]
     return f"{storage.path}/{CONTENT_DIRECTORY.get(content, content)}/{tail}"

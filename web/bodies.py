@@ -26,12 +26,12 @@ MALFORMED = "Malformed request body"
 
 
 def in_chunks(req: falcon.Request) -> bool:
-    """Whether the request has a chunked body, whose length isn't known."""
+    """Return whether the request has a chunked body, whose length isn't known."""
     return "HTTP_TRANSFER_ENCODING" in req.env and bool(req.env.get("wsgi.input_terminated"))
 
 
 def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
-    """The request's body.
+    """Return the request's body.
 
     Raises TooLarge over ``limit`` bytes, Invalid when it can't be read to its end.
     """
@@ -51,7 +51,7 @@ def read(req: falcon.Request, limit: int = MAX_BODY) -> bytes:
 
 
 def json_body(req: falcon.Request, limit: int = MAX_BODY) -> Any:
-    """The request's JSON value.
+    """Return the request's JSON value.
 
     Raises TooLarge over ``limit`` bytes, Invalid unless it is JSON within the limits.
     """
@@ -83,7 +83,7 @@ def check(value: Any, *, large_numbers: bool = False) -> None:
 def _inside(
     part: dict[str, Any] | list[Any], depth: int, name: str
 ) -> Iterator[tuple[Any, int, str]]:
-    """The parts of an array or an object; the items of an array have its name."""
+    """Return the parts of an array or an object; the items of an array have its name."""
     if isinstance(part, list):
         for each in part:
             yield each, depth, name

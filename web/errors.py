@@ -60,7 +60,7 @@ SENTENCES: Mapping[int, str] = {
 
 
 def status_of(error: MicronovaError) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 

@@ -102,7 +102,7 @@ class Operation:
     accept: bool
 
     def serves(self, version: int) -> bool:
-        """Whether the operation exists at a version."""
+        """Return whether the operation exists at a version."""
         return self.since <= version and (self.until is None or version <= self.until)
 
 
@@ -160,7 +160,7 @@ class Describe:
 
 
 def operation_of(method: Handler) -> Operation:
-    """The guard of a resource's method."""
+    """Return the guard of a resource's method."""
     described: Operation = method.operation  # type: ignore[attr-defined]
     return described
 
@@ -244,6 +244,6 @@ def responders(
 
 
 def responders_of(api: Api[C], resource: object) -> object:
-    """The Falcon resource whose operations are the methods `on_get`, `on_post` …"""
+    """Return the Falcon resource whose operations are the methods `on_get`, `on_post` …"""
     names = [name for name in dir(resource) if name.startswith("on_")]
     return responders(api, {name[3:]: [getattr(resource, name)] for name in names})

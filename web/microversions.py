@@ -56,11 +56,11 @@ class Microversions:
         return max(self.history)
 
     def text(self, version: int) -> str:
-        """The version as headers and documents have it, such as `2.90`."""
+        """Return the version as headers and documents have it, such as `2.90`."""
         return f"{self.major}.{version}"
 
     def negotiate(self, req: falcon.Request, resp: falcon.Response) -> int:
-        """The version that a request asks for; the answer's headers name it.
+        """Return the version that a request asks for; the answer's headers name it.
 
         Raises as `asked` does.
         """
@@ -108,7 +108,7 @@ class Microversions:
 
 
 def parse(named: str) -> int:
-    """The version of a text in our own tables, such as `2.90`."""
+    """Return the version of a text in our own tables, such as `2.90`."""
     return int(named.partition(".")[2])
 
 
@@ -121,7 +121,7 @@ class Versioned(Generic[T]):
         )
 
     def at(self, version: int) -> T | None:
-        """The value at a version; None before the first one."""
+        """Return the value at a version; None before the first one."""
         found = None
         for since, value in self._changes:
             if since > version:

@@ -138,7 +138,7 @@ class Enforcer:
             raise Forbidden(self._refusal.format(rule), rule=rule)
 
     def allows(self, ctxt: RequestContext, rule: str, target: Target | None = None) -> bool:
-        """Whether `ctxt` may do what `rule` names to `target`.
+        """Return whether `ctxt` may do what `rule` names to `target`.
 
         `target` has the owner's `project_id` and `user_id`; None: those of `ctxt`. An undeclared
         rule allows nothing.
@@ -171,7 +171,7 @@ class Enforcer:
             self._lock.release()
 
     def _scoped(self, name: str, compiled: Compiled) -> Compiled:
-        """The check, preceded by one of the token's scope."""
+        """Return the check, preceded by one of the token's scope."""
         default = self._oslo.registered_rules.get(name)
         scopes = frozenset(default.scope_types or ()) if default else frozenset()
         if not scopes:
@@ -227,7 +227,7 @@ class _Compiler:
         }
 
     def compiled(self, check: checks.BaseCheck) -> Compiled:
-        """The closure for a check; other kinds (`http:` …) are called as they are."""
+        """Return the closure for a check; other kinds (`http:` …) are called as they are."""
         known = self._known.get(type(check))
         if known is not None:
             return known(check)

@@ -55,7 +55,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is a valid `Host`: a name or an address, and maybe a port."""
+    """Return whether a text is a valid `Host`: a name or an address, and maybe a port."""
     if len(text) > _LONGEST_HOST or not _HOST.fullmatch(text):
         return False
     if not text.startswith("["):

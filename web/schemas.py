@@ -53,7 +53,7 @@ FORMATS: Formats = {
 
 
 def first(refusals: Iterator[Refusal]) -> Refusal | None:
-    """The first refusal, in the schema's order."""
+    """Return the first refusal, in the schema's order."""
     return next(refusals, None)
 
 
@@ -71,7 +71,7 @@ class Words:
     formats: Formats = field(default_factory=lambda: FORMATS)
 
     def message(self, text: str) -> str:
-        """The message with its beginning."""
+        """Return the message with its beginning."""
         return f"{self.complaint}: {text}" if self.complaint else text
 
     @functools.cached_property
@@ -100,7 +100,7 @@ class Validator:
             raise Invalid(self._words.message(text)) from None
 
     def refusal(self, value: Any) -> str | None:
-        """Why jsonschema refuses the value, without the complaint; None: it doesn't."""
+        """Return why jsonschema refuses the value, without the complaint; None: it doesn't."""
         found = self._words.choose(self._worded.iter_errors(value))
         return None if found is None else self._words.sentence(found)
 
@@ -123,7 +123,7 @@ _made: dict[tuple[int, int], Validator] = {}
 
 
 def validator(schema: Schema, words: Words) -> Validator:
-    """The validator of a schema that is a constant: one, however many operations use it."""
+    """Return the validator of a schema that is a constant: one, however many operations use it."""
     # The validator keeps the schema alive, so that its identity is nobody else's.
     return _made.setdefault((id(schema), id(words)), Validator(schema, words))
 

@@ -96,18 +96,18 @@ class JoinSlashes:
 
 
 def joined(path: str) -> str:
-    """The path without repeated slashes."""
+    """Return the path without repeated slashes."""
     return _SLASHES.sub("/", path)
 
 
 def context(req: falcon.Request) -> RequestContext:
-    """The request context of a request."""
+    """Return the request context of a request."""
     found: RequestContext = req.context.ctxt
     return found
 
 
 def received_at(req: falcon.Request) -> datetime.datetime:
-    """When the request arrived, before the token check."""
+    """Return when the request arrived, before the token check."""
     at: datetime.datetime = req.env["micronova.received_at"]
     return at
 

@@ -27,7 +27,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def anonymous(path: str) -> bool:
-    """Whether a path (PATH_INFO) needs no token: the version documents."""
+    """Return whether a path (PATH_INFO) needs no token: the version documents."""
     return path in ANONYMOUS
 
 
@@ -38,7 +38,7 @@ def make_app(
     protect: Protect | None = None,
     projects: Projects | None = None,
 ) -> Wsgi:
-    """The compute API: `/`, `/v2.1/…` and `/v2/…`.
+    """Return the compute API: `/`, `/v2.1/…` and `/v2/…`.
 
     `engine` should be read-only (`db.engine.reader`). `projects` looks up whether projects exist;
     None: nobody checks. `protect` is as in `web.assembly.assemble`.

@@ -38,7 +38,7 @@ class Cloud:
     def read(
         self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """The result of one of `db.reads`, on a connection of its own.
+        """Return the result of one of `db.reads`, on a connection of its own.
 
         Raises what `db.reading` does.
         """
@@ -104,7 +104,7 @@ class Call:
         return limit
 
     def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
-        """Whether the policy allows it."""
+        """Return whether the policy allows it."""
         return self.cloud.enforcer.allows(self.ctxt, rule, target)
 
     def check(self, rule: str, target: Mapping[str, Any] | None = None) -> None:

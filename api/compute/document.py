@@ -183,7 +183,7 @@ proof.
 
 
 def document() -> str:
-    """The chapter, as Markdown."""
+    """Return the chapter, as Markdown."""
     parts = [
         INTRODUCTION,
         "## Routes",

@@ -28,7 +28,7 @@ class Links:
         self.api = f"{self.versions}/{version}{of_project}"
 
     def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
-        """The `self` and `bookmark` links of a resource."""
+        """Return the `self` and `bookmark` links of a resource."""
         path = f"{collection}/{quote(identifier, safe='')}"
         return [
             {"rel": "self", "href": f"{self.api}/{path}"},
@@ -36,18 +36,18 @@ class Links:
         ]
 
     def location(self, *path: str) -> str:
-        """The versioned URL of a resource."""
+        """Return the versioned URL of a resource."""
         return "/".join([self.api, *(quote(part, safe="") for part in path)])
 
     def bookmark(self, collection: str, identifier: str) -> list[dict[str, str]]:
-        """The unversioned link to a related resource."""
+        """Return the unversioned link to a related resource."""
         href = f"{self.root}/{collection}/{quote(identifier, safe='')}"
         return [{"rel": "bookmark", "href": href}]
 
     def after(
         self, path: str, query: Mapping[str, list[str]], marker: str
     ) -> list[dict[str, Any]]:
-        """The `next` link of a list: the same request, after the last item of this page."""
+        """Return the `next` link of a list: the same request, after the last item of this page."""
         asked = [
             (name, value)
             for name, values in sorted(query.items())
@@ -59,7 +59,7 @@ class Links:
 
 
 def links_of(req: falcon.Request, prefix: str | None) -> Links:
-    """The links for a request; `prefix` is `[api] compute_link_prefix`."""
+    """Return the links for a request; `prefix` is `[api] compute_link_prefix`."""
     asked = (req.env.get(VERSION_ASKED, VERSION), req.env.get(PROJECT))
     if prefix:
         return Links(prefix, *asked)

@@ -79,7 +79,7 @@ class ComputeApi:
 
 
 def _body(req: falcon.Request) -> Any:
-    """The JSON value, None where there is no body. Raises Invalid, TooLarge."""
+    """Return the JSON value, None where there is no body. Raises Invalid, TooLarge."""
     if not req.content_length and not bodies.in_chunks(req):
         return None
     return bodies.json_body(req)

@@ -231,5 +231,5 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
 
 
 def named(name: str) -> str:
-    """The full name of one of Nova's rules."""
+    """Return the full name of one of Nova's rules."""
     return PREFIX + name

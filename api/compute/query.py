@@ -16,7 +16,7 @@ class Query(dict[str, list[str]]):
 
     @classmethod
     def parse(cls, text: str) -> Query:
-        """The parameters of a query string; blank values count. Raises Invalid."""
+        """Return the parameters of a query string; blank values count. Raises Invalid."""
         query = cls()
         for name, value in parse_qsl(text, keep_blank_values=True):
             if "\0" in name or "\0" in value:
@@ -25,12 +25,12 @@ class Query(dict[str, list[str]]):
         return query
 
     def last(self, name: str) -> str | None:
-        """The last value, which counts where only one is expected; None: not given."""
+        """Return the last value, which counts where only one is expected; None: not given."""
         values = self.get(name)
         return values[-1] if values else None
 
     def boolean(self, name: str, default: bool = False) -> bool:
-        """A boolean in any of OpenStack's spellings. Raises Invalid for others."""
+        """Return a boolean in any of OpenStack's spellings. Raises Invalid for others."""
         value = self.last(name)
         if value is None:
             return default
@@ -40,7 +40,7 @@ class Query(dict[str, list[str]]):
             raise Invalid(str(error)) from error
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """A timezone-aware time. Raises Invalid."""
+        """Return a timezone-aware time. Raises Invalid."""
         value = self.last(name)
         if value is None:
             return None
@@ -50,7 +50,7 @@ class Query(dict[str, list[str]]):
             raise Invalid(f"Invalid filter field: {name}.") from error
 
     def number(self, name: str) -> int | None:
-        """A non-negative integer. Raises Invalid."""
+        """Return a non-negative integer. Raises Invalid."""
         value = self.last(name)
         if value is None:
             return None

@@ -110,7 +110,7 @@ class Refusals:
 
 
 def _message(data: Any) -> str:
-    """The message in an answer's body."""
+    """Return the message in an answer's body."""
     try:
         [fault] = orjson.loads(data).values()
         return str(fault["message"])

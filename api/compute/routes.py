@@ -52,7 +52,7 @@ class Row:
     """{action in the body of a POST: method}."""
 
     def names(self, http_method: str) -> tuple[str, ...]:
-        """The resource's methods that may answer an HTTP method."""
+        """Return the resource's methods that may answer an HTTP method."""
         names = self.methods.get(http_method, ())
         return (names,) if isinstance(names, str) else names
 
@@ -184,7 +184,7 @@ ROUTES = (
 
 
 def resources(cloud: Cloud) -> dict[str, object]:
-    """The table as Falcon's resources by path."""
+    """Return the table as Falcon's resources by path."""
     api = ComputeApi(cloud)
     made: dict[type, Any] = {}
     found = {}

@@ -26,7 +26,7 @@ _UPN = ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
 
 
 def fingerprint(kind: str, public_key: str) -> str:
-    """The fingerprint that clients show: MD5 of an SSH key, SHA-1 of a certificate.
+    """Return the fingerprint that clients show: MD5 of an SSH key, SHA-1 of a certificate.
 
     Raises Invalid unless it is a key.
     """
@@ -73,7 +73,7 @@ def _pem(key: rsa.RSAPrivateKey, form: serialization.PrivateFormat) -> str:
 
 
 def _self_signed(key: rsa.RSAPrivateKey, user_id: str) -> str:
-    """A certificate for logging in to Windows without a password (WinRM)."""
+    """Return a certificate for logging in to Windows without a password (WinRM)."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, user_id[:64])])
     principal = f"{user_id}@localhost".encode()
     if len(principal) > 127:

@@ -16,7 +16,7 @@ from web.wsgi import JoinSlashes, Wsgi
 
 
 def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None) -> Wsgi:
-    """The Image API; `engine` reads the cloud database, `protect` is as in `assemble`."""
+    """Return the Image API; `engine` reads the cloud database, `protect` is as in `assemble`."""
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="image",

@@ -30,7 +30,7 @@ class Store:
         self.policy = policy
 
     def find(self, ctxt: RequestContext, image_id: str) -> Image:
-        """The image. Raises ImageNotFound, also where the policy hides it."""
+        """Return the image. Raises ImageNotFound, also where the policy hides it."""
         if self.policy.allows(ctxt, "get_image", _TARGET):
             with reading(self.engine) as connection:
                 found = images.get(connection, image_id)

@@ -28,5 +28,5 @@ class Versions:
 
 
 def anonymous(path: str) -> bool:
-    """Whether a path needs no token."""
+    """Return whether a path needs no token."""
     return path.rstrip("/") in {"", "/versions"}

@@ -23,7 +23,7 @@ _MD5_LENGTH = 32
 
 
 def image(found: Image) -> dict[str, Any]:
-    """An image; its properties stand beside the base fields, which take precedence."""
+    """Return an image; its properties stand beside the base fields, which take precedence."""
     digest = found.checksum or ""
     algorithm = _ALGORITHMS.get(len(digest))
     href = f"/v2/images/{found.id}"

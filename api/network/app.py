@@ -25,7 +25,7 @@ _EMPTY = {
 
 
 def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None) -> Wsgi:
-    """The Network API; `engine` reads the cloud database, `protect` is as in `assemble`."""
+    """Return the Network API; `engine` reads the cloud database, `protect` is as in `assemble`."""
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="network",

@@ -31,7 +31,7 @@ class Attribute:
     """The policy rule that allows to see it; None: all may."""
 
     def value(self, record: Any) -> Any:
-        """What the record shows."""
+        """Return what the record shows."""
         if self.show is not None:
             return self.show(record)
         return self.constant if self.field is None else getattr(record, self.field)
@@ -59,7 +59,7 @@ def _integer(text: str) -> int:
 
 
 def _address(text: str) -> str | None:
-    """The address in the form it is stored in; an empty text asks for none."""
+    """Return the address in the form it is stored in; an empty text asks for none."""
     if not text:
         return None
     try:

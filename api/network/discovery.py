@@ -83,7 +83,7 @@ class Versions:
 
 
 def anonymous(path: str) -> bool:
-    """Whether a path needs no token."""
+    """Return whether a path needs no token."""
     return path in {"", "/"}
 
 

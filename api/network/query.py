@@ -146,7 +146,7 @@ def _page(given: Mapping[str, Sequence[str]]) -> Page:
 
 
 def links(url: str, pairs: Pairs, ids: Sequence[str], page: Page) -> list[dict[str, str]]:
-    """The `*_links` of a page whose items have these IDs: next, previous or both."""
+    """Return the `*_links` of a page whose items have these IDs: next, previous or both."""
     if page.limit is None:
         return []
     found = []

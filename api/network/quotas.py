@@ -34,7 +34,7 @@ LIMITS: Mapping[str, int] = {
 
 
 def _whose(call: Call, params: Params) -> Mapping[str, Any]:
-    """The target of the policy: the project that the path names, or none."""
+    """Return the target of the policy: the project that the path names, or none."""
     return {"project_id": params.get("project_id", "")}
 
 

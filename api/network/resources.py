@@ -66,7 +66,7 @@ class Store:
         self._policy = policy
 
     def visible(self, ctxt: RequestContext) -> list[Attribute]:
-        """The attributes that the user may see."""
+        """Return the attributes that the user may see."""
         return [
             each
             for each in self.kind.attributes
@@ -74,7 +74,7 @@ class Store:
         ]
 
     def read(self, ctxt: RequestContext, asked: query.Query) -> Sequence[Record]:
-        """The records that match and that the user may see. Raises the kind's `missing`."""
+        """Return the records that match and that the user may see. Raises the kind's `missing`."""
         visible = networks.EVERYTHING
         if not self._policy.allows(ctxt, self.kind.rule, _TARGET):
             own = _TARGET | {"project_id": ctxt.project_id, "tenant_id": ctxt.project_id}
@@ -90,7 +90,7 @@ class Store:
                 raise self._missing(str(asked.page.marker)) from error
 
     def find(self, ctxt: RequestContext, record_id: str) -> Record:
-        """One record. Raises the kind's `missing`, also where the policy hides it."""
+        """Return one record. Raises the kind's `missing`, also where the policy hides it."""
         found = self.read(ctxt, query.Query(where={"id": [record_id]}))
         if not found:
             raise self._missing(record_id)

@@ -45,7 +45,7 @@ class NullHypervisor:
         return str(self._conf.null.cluster)
 
     def observe(self) -> Observation:
-        """The hosts with what the VMs use."""
+        """Return the hosts with what the VMs use."""
         with self.lock:
             vms = list(self.vms.items())
         used: dict[str, tuple[int, int]] = {}
@@ -66,7 +66,7 @@ class NullHypervisor:
         )
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
-        """Every VM; there are no volumes."""
+        """Return every VM; there are no volumes."""
         with self.lock:
             vms = list(self.vms.items())
         return ClusterInventory(self.cluster, tuple(_seen(vmid, vm) for vmid, vm in vms))
@@ -80,7 +80,7 @@ class NullHypervisor:
         """Do nothing: there are no groups here."""
 
     def machine(self, work: Work) -> NullMachine:
-        """The VM that the operation is about."""
+        """Return the VM that the operation is about."""
         return NullMachine(self.vms, self.lock, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
@@ -88,7 +88,7 @@ class NullHypervisor:
         return Removal(True)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
-        """What is remembered of it."""
+        """Return what is remembered of it."""
         with self.lock:
             vm = self.vms.get(vmid)
         if vm is None:

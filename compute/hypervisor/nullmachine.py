@@ -107,7 +107,7 @@ class NullMachine:
         return self._power(PowerState.RUNNING)
 
     def power_state(self) -> PowerState:
-        """What it was marked as."""
+        """Return what it was marked as."""
         vm = self._vm
         return PowerState.NOSTATE if vm is None else vm.power
 
@@ -148,7 +148,7 @@ class NullMachine:
         return {}
 
     def marked(self) -> bool:
-        """Whether it is the server's."""
+        """Return whether it is the server's."""
         return not self.absent and not self.foreign
 
     def _power(self, state: PowerState) -> Mapping[str, str]:

@@ -184,7 +184,7 @@ class OwnerMark(Protocol):
         """Have the VM carry no mark of the server; a VM that isn't there carries none."""
 
     def marked(self) -> bool:
-        """Whether it carries the server's mark now."""
+        """Return whether it carries the server's mark now."""
 
     def power_state(self) -> PowerState:
         """Return the power state that the hypervisor shows now."""
@@ -219,7 +219,7 @@ class Hypervisor(Protocol):
         HypervisorError."""
 
     def machine(self, work: Work) -> Machine:
-        """The VM that the operation is about."""
+        """Return the VM that the operation is about."""
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """Remove an image's cached template, if it is ours and no clone depends on it."""
@@ -233,7 +233,7 @@ class Hypervisor(Protocol):
         """
 
     def owner_mark(self, work: Work) -> OwnerMark:
-        """The owner mark of the VM that the operation is about."""
+        """Return the owner mark of the VM that the operation is about."""
 
     def close(self) -> None:
         """Let go of connections and threads."""

@@ -203,7 +203,7 @@ class Auditor:
 
 
 def _may_try(finding: Kept) -> bool:
-    """Whether the periodic audit tries again."""
+    """Return whether the periodic audit tries again."""
     if finding.heals == 0 or finding.tried_at is None:
         return True
     rested = finding.tried_at < clock.after(-backoff_seconds(finding.heals))
@@ -240,7 +240,7 @@ def _told(finding: Finding) -> Told:
 
 
 def _looked_at(facts: Facts, finding: Kept) -> bool:
-    """Whether the look would have shown the finding if it were still so."""
+    """Return whether the look would have shown the finding if it were still so."""
     if finding.kind == "operation_overdue":
         return True
     if finding.server_uuid in facts.busy:
@@ -255,7 +255,7 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
 
 
 def _is_left(facts: Facts, cluster: str) -> bool:
-    """Whether the record has neither a host nor a server in the cluster any more."""
+    """Return whether the record has neither a host nor a server in the cluster any more."""
     hosts = any(host.cluster == cluster for host in facts.hosts.values())
     return not hosts and not any(
         server.place is not None and server.cluster == cluster for server in facts.servers.values()

@@ -14,6 +14,6 @@ from conductor.audit.volumes import volumes
 
 
 def differences(facts: Facts) -> list[Finding]:
-    """All of them, each once, in a stable order."""
+    """Return all of them, each once, in a stable order."""
     found = [*vms(facts), *volumes(facts), *records(facts), *affinity(facts)]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

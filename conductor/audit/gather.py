@@ -77,7 +77,7 @@ class Gatherer:
     # --- the clusters
 
     def _workers(self, connection: Transaction, unseen: list[str]) -> dict[str, str]:
-        """A worker for each cluster that carries agents of it and was heard of."""
+        """Return a worker for each cluster that carries agents of it and was heard of."""
         down = self._cloud.down(connection)
         agents = audit_record.agents(connection)
         workers: dict[str, str] = {}
@@ -220,7 +220,7 @@ def _servers(rows: Iterable[dict[str, Any]]) -> dict[str, ServerFacts]:
 
 
 def _after(connection: Transaction, facts: Facts) -> Facts:
-    """The facts with what was found held against the record as it is now."""
+    """Return the facts with what was found held against the record as it is now."""
     had, refused = audit_record.journal(connection, _strange(facts))
     journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
     named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
@@ -250,7 +250,7 @@ def _recorded(facts: Facts) -> set[Place]:
 
 
 def _strange(facts: Facts) -> set[Place]:
-    """Where something was found that the record doesn't explain by itself."""
+    """Return where something was found that the record doesn't explain by itself."""
     found: set[Place] = set()
     for cluster, inventory in facts.inventories.items():
         found |= {(cluster, vm.vmid) for vm in inventory.vms}
@@ -265,7 +265,7 @@ def _strange(facts: Facts) -> set[Place]:
 
 
 def _doubtful(facts: Facts) -> set[Place]:
-    """Where a VM was read whose marks don't agree."""
+    """Return where a VM was read whose marks don't agree."""
     return {
         (cluster, vm.vmid)
         for cluster, inventory in facts.inventories.items()

@@ -17,7 +17,7 @@ class RefusedError(Conflict):
 
 
 def idle(connection: Transaction, finding: Kept, *, lock: bool = False) -> Server:
-    """The finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
+    """Return the finding's server. Raises RefusedError while it is worked on, ServerNotFound."""
     uuid = str(finding.server_uuid or finding.subject)
     server = servers.get(connection, uuid, lock=lock)
     if ledger.open_of(connection, server.uuid):
@@ -26,7 +26,7 @@ def idle(connection: Transaction, finding: Kept, *, lock: bool = False) -> Serve
 
 
 def has_vm(server: Server) -> bool:
-    """Whether the record says that the server has a VM."""
+    """Return whether the record says that the server has a VM."""
     return server.deleted_at is None and server.vmid is not None
 
 
@@ -38,7 +38,7 @@ def journalled(
 
 
 def host(connection: Transaction, cluster: str, node: str | None) -> tuple[str, str]:
-    """The host, and its node, from which something in the cluster is reached.
+    """Return the host, and its node, from which something in the cluster is reached.
 
     Raises RefusedError when the cluster has none that is known.
     """
@@ -57,7 +57,7 @@ def provider(connection: Transaction, server: Server) -> str:
 
 
 def has_it(connection: Transaction, finding: Kept, cluster: str, vmid: int) -> bool:
-    """Whether the server that reserved a VMID has it, or is worked on."""
+    """Return whether the server that reserved a VMID has it, or is worked on."""
     try:
         server = idle(connection, finding, lock=True)
     except ServerNotFound:

@@ -16,7 +16,7 @@ PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED})
 
 
 def records(facts: Facts) -> Iterator[Finding]:
-    """What is wrong about servers, allocations, ports, VMIDs and operations."""
+    """Return what is wrong about servers, allocations, ports, VMIDs and operations."""
     yield from _servers(facts)
     yield from _allocations(facts)
     yield from _ports(facts)
@@ -195,7 +195,7 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_clear(inventory: ClusterInventory, vmid: int) -> bool:
-    """Whether the whole cluster was looked at and has nothing of this VMID."""
+    """Return whether the whole cluster was looked at and has nothing of this VMID."""
     taken = {vm.vmid for vm in inventory.vms} | {one.vmid for one in inventory.volumes}
     return not inventory.unseen and vmid not in taken
 

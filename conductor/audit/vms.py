@@ -13,7 +13,7 @@ _HALF_MADE = frozenset({"create", "clone"})
 
 
 def vms(facts: Facts) -> Iterator[Finding]:
-    """What is wrong about each VM that may be ours."""
+    """Return what is wrong about each VM that may be ours."""
     templates = {(one.cluster, one.vmid): one.image_id for one in facts.templates}
     owners = {server.place: server for server in facts.servers.values() if server.place}
     for cluster, inventory in facts.inventories.items():
@@ -33,7 +33,7 @@ def vms(facts: Facts) -> Iterator[Finding]:
 
 
 def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:
-    """Whether it is in the band of another cloud, and says that it is that one's."""
+    """Return whether it is in the band of another cloud, and says that it is that one's."""
     if _in_band(facts, cluster, vm):
         return False
     if vm.image_id is not None:
@@ -47,7 +47,7 @@ def _in_band(facts: Facts, cluster: str, vm: SeenVm) -> bool:
 
 
 def _in_flux(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None) -> bool:
-    """Whether an operation, or a task of anybody's, may be at work on this VM."""
+    """Return whether an operation, or a task of anybody's, may be at work on this VM."""
     reserved = facts.reservations.get((cluster, vm.vmid))
     named = {vm.server_uuid, owner.uuid if owner else None}
     named.add(reserved.server_uuid if reserved else None)
@@ -102,14 +102,14 @@ def _owned(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts) -> Findin
 
 
 def _names(vm: SeenVm) -> str:
-    """What its description names."""
+    """Return what its description names."""
     if vm.server_uuid:
         return f"its description names server {vm.server_uuid}"
     return "its description names no server"
 
 
 def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
-    """A VM at the VMID of a template of ours that says of itself that it is none."""
+    """Return a VM at the VMID of a template of ours that says of itself that it is none."""
     text = f"By the record it is the template of image {image_id}, but {_says(vm)}."
     found = _finding("template_unmarked", cluster, vm, text)
     marks = f"micronova: template={image_id} / micronova: cloud={facts.cloud} (a line each)"
@@ -117,7 +117,7 @@ def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
 
 
 def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
-    """A VM with all the marks of a server that has no VM here."""
+    """Return a VM with all the marks of a server that has no VM here."""
     uuid = str(vm.server_uuid)
     server = facts.servers.get(uuid)
     if server is None:

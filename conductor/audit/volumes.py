@@ -9,7 +9,7 @@ from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 
 
 def volumes(facts: Facts) -> Iterator[Finding]:
-    """Those that no VM has."""
+    """Return those that no VM has."""
     recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
     known = recorded.keys() | {(one.cluster, one.vmid) for one in facts.templates}
     for cluster, inventory in facts.inventories.items():
@@ -29,7 +29,7 @@ def volumes(facts: Facts) -> Iterator[Finding]:
 
 
 def _in_flux(facts: Facts, place: Place, volume: SeenVolume) -> bool:
-    """Whether an open operation may be at work on this VMID, or the server of the drive."""
+    """Return whether an open operation may be at work on this VMID, or the server of the drive."""
     reserved = facts.reservations.get(place)
     named = {volume.server_uuid, reserved.server_uuid if reserved else None}
     named |= facts.journal.get(place, frozenset())
@@ -70,7 +70,7 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
 
 
 def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:
-    """Whether the server has nothing there by the record, and nobody let it go."""
+    """Return whether the server has nothing there by the record, and nobody let it go."""
     if server.deleted_at is not None:
         return server.uuid in facts.deleted_on_request
     return server.place != place

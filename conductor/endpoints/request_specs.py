@@ -64,5 +64,5 @@ def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
 
 
 def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:
-    """What of it a server's hints ask about."""
+    """Return what of it a server's hints ask about."""
     return {one: where[one] for one in hints.all_servers(asked) if one in where}

@@ -111,7 +111,7 @@ def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSp
 
 
 def kept(facts: HostFacts, request: RequestSpec) -> str:
-    """Why a server can't be had elsewhere while its host is gone; empty: it can."""
+    """Return why a server can't be had elsewhere while its host is gone; empty: it can."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
     if own:
         return f"its disk is on the node's own storage {facts.vm_storage}"
@@ -125,5 +125,5 @@ def _movable(one: request_specs.Standing) -> Movable:
 
 
 def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:
-    """The group once the host is gone."""
+    """Return the group once the host is gone."""
     return None if group is None else group.without(host)

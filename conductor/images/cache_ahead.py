@@ -59,7 +59,7 @@ class Precache:
     def _missing(
         self, connection: Transaction, number: int, image_ids: Sequence[str]
     ) -> Iterator[_Wanted]:
-        """What is to be made ready; raises Invalid where that can't be done."""
+        """Return what is to be made ready; raises Invalid where that can't be done."""
         refused: list[str] = []
         found: list[_Wanted] = []
         for name in aggregates.get(connection, number).hosts:
@@ -83,7 +83,7 @@ class Precache:
 
 
 def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None:
-    """Why an image can't be made ready on a host, whatever is tried."""
+    """Return why an image can't be made ready on a host, whatever is tried."""
     if image_id in facts.cached_images:
         return None
     if image is None or image_id not in facts.images:

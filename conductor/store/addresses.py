@@ -66,7 +66,7 @@ def chosen(subnets: Sequence[S], asked: str, *, anywhere: bool) -> tuple[S, str]
 
 
 def taken(asked: str) -> Invalid:
-    """The error for an address that something has, in Nova's words."""
+    """Return the error for an address that something has, in Nova's words."""
     return Invalid(f"Fixed IP {asked} is already in use.")
 
 

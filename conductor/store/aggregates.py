@@ -103,7 +103,7 @@ def _change(
 def _zone_conflict(
     connection: sa.Connection, aggregate: Aggregate, name: str | None, zone: str | None
 ) -> str | None:
-    """Why the hosts of an aggregate can't be in this zone, in Nova's words."""
+    """Return why the hosts of an aggregate can't be in this zone, in Nova's words."""
     if not zone:
         shown = name or aggregate.name
         return f"Aggregate {shown} does not support empty named availability zone"
@@ -119,7 +119,7 @@ def _zone_conflict(
 def _other_zones(
     connection: sa.Connection, aggregate: Aggregate, names: Iterable[str], zone: str
 ) -> list[str]:
-    """The zones other than this one that other aggregates make of these hosts."""
+    """Return the zones other than this one that other aggregates make of these hosts."""
     wanted = set(names)
     return [
         other.zone

@@ -31,20 +31,20 @@ Place = tuple[str, int]
 
 
 def rows(connection: sa.Connection, table: str, kind: type[R]) -> list[R]:
-    """Every row of a table."""
+    """Return every row of a table."""
     query = sa.select(*_columns(schema.metadata.tables[table], kind))
     return [kind(*row) for row in connection.execute(query)]
 
 
 def open_operations(connection: sa.Connection, kind: type[R]) -> list[R]:
-    """Every operation that is not at its end."""
+    """Return every operation that is not at its end."""
     table = schema.operations
     query = sa.select(*_columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
     return [kind(*row) for row in connection.execute(query)]
 
 
 def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str, Any]]:
-    """The columns of every server that is not deleted."""
+    """Return the columns of every server that is not deleted."""
     table = schema.servers
     query = sa.select(*_columns(table, kind)).where(table.c.deleted_at.is_(None))
     return [dict(row._mapping) for row in connection.execute(query)]
@@ -53,7 +53,7 @@ def living_servers(connection: sa.Connection, kind: type[Row]) -> list[dict[str,
 def servers(
     connection: sa.Connection, kind: type[Row], uuids: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The columns of these servers, deleted ones included."""
+    """Return the columns of these servers, deleted ones included."""
     table, found = schema.servers, []
     for part in _parts(uuids):
         query = sa.select(*_columns(table, kind)).where(table.c.uuid.in_(part))
@@ -71,7 +71,7 @@ def agents(connection: sa.Connection) -> list[tuple[str, str, str]]:
 def journal(
     connection: sa.Connection, places: Collection[Place]
 ) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
-    """Who ever had these VMIDs (None: a template), and who was refused them."""
+    """Return who ever had these VMIDs (None: a template), and who was refused them."""
     table = schema.vmid_journal.c
     found: dict[Place, set[str | None]] = {}
     refused: dict[Place, set[str]] = {}
@@ -91,7 +91,7 @@ def journal(
 def actions_on(
     connection: sa.Connection, uuids: Sequence[str], actions: Sequence[str]
 ) -> Mapping[str, set[str]]:
-    """Which of these actions were ever begun on these servers."""
+    """Return which of these actions were ever begun on these servers."""
     columns = schema.operations.c
     found: dict[str, set[str]] = {}
     for part in _parts(uuids):
@@ -121,20 +121,20 @@ def done_on(connection: sa.Connection, uuids: Sequence[str], action: str) -> fro
 
 
 def provider(connection: sa.Connection, host: str | None) -> str | None:
-    """The resource provider of a host; None where it isn't known."""
+    """Return the resource provider of a host; None where it isn't known."""
     columns = schema.hosts.c
     return connection.execute(sa.select(columns.uuid).where(columns.host == host)).scalar()
 
 
 def is_template(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    """Whether the record has a template there."""
+    """Return whether the record has a template there."""
     columns = schema.templates.c
     query = sa.select(columns.vmid).where(columns.cluster == cluster, columns.vmid == vmid)
     return connection.execute(query).first() is not None
 
 
 def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    """Whether anybody has the VMID reserved."""
+    """Return whether anybody has the VMID reserved."""
     columns = schema.vmids.c
     query = sa.select(columns.vmid).where(
         columns.cluster == cluster, columns.vmid == vmid, columns.state == RESERVED

@@ -19,7 +19,7 @@ from db.schema import operations, servers
 
 
 def is_undecided(operation: Operation) -> bool:
-    """Whether it is still to be found out if ``min_count`` hosts are there."""
+    """Return whether it is still to be found out if ``min_count`` hosts are there."""
     if not isinstance(operation.plan, CreatePlan) or operation.plan.too_few is not None:
         return False
     return operation.asked(CreateParams).min_count > 1 and operation.plan.target.host is None

@@ -12,7 +12,7 @@ from db.schema import operation_events
 
 
 def row(operation_id: int, attempt: int, host: str | None, step: Step) -> dict[str, Any]:
-    """The row of a step."""
+    """Return the row of a step."""
     return {
         "operation_id": operation_id,
         "attempt": attempt,

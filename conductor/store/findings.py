@@ -37,13 +37,13 @@ def request(connection: sa.Connection, request_id: str) -> int:
 
 
 def waiting(connection: sa.Connection) -> bool:
-    """Whether an audit was asked for that nobody has begun."""
+    """Return whether an audit was asked for that nobody has begun."""
     query = sa.select(audits.c.id).where(audits.c.state == QUEUED).limit(1)
     return connection.execute(query).first() is not None
 
 
 def last_begun(connection: sa.Connection) -> datetime.datetime | None:
-    """When the last audit began."""
+    """Return when the last audit began."""
     found: datetime.datetime | None = connection.execute(
         sa.select(audits.c.started_at)
         .where(audits.c.started_at.is_not(None))
@@ -157,7 +157,7 @@ def doubted(connection: sa.Connection, kinds: Collection[str]) -> frozenset[tupl
 
 
 def get(connection: sa.Connection, finding_id: int) -> Kept:
-    """An open finding. Raises NotFound."""
+    """Return an open finding. Raises NotFound."""
     query = sa.select(*_KEPT).where(findings.c.id == finding_id, findings.c.healed_at.is_(None))
     row = connection.execute(query).first()
     if row is None:

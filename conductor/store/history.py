@@ -63,7 +63,7 @@ def forget(
 
 
 def _spared(table: sa.Table) -> list[sa.ColumnElement[bool]]:
-    """What rows of a table must be to be forgotten."""
+    """Return what rows of a table must be to be forgotten."""
     if table is not faults:
         return []
     later = faults.alias("later_faults")
@@ -77,13 +77,13 @@ def _spared(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 
 def _crowded_out(connection: sa.Connection, newest: int) -> int:
-    """The last operation beyond the newest: ids may have gaps, so that it may be fewer."""
+    """Return the last operation beyond the newest: ids may have gaps, so that it may be fewer."""
     last = connection.execute(sa.select(sa.func.max(operations.c.id))).scalar()
     return max(0, (last or 0) - newest)
 
 
 def _last_started(connection: sa.Connection, before: datetime.datetime) -> int:
-    """The last operation that was started before, found by halving: ids grow with time."""
+    """Return the last operation that was started before, found by halving: ids grow with time."""
     low, high = connection.execute(
         sa.select(sa.func.min(operations.c.id), sa.func.max(operations.c.id))
     ).one()

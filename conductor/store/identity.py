@@ -8,6 +8,6 @@ from db.schema import cloud_identity
 
 
 def cloud_id(connection: sa.Connection) -> str:
-    """The cloud's id; empty in a database that was not made by the migrations."""
+    """Return the cloud's id; empty in a database that was not made by the migrations."""
     found: str | None = connection.execute(sa.select(cloud_identity.c.cloud_id)).scalar()
     return found or ""

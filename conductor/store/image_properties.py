@@ -44,7 +44,7 @@ def _rule(text: str) -> Rule:
 
 
 def of(rules: Sequence[Rule], name: str) -> dict[str, str]:
-    """All that is said of an image; what is said later counts."""
+    """Return all that is said of an image; what is said later counts."""
     found: dict[str, str] = {}
     for rule in rules:
         if fnmatch.fnmatchcase(name, rule.pattern):

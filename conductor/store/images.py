@@ -54,7 +54,7 @@ def _image_row(image: ImageFacts, cluster: str) -> dict[str, Any]:
 
 
 def _gib(image: ImageFacts) -> int:
-    """What the image's disk needs at least: a smaller flavor is refused."""
+    """Return what the image's disk needs at least: a smaller flavor is refused."""
     return -(-(image.virtual_size_bytes or 0) // 2**30)
 
 

@@ -68,7 +68,7 @@ def parse_subnet(text: str) -> Subnet:
 
 
 def ensure_network(connection: sa.Connection, bridge: str) -> str:
-    """The network of a bridge, made now if it is new; returns its id."""
+    """Return the network of a bridge, made now if it is new; returns its id."""
     network_id = ids.named("network", bridge)
     known = sa.select(networks.c.id).where(networks.c.bridge == bridge)
     if connection.execute(known).first() is None:
@@ -139,7 +139,7 @@ class Network:
 
 
 def known(connection: sa.Connection) -> list[Network]:
-    """Every network, by name; there are as many as bridges."""
+    """Return every network, by name; there are as many as bridges."""
     return [Network(*row) for row in connection.execute(_KNOWN)]
 
 
@@ -157,7 +157,7 @@ class Port:
 
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
-    """A server's ports in their order."""
+    """Return a server's ports in their order."""
     rows = connection.execute(
         sa.select(
             ports.c.id,
@@ -220,7 +220,7 @@ def create_ports(
 def check_address(
     connection: sa.Connection, network_id: str, fixed_ip: str, *, anywhere: bool
 ) -> str:
-    """The address as it is kept, if it may be had; errors as for ``addresses.chosen``.
+    """Return the address as it is kept, if it may be had; errors as for ``addresses.chosen``.
 
     Raises Invalid also when it is in use.
     """
@@ -262,7 +262,7 @@ def fixed(
 
 
 def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
-    """The next address of the pool that isn't in use, going round.
+    """Return the next address of the pool that isn't in use, going round.
 
     Mostly the one after the last that was given out is free; only else all are looked at.
     """

@@ -54,13 +54,13 @@ class Operation:
         return self.resource_id if self.resource_type == ResourceType.SERVER else ""
 
     def planned(self, kind: type[P]) -> P:
-        """The plan, which must be of this kind: that of the action."""
+        """Return the plan, which must be of this kind: that of the action."""
         if not isinstance(self.plan, kind):
             raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
         return self.plan
 
     def asked(self, kind: type[A]) -> A:
-        """What was asked, which must be of this kind: that of the action."""
+        """Return what was asked, which must be of this kind: that of the action."""
         if not isinstance(self.params, kind):
             raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
         return self.params
@@ -88,7 +88,7 @@ _DELETE_DECISION = decisions.delete().where(
 
 
 def from_row(row: Mapping[Any, Any]) -> Operation:
-    """An operation from the mapping of its row, which may have more columns."""
+    """Return an operation from the mapping of its row, which may have more columns."""
     values = {name: row[name] for name in _NAMES}
     values["plan"] = plans.load_plan(values["action"], values["plan"])
     values["params"] = plans.load_params(values["action"], values["params"])
@@ -164,7 +164,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
 
 
 def get(connection: sa.Connection, operation_id: int) -> Operation | None:
-    """An operation by its id."""
+    """Return an operation by its id."""
     row = connection.execute(_GET, {"id": operation_id}).first()
     return None if row is None else from_row(row._mapping)
 
@@ -217,7 +217,7 @@ def open_of(
 
 
 def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
-    """Whether any of these operations is not at its end."""
+    """Return whether any of these operations is not at its end."""
     query = sa.select(operations.c.id).where(
         operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
     )
@@ -235,7 +235,7 @@ def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
 
 
 def conductor_event(operation: Operation, step: Step) -> dict[str, Any]:
-    """The row of a step that the conductor did itself."""
+    """Return the row of a step that the conductor did itself."""
     return events.row(operation.id, operation.attempt, None, step)
 
 

@@ -39,7 +39,7 @@ def set_host(connection: sa.Connection, service_uuid: str) -> None:
 
 
 def compute_host(connection: sa.Connection, service_uuid: str) -> str | None:
-    """The host of a compute service."""
+    """Return the host of a compute service."""
     query = sa.select(services.c.host).where(
         services.c.uuid == service_uuid, services.c.binary == COMPUTE
     )
@@ -66,7 +66,7 @@ def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int)
 
 
 def worker_of(connection: sa.Connection, provider_uuid: str) -> str | None:
-    """The worker of the host that has this provider; None: there is no such host."""
+    """Return the worker of the host that has this provider; None: there is no such host."""
     query = sa.select(hosts.c.worker).where(hosts.c.uuid == provider_uuid)
     return connection.execute(query).scalar()
 
@@ -99,7 +99,7 @@ class Mirrored:
 
 
 def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
-    """What placement must be told, of so many providers."""
+    """Return what placement must be told, of so many providers."""
     columns = aggregate_mirrors.c
     rows = connection.execute(
         sa.select(columns.provider_uuid, columns.host, columns.version, services.c.disabled)

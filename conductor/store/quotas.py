@@ -55,13 +55,13 @@ def lock(connection: sa.Connection, project_id: str) -> None:
 def limits(
     connection: sa.Connection, project_id: str, defaults: Mapping[str, int]
 ) -> dict[str, int]:
-    """The project's limits, -1 for none."""
+    """Return the project's limits, -1 for none."""
     own = connection.execute(_LIMITS, {"project_id": project_id})
     return {**defaults, **dict(own.all())}
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
-    """What the live servers of the project use; memory in MiB."""
+    """Return what the live servers of the project use; memory in MiB."""
     row = connection.execute(_USAGE, {"project_id": project_id}).one()
     return {"instances": int(row[0]), "cores": int(row[1]), "ram": int(row[2])}
 
@@ -69,7 +69,7 @@ def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
 def locked(
     connection: sa.Connection, project_id: str, defaults: Mapping[str, int]
 ) -> dict[str, int]:
-    """The project's limits, -1 for none; its lock is held until the transaction ends."""
+    """Return the project's limits, -1 for none; its lock is held until the transaction ends."""
     lock(connection, project_id)
     return limits(connection, project_id, defaults)
 
@@ -163,7 +163,7 @@ def check_keypairs(connection: sa.Connection, user_id: str, allowed: Mapping[str
 
 
 def keypairs_of(connection: sa.Connection, user_id: str) -> int:
-    """How many key pairs a user has."""
+    """Return how many key pairs a user has."""
     query = sa.select(sa.func.count()).where(keypairs.c.user_id == user_id)
     return int(connection.execute(query).scalar_one())
 

@@ -233,13 +233,13 @@ def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
 
 
 def hosts_in(connection: sa.Connection, cluster: str) -> tuple[str, ...]:
-    """All hosts of a cluster, sorted."""
+    """Return all hosts of a cluster, sorted."""
     query = sa.select(hosts.c.host).where(hosts.c.cluster == cluster).order_by(hosts.c.host)
     return tuple(connection.execute(query).scalars())
 
 
 def hosts_outside(connection: sa.Connection, cluster: str) -> bool:
-    """Whether any other cluster has hosts."""
+    """Return whether any other cluster has hosts."""
     query = sa.select(hosts.c.host).where(hosts.c.cluster != cluster).limit(1)
     return connection.execute(query).first() is not None
 
@@ -248,7 +248,7 @@ _IMAGE = sa.select(images).where(images.c.id == sa.bindparam("id"))
 
 
 def image_location(connection: sa.Connection, image_id: str, cluster: str) -> Any | None:
-    """The image's row, if that cluster has it."""
+    """Return the image's row, if that cluster has it."""
     row = connection.execute(_IMAGE, {"id": image_id}).first()
     return row if row is not None and cluster in row.locations else None
 

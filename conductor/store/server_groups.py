@@ -63,7 +63,7 @@ def create(connection: sa.Connection, new: NewServerGroup) -> str:
 
 
 def count(connection: sa.Connection, project_id: str) -> int:
-    """How many groups a project has."""
+    """Return how many groups a project has."""
     query = sa.select(sa.func.count()).where(_GROUPS.project_id == project_id)
     return int(connection.execute(query).scalar_one())
 
@@ -113,7 +113,7 @@ def _members(uuid: str) -> sa.ColumnElement[bool]:
 
 
 def locked(connection: sa.Connection, uuid: str, project_id: str | None) -> Group:
-    """The group, as nobody else may change it or claim for it now. Raises NotFound."""
+    """Return the group, as nobody else may change it or claim for it now. Raises NotFound."""
     group = _locked(connection, uuid, project_id)
     if group is None:
         raise NotFound(f"Instance group {uuid} could not be found.")
@@ -131,7 +131,7 @@ def _locked(connection: sa.Connection, uuid: str, project_id: str | None = None)
 def strict(
     connection: sa.Connection, uuids: Collection[str] | None = None
 ) -> dict[str, StrictGroup]:
-    """Those of these groups (None: of all) whose policy is strict, by UUID."""
+    """Return those of these groups (None: of all) whose policy is strict, by UUID."""
     query = sa.select(_GROUPS.uuid, _GROUPS.policy, _GROUPS.rules).where(
         _GROUPS.policy.in_(list(STRICT))
     )

@@ -53,7 +53,7 @@ class Server:
     server_group_uuid: str | None = None
 
     def replace(self, **values: Any) -> Server:
-        """A copy with some columns changed; columns that it doesn't have are ignored."""
+        """Return a copy with some columns changed; columns that it doesn't have are ignored."""
         return dataclasses.replace(
             self, **{key: value for key, value in values.items() if key in _NAMES}
         )
@@ -68,7 +68,7 @@ _GET_MANY = sa.select(*_COLUMNS).where(servers.c.uuid.in_(sa.bindparam("uuids", 
 
 
 def get(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Server:
-    """A server by UUID, deleted ones included. Raises ServerNotFound."""
+    """Return a server by UUID, deleted ones included. Raises ServerNotFound."""
     row = connection.execute(_GET_LOCKED if lock else _GET, {"uuid": uuid}).first()
     if row is None:
         raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
@@ -84,7 +84,7 @@ def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Serve
 def hosts_of(
     connection: sa.Connection, uuids: Sequence[str], project_id: str | None
 ) -> dict[str, str]:
-    """The host of each of these servers that has one, deleted servers left out. One query.
+    """Return the host of each of these servers that has one, deleted servers left out. One query.
 
     Only servers of this project count; None: of any. Of others it can't be told from the answer
     whether they exist.
@@ -115,13 +115,13 @@ def alive(
 
 
 def exists(connection: sa.Connection, uuid: str) -> bool:
-    """Whether some server has, or had, this UUID."""
+    """Return whether some server has, or had, this UUID."""
     query = sa.select(servers.c.id).where(servers.c.uuid == uuid)
     return connection.execute(query).first() is not None
 
 
 def is_held(connection: sa.Connection, server: Server) -> bool:
-    """Whether an operator holds the server."""
+    """Return whether an operator holds the server."""
     query = sa.select(servers.c.held).where(servers.c.id == server.id)
     return bool(connection.execute(query).scalar_one())
 

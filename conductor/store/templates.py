@@ -46,7 +46,7 @@ class Known:
 
 
 def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Template | None:
-    """The image's template for a host, its VMID reserved now if there was none.
+    """Return the image's template for a host, its VMID reserved now if there was none.
 
     None while one is being removed (it comes back under another VMID), and where no VMID is free:
     there are ways without one.
@@ -151,7 +151,7 @@ def mark(connection: sa.Connection, one: Known, reason: str | None) -> None:
 
 
 def why(failure: Failure, host: str) -> str:
-    """How it failed, in a sentence for the list of VMIDs."""
+    """Return how it failed, in a sentence for the list of VMIDs."""
     remedy = f" Remedy: {failure.remedy}." if failure.remedy else ""
     return f"{failure.category} on {host}: {failure.message}{remedy}"
 
@@ -173,7 +173,7 @@ def ready(connection: sa.Connection, cluster: str, vmid: int) -> None:
 
 
 def made_after_all(connection: sa.Connection) -> list[Known]:
-    """Those that could not be made ahead, and that their node was seen to have by now."""
+    """Return those that could not be made ahead, and that their node was seen to have by now."""
     rows = connection.execute(_query().where(vmids.c.reason.startswith(NOT_MADE)))
     return [
         known for known in (Known(**row._mapping) for row in rows) if _cached(connection, known)
@@ -187,7 +187,7 @@ def _cached(connection: sa.Connection, known: Known) -> bool:
 
 
 def get(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
-    """The template that has a VMID; None where the record has none there."""
+    """Return the template that has a VMID; None where the record has none there."""
     mine = (templates.c.cluster == cluster) & (templates.c.vmid == vmid)
     row = connection.execute(_query().where(mine)).first()
     return None if row is None else Known(**row._mapping)

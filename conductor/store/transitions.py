@@ -71,7 +71,7 @@ def move(
 
 
 def next_task(action: str, task_state: str | None) -> TaskState | None:
-    """The task_state that follows in the action's walk; None after the last."""
+    """Return the task_state that follows in the action's walk; None after the last."""
     walk = ACTIONS[action].walk
     if task_state is None:
         return walk[0]

@@ -37,7 +37,7 @@ class HostOf:
 
 
 def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.ColumnElement[bool]:
-    """Whether no operation (``besides`` one) is open for the server of this UUID.
+    """Return whether no operation (``besides`` one) is open for the server of this UUID.
 
     Of a search whose VM was found only its allocation may still be on the way: that is none.
     """
@@ -54,7 +54,7 @@ def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.Column
 def known(
     connection: sa.Connection, cluster: str, ids: Sequence[int], low: int | None, high: int | None
 ) -> list[Known]:
-    """The idle servers of these VMIDs, and of all between ``low`` and ``high``: one query.
+    """Return the idle servers of these VMIDs, and of all between ``low`` and ``high``: one query.
 
     By the journal of reserved VMIDs and the servers' own records, which must agree.
     """
@@ -144,13 +144,13 @@ def in_error(
 
 
 def is_idle(connection: sa.Connection, server_uuid: str, besides: int | None = None) -> bool:
-    """Whether no operation, ``besides`` one, is open for this server."""
+    """Return whether no operation, ``besides`` one, is open for this server."""
     query = sa.select(idle(sa.literal(server_uuid), besides))
     return bool(connection.execute(query).scalar_one())
 
 
 def hosts_of(connection: sa.Connection, cluster: str) -> dict[str, HostOf]:
-    """The compute hosts of a cluster, by node."""
+    """Return the compute hosts of a cluster, by node."""
     rows = connection.execute(
         sa.select(hosts.c.node, hosts.c.host, hosts.c.worker).where(hosts.c.cluster == cluster)
     )

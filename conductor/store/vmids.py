@@ -76,7 +76,7 @@ def reserve(
 
 
 def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> str:
-    """Who has the VMIDs of a band, in a sentence."""
+    """Return who has the VMIDs of a band, in a sentence."""
     query = sa.select(vmids.c.state, sa.func.count()).where(
         vmids.c.cluster == cluster, vmids.c.vmid.between(low, high)
     )
@@ -216,7 +216,7 @@ def were_read(connection: sa.Connection, cluster: str, read: Collection[int]) ->
 
 
 def holds(connection: sa.Connection, operation_id: int) -> bool:
-    """Whether an operation holds a VMID."""
+    """Return whether an operation holds a VMID."""
     mine = vmids.c.operation_id == operation_id
     return connection.execute(sa.select(vmids.c.vmid).where(mine)).first() is not None
 

@@ -30,7 +30,7 @@ class Sized(Protocol):
 
 
 def wanted(server: Sized) -> dict[str, int]:
-    """The amounts of each resource class, as the scheduler claims them."""
+    """Return the amounts of each resource class, as the scheduler claims them."""
     needed = requirements(
         server.vcpus,
         server.memory_mib,

@@ -44,7 +44,7 @@ class Difference:
 def differences(
     told: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
-    """Those servers that the message may speak of, and of which it tells something new."""
+    """Return those servers that the message may speak of, and of which it tells something new."""
     seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
     others = {vm.vmid for vm in told.vms if vm.kind != VM}
     carried = {one.host for one in hosts.values() if one.worker == told.worker}
@@ -98,7 +98,7 @@ def _present(
 
 
 def _due(told: VmStates, known: Known) -> bool:
-    """Whether a search may be of use now."""
+    """Return whether a search may be of use now."""
     if known.saw not in (Saw.FOREIGN, Saw.UNMANAGED):
         return True
     return told.seen_at - known.changed_at > datetime.timedelta(seconds=SEARCH_AGAIN_SECONDS)

@@ -53,7 +53,7 @@ class Follow:
         )
 
     def _taken(self, task: Task) -> bool:
-        """Whether somebody acts on the server: what that finds counts."""
+        """Return whether somebody acts on the server: what that finds counts."""
         if task.server.deleted_at is not None:
             return True
         with self._cloud.store.read() as connection:

@@ -180,14 +180,14 @@ class Followed:
 
 
 def _nobody(server: Server) -> RequestContext:
-    """The context of what happened by itself: each has a request ID of its own."""
+    """Return the context of what happened by itself: each has a request ID of its own."""
     ctxt = internal(ids.new_request_id())
     ctxt.project_id, ctxt.server_uuid = server.project_id, server.uuid
     return ctxt
 
 
 def _still(connection: Transaction, difference: Difference) -> Server | None:
-    """The server, locked, if it is as it was when it was compared."""
+    """Return the server, locked, if it is as it was when it was compared."""
     known = difference.known
     server = servers.get(connection, known.uuid, lock=True)
     same = (

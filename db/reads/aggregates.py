@@ -72,7 +72,7 @@ def _read(connection: sa.Connection, which: sa.ColumnElement[bool]) -> list[Aggr
 
 
 def _grouped(rows: Iterable[Any]) -> Iterable[Aggregate]:
-    """One aggregate for its rows, which have a host each, or none."""
+    """Return one aggregate for its rows, which have a host each, or none."""
     found: dict[int, tuple[Any, list[str]]] = {}
     for row in rows:
         _, hosts = found.setdefault(row.id, (row, []))

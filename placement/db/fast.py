@@ -122,7 +122,7 @@ def create(connection: Connection, uuid: str, name: str) -> tuple[int, int] | No
 
 
 def suits(claim: Claim) -> bool:
-    """Whether the claim may be tried: its consumer is expected to be new."""
+    """Return whether the claim may be tried: its consumer is expected to be new."""
     amounts = [n for resources in claim.allocations.values() for n in resources.values()]
     return claim.generation is None and bool(amounts) and max(amounts) < _TOO_LARGE
 

@@ -75,7 +75,7 @@ class Position(NamedTuple):
     epoch: str = ""
 
     def follows(self, before: Position) -> bool:
-        """Whether the changes since `before` are still known."""
+        """Return whether the changes since `before` are still known."""
         return (
             self.epoch == before.epoch
             and self.ceiling >= before.ceiling
@@ -150,5 +150,5 @@ def pruned(connection: Connection, place: int) -> None:
 
 
 def seconds() -> int:
-    """The current time as the tables keep it."""
+    """Return the current time as the tables keep it."""
     return int(time.time())

@@ -24,23 +24,23 @@ LARGEST = 0x7FFFFFFF
 
 
 def uuid() -> Schema:
-    """A UUID, dashes optional."""
+    """Return a UUID, dashes optional."""
     return {"type": "string", "format": "uuid"}
 
 
 def text(longest: int = 255, shortest: int = 1) -> Schema:
-    """A string of bounded length."""
+    """Return a string of bounded length."""
     return {"type": "string", "minLength": shortest, "maxLength": longest}
 
 
 def closed(properties: Schema, *required: str, **more: Any) -> Schema:
-    """An object with these properties and no others."""
+    """Return an object with these properties and no others."""
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema | ({"required": list(required)} if required else {}) | more
 
 
 def dictionary(pattern: str, values: Schema, *, least: int = 0) -> Schema:
-    """An object whose keys match a pattern."""
+    """Return an object whose keys match a pattern."""
     return {
         "type": "object",
         "patternProperties": {pattern: values},

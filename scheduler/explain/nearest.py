@@ -40,7 +40,7 @@ _SIZES: Mapping[str, tuple[str, int, str | None]] = {
 def nearest(
     hosts: HostColumns | Iterable[Host], request: RequestSpec, filters: Filters
 ) -> Suggestion | None:
-    """The cheapest change that makes ``filters`` accept one of the hosts that refused.
+    """Return the cheapest change that makes ``filters`` accept one of the hosts that refused.
 
     Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
     change helps, or none is needed. Where there are plain filters, which are asked host by host,
@@ -73,7 +73,7 @@ def nearest(
 
 
 def changed(request: RequestSpec, way: Way) -> RequestSpec:
-    """The request as the suggestion would have it."""
+    """Return the request as the suggestion would have it."""
     values = {change.field: change.works for change in way.changes}
     values["group"] = regroup.changed(request.group, values)
     return dataclasses.replace(request, **values)
@@ -82,7 +82,7 @@ def changed(request: RequestSpec, way: Way) -> RequestSpec:
 def _other_ways(
     columns: HostColumns, request: RequestSpec, works: RequestSpec, filters: Filters
 ) -> Iterator[Way]:
-    """Where it is the group that is changed: what else of it could be, and would do."""
+    """Return where it is the group that is changed: what else of it could be, and would do."""
     told = {change.field for change in regroup.changes(request.group, works.group)}
     if not told or request.group is None:
         return
@@ -106,7 +106,7 @@ def _accepts(host: Host, request: RequestSpec, filters: Iterable[Filter]) -> boo
 def _promising(
     columns: HostColumns, rooms: Mapping[str, Amounts], altered: RequestSpec, filters: Filters
 ) -> Iterator[tuple[float, int]]:
-    """What is given up on each host that might do, least first: (cost, position).
+    """Return what is given up on each host that might do, least first: (cost, position).
 
     Left out is what has no room for the least that makes sense, and what refuses even that.
     """
@@ -155,7 +155,7 @@ def _cheapest_first(
 
 
 def _fitted(rooms: Mapping[str, Amounts], position: int, request: RequestSpec) -> RequestSpec:
-    """The request with each size cut to what a promising host has room for."""
+    """Return the request with each size cut to what a promising host has room for."""
     return dataclasses.replace(
         request,
         **{

@@ -96,7 +96,7 @@ class Outcomes:
         )
 
     def again(self, request: RequestSpec, decision: Decision) -> Decision:
-        """The same decision for one more server that is alike, brief."""
+        """Return the same decision for one more server that is alike, brief."""
         told = {
             name: [(len(one.hosts), one.first) for one in groups]
             for name, groups in decision.refused.items()

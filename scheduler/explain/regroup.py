@@ -22,7 +22,7 @@ def _larger(group: GroupFacts) -> Iterator[GroupFacts | None]:
 
 
 def _softer(group: GroupFacts) -> Iterator[GroupFacts | None]:
-    """The policy as a wish."""
+    """Return the policy as a wish."""
     if group.policy in STRICT:
         yield dataclasses.replace(group, policy=SOFT[Policy(group.policy)])
 
@@ -42,7 +42,7 @@ WAYS: Mapping[str, Callable[[GroupFacts], Iterator[GroupFacts | None]]] = {
 
 
 def changes(asked: GroupFacts | None, works: GroupFacts | None) -> list[Change]:
-    """What is different; it is told without the group, which names hosts."""
+    """Return what is different; it is told without the group, which names hosts."""
     if asked is None or asked == works:
         return []
     if works is None:

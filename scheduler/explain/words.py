@@ -51,7 +51,7 @@ def sentence(
     suggestion: Suggestion | None = None,
     shortages: Sequence[Shortage] = (),
 ) -> str:
-    """Why none of the hosts would do, and what would have worked."""
+    """Return why none of the hosts would do, and what would have worked."""
     if not considered:
         return "There is no compute host."
     hosts = "The only host" if considered == 1 else f"None of {considered} hosts"
@@ -60,7 +60,7 @@ def sentence(
 
 
 def not_offered(count: int) -> str:
-    """What is read when hosts passed every filter that placement offers none of."""
+    """Return what is read when hosts passed every filter that placement offers none of."""
     hosts = "1 host" if count == 1 else f"{count} hosts"
     return (
         f"{hosts} would do, but placement offers none of them. Room may have come free just now, "

@@ -52,7 +52,7 @@ def _lacks(has: _Has, found: Hardware) -> str | None:
 
 
 def _asked(request: RequestSpec) -> Hardware | str | None:
-    """The hardware, or why nobody can have it; None: nobody asks for anything."""
+    """Return the hardware, or why nobody can have it; None: nobody asks for anything."""
     if not request.extra_specs and not request.image_properties:
         return None
     return _read(

@@ -18,12 +18,12 @@ Stands = tuple[str, tuple[HaRule, ...]]
 
 
 def stands(host: Host) -> Stands:
-    """The fact that the rules decide on."""
+    """Return the fact that the rules decide on."""
     return host.facts.cluster, host.facts.ha_rules
 
 
 def named(rules: Iterable[HaRule], request: RequestSpec) -> HaRule | None:
-    """The rule that the flavor names, as the host stands to it."""
+    """Return the rule that the flavor names, as the host stands to it."""
     wanted = request.extra_specs.get(SPEC)
     return next((rule for rule in rules if rule.name == wanted), None)
 

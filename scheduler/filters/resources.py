@@ -55,7 +55,7 @@ _SHORT = {1: _too_large, 2: _promised}
 
 
 def needs(request: RequestSpec) -> Requirements:
-    """All that a request asks of placement."""
+    """Return all that a request asks of placement."""
     return requirements(
         request.vcpus,
         request.memory_mib,
@@ -71,7 +71,7 @@ def wanted(request: RequestSpec) -> Mapping[str, int]:
 
 
 def _senseless(amounts: Mapping[str, int]) -> str | None:
-    """Why no host, whatever it has, could have this."""
+    """Return why no host, whatever it has, could have this."""
     if not amounts:
         return _NOTHING
     wrong = next((name for name in amounts if not _CLASS.fullmatch(name)), None)

@@ -22,7 +22,7 @@ Pool = tuple[str, ...]
 
 
 def root_storage(host: Host) -> StorageFacts | None:
-    """The storage for root disks as it is on the node, if it is."""
+    """Return the storage for root disks as it is on the node, if it is."""
     name = host.facts.vm_storage
     return next((item for item in host.facts.storages if item.name == name), None)
 

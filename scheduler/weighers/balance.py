@@ -19,7 +19,7 @@ CLASSES = ("VCPU", "MEMORY_MB")
 
 
 def score(columns: HostColumns) -> float:
-    """The score of the hosts as they are."""
+    """Return the score of the hosts as they are."""
     return float(np.mean([_variance(columns, name) for name in CLASSES]))
 
 
@@ -32,7 +32,7 @@ def _variance(columns: HostColumns, name: str) -> float:
 
 
 def _counts(columns: HostColumns, name: str) -> tuple[Floats, Floats]:
-    """What there is, and what is promised, of the hosts that have any."""
+    """Return what there is, and what is promised, of the hosts that have any."""
     capacity = columns.capacity(name).astype(np.float64)
     used = capacity - columns.free(name)
     some = capacity > 0

@@ -48,5 +48,5 @@ def _really_free(host: Host) -> float:
 
 @weighing(lambda columns, request: columns.measure(_really_free))
 def storage(host: Host, request: RequestSpec) -> float:
-    """What is really free on the storage for root disks, as a share of all of it."""
+    """Return what is really free on the storage for root disks, as a share of all of it."""
     return _really_free(host)

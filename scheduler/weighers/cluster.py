@@ -28,7 +28,7 @@ def _cluster(host: Host) -> str:
 
 @functools.partial(weighing_together, counting=("MEMORY_MB",))
 def cluster_spread(columns: HostColumns, request: RequestSpec) -> Floats:
-    """What is free of the memory of the host's whole cluster, as a share of all of it.
+    """Return what is free of the memory of the host's whole cluster, as a share of all of it.
 
     Of the hosts that are no candidates too; one of which placement tells no numbers is full.
     """

@@ -18,7 +18,7 @@ def _preferred(columns: HostColumns, request: RequestSpec) -> Floats | None:
 
 @weighing(_preferred)
 def ha_priority(host: Host, request: RequestSpec) -> float:
-    """The host's priority in the rule that the flavor names; -1 outside of it."""
+    """Return the host's priority in the rule that the flavor names; -1 outside of it."""
     return _priority(stands(host), request)
 
 

@@ -27,7 +27,7 @@ def _weighed(policy: Policy, sign: int) -> Weighed:
 
 @weighing(_weighed(Policy.SOFT_AFFINITY, 1))
 def soft_affinity(host: Host, request: RequestSpec) -> float:
-    """How many servers of a soft-affinity group are here."""
+    """Return how many servers of a soft-affinity group are here."""
     return _members(host, request, Policy.SOFT_AFFINITY)
 
 

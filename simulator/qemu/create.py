@@ -134,7 +134,7 @@ def give_back(call: Call, job: Job, builder: Builder) -> Work:
 
 
 def _finished(call: Call, config: ConfigMap) -> ConfigMap:
-    """The configuration with everything that the server adds on its own."""
+    """Return the configuration with everything that the server adds on its own."""
     qemu = call.cluster.version.qemu
     config["meta"] = f"creation-qemu={qemu},ctime={int(time.time())}"
     config.setdefault("boot", default_boot(config))

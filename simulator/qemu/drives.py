@@ -40,17 +40,17 @@ class Drive:
 
     @property
     def cloudinit(self) -> bool:
-        """Tell whether this is a cloud-init drive, made or to be made."""
+        """Return whether this is a cloud-init drive, made or to be made."""
         tail = self.file.rpartition("/")[2]
         return self.file.endswith(":cloudinit") or bool(re.match(r"vm-\d+-cloudinit", tail))
 
     @property
     def cdrom(self) -> bool:
-        """Tell whether this is a CD-ROM, a cloud-init drive included."""
+        """Return whether this is a CD-ROM, a cloud-init drive included."""
         return self.cloudinit or self.options.get("media") == "cdrom"
 
     def text(self) -> str:
-        """The option as a configuration holds it."""
+        """Return the option as a configuration holds it."""
         kept = {key: value for key, value in self.options.items() if key not in _NOT_KEPT}
         return propstring.join(self.file, kept)
 
@@ -72,7 +72,7 @@ def stored_drive(config: Mapping[str, str], name: str) -> Drive:
 
 
 def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Drive]:
-    """The drives of a configuration by name; unused disks too when asked."""
+    """Return the drives of a configuration by name; unused disks too when asked."""
     for name in sorted(config):
         if is_drive(name) or (unused and name.startswith("unused")):
             yield parse_drive(name, config[name])

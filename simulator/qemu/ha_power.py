@@ -18,13 +18,13 @@ MANAGER_SECONDS = 15.0
 
 
 def resource(cluster: Cluster, vmid: int) -> HaResource | None:
-    """The resource of a VM that is in high availability's hands."""
+    """Return the resource of a VM that is in high availability's hands."""
     found = cluster.ha.resources.get(f"vm:{vmid}")
     return None if found is None or found.options.get("state") == "ignored" else found
 
 
 def shown(cluster: Cluster, vmid: int) -> dict[str, object]:
-    """The part `ha` of `status/current`."""
+    """Return the part `ha` of `status/current`."""
     found = resource(cluster, vmid)
     if found is None:
         return {"managed": 0}

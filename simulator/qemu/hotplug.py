@@ -21,14 +21,14 @@ _TOO_MANY = "you can't add more vcpus than maxcpus\n"
 
 
 def pluggable(vm: Vm, name: str) -> bool:
-    """Tell whether a running VM takes a change of that option at once."""
+    """Return whether a running VM takes a change of that option at once."""
     kind = {"memory": "memory", "vcpus": "cpu"}.get(name)
     enabled = vm.config.get("hotplug", "network,disk,usb")
     return kind is not None and kind in (_ALL if enabled == "1" else enabled).split(",")
 
 
 def problem(vm: Vm, name: str, value: str) -> str:
-    """Why a running VM does not take a change that it would take at once, or nothing."""
+    """Return why a running VM does not take a change that it would take at once, or nothing."""
     if not pluggable(vm, name):
         return ""
     if name == "vcpus":

@@ -24,7 +24,7 @@ _ROOT_ONLY = ("force", "migration_type", "migration_network")
 
 
 def preconditions(call: Call) -> dict[str, Any]:
-    """Where a VM may go, and what stands in the way."""
+    """Return where a VM may go, and what stands in the way."""
     cluster = call.cluster
     cluster.check_quorum()
     vm = call.vm()
@@ -190,7 +190,7 @@ def _check_local(call: Call, vm: Vm, local: list[Drive], log: _Log) -> None:
 
 
 def _cannot_follow(call: Call, vm: Vm, drive: Drive) -> str:
-    """Why a local volume stops the migration, or nothing."""
+    """Return why a local volume stops the migration, or nothing."""
     refused = f"can't migrate local disk '{drive.file}': "
     if drive.cdrom and not drive.cloudinit:
         return f"{refused}local cdrom image"

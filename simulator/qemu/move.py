@@ -51,7 +51,7 @@ def _movable(call: Call) -> tuple[Vm, Drive]:
 
 
 def used(vm: Vm, name: str, volid: str) -> bool:
-    """Tell whether a snapshot or another drive than the one named has a volume too."""
+    """Return whether a snapshot or another drive than the one named has a volume too."""
 
     def names(config: ConfigMap, but: str) -> bool:
         return any(one.file == volid and one.name != but for one in drives_of(config))

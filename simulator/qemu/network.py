@@ -9,7 +9,7 @@ from simulator.vmformats import NET_MODELS
 
 
 def parse_net(text: str) -> dict[str, str]:
-    """A card's properties, with `model` and `macaddr` whichever way they were written."""
+    """Return a card's properties, with `model` and `macaddr` whichever way they were written."""
     found = propstring.split(text, "model")
     for model in NET_MODELS:
         if model in found:
@@ -20,20 +20,20 @@ def parse_net(text: str) -> dict[str, str]:
 
 
 def print_net(net: dict[str, str]) -> str:
-    """A card as configurations hold it: model=MAC first."""
+    """Return a card as configurations hold it: model=MAC first."""
     rest = {key: value for key, value in net.items() if key not in ("model", "macaddr")}
     return propstring.join(f"{net['model']}={net['macaddr']}", rest)
 
 
 def random_mac(prefix: str) -> str:
-    """A MAC address with the datacenter's prefix."""
+    """Return a MAC address with the datacenter's prefix."""
     octets = prefix.split(":")
     octets += [f"{secrets.randbelow(256):02X}" for _ in range(6 - len(octets))]
     return ":".join(octets)
 
 
 def with_mac(text: str, prefix: str) -> str:
-    """A card with a MAC address: its own, or a new one."""
+    """Return a card with a MAC address: its own, or a new one."""
     net = parse_net(text)
     if "macaddr" not in net:
         net["macaddr"] = random_mac(prefix)

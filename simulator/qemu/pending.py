@@ -61,7 +61,7 @@ def leave_boot_order(vm: Vm, name: str) -> None:
 
 
 def unplug_problem(vm: Vm, name: str) -> str:
-    """Why a running VM does not let a device go, or nothing.
+    """Return why a running VM does not let a device go, or nothing.
 
     A guest whose agent will never answer runs nothing that would confirm it.
     """
@@ -83,7 +83,7 @@ def register(vm: Vm, name: str, force: bool) -> None:
 
 
 def changes_card(vm: Vm, name: str, value: str) -> bool:
-    """Whether a network card must be unplugged to become another one."""
+    """Return whether a network card must be unplugged to become another one."""
     if name not in vm.config:
         return False
     old, new = parse_net(vm.config[name]), parse_net(value)

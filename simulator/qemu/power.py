@@ -170,7 +170,7 @@ def _found(call: Call, vmid: int, kind: str) -> Vm:
 
 
 def _must_run(call: Call) -> Vm:
-    """The VM that the path names, which must have a process, or 500 at once."""
+    """Return the VM that the path names, which must have a process, or 500 at once."""
     vm = call.cluster.vms.get(call.vmid)
     if vm is None or vm.node != call.node:
         raise no_configuration_found(call.node, call.vmid)

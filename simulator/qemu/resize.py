@@ -102,7 +102,7 @@ def _make_base(call: Call, volume: Volume) -> Volume:
 
 
 def feature(call: Call) -> dict[str, Any]:
-    """Whether all disks can be snapshot, cloned or copied."""
+    """Return whether all disks can be snapshot, cloned or copied."""
     vm, wanted = call.vm(), call.get("feature")
     able = all(
         _able(call, vm, wanted, drive.file)

@@ -23,7 +23,7 @@ SNAPSHOT_SECONDS = 0.5
 
 
 def snapshots(call: Call) -> list[dict[str, Any]]:
-    """All snapshots, and `current` that stands for now."""
+    """Return all snapshots, and `current` that stands for now."""
     vm = call.vm()
     shown: list[dict[str, Any]] = []
     for one in vm.snapshots.values():
@@ -48,12 +48,12 @@ def snapshots(call: Call) -> list[dict[str, Any]]:
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """What there is below one snapshot."""
+    """Return what there is below one snapshot."""
     return [{"cmd": "rollback"}, {"cmd": "config"}]
 
 
 def config(call: Call) -> dict[str, Any]:
-    """The configuration that a snapshot holds."""
+    """Return the configuration that a snapshot holds."""
     vm, name = call.vm(), call.get("snapname")
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")
@@ -78,7 +78,7 @@ def change(call: Call) -> None:
 
 
 def can_snapshot(cluster: Cluster, vm: Vm) -> bool:
-    """Whether every disk's format and storage keep snapshots; raw files don't."""
+    """Return whether every disk's format and storage keep snapshots; raw files don't."""
     return not any(
         cluster.storages[one.storage].type in FILE_STORAGES
         and volume.format == "raw"

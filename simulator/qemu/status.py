@@ -91,7 +91,7 @@ _SUPPORT: dict[str, Any] = {
 
 
 def memory_of(vm: Vm) -> int:
-    """Bytes of memory that a VM is configured with."""
+    """Return bytes of memory that a VM is configured with."""
     text = vm.config.get("memory", "512")
     return int(text.partition("=")[2] or text) * MIB
 
@@ -103,7 +103,7 @@ def cpus_of(vm: Vm) -> int:
 
 
 def disk_of(vm: Vm) -> int:
-    """Bytes of the disk a VM boots from, or of its first."""
+    """Return bytes of the disk a VM boots from, or of its first."""
     order = re.split(r"[;=]", vm.config.get("boot", ""))[1:]
     found = [drive for drive in drives_of(vm.config) if drive.storage and not drive.cdrom]
     booting = [drive for drive in found if drive.name in order] or [
@@ -113,7 +113,7 @@ def disk_of(vm: Vm) -> int:
 
 
 def usage(vm: Vm) -> dict[str, Any]:
-    """The statistics that every list of VMs shows."""
+    """Return the statistics that every list of VMs shows."""
     running = vm.running
     memory = memory_of(vm)
     return {
@@ -132,7 +132,7 @@ def usage(vm: Vm) -> dict[str, Any]:
 
 
 def brief(vm: Vm, *, full: bool = False) -> dict[str, Any]:
-    """One VM as the node's list shows it."""
+    """Return one VM as the node's list shows it."""
     shown = {
         **usage(vm),
         "cpus": cpus_of(vm),
@@ -159,7 +159,7 @@ def brief(vm: Vm, *, full: bool = False) -> dict[str, Any]:
 
 
 def current_of(cluster: Cluster, vm: Vm) -> dict[str, Any]:
-    """One VM in full, as `status/current` shows it."""
+    """Return one VM in full, as `status/current` shows it."""
     shown = brief(vm, full=True)
     shown.pop("template", None)
     shown |= {"ha": ha_power.shown(cluster, vm.vmid)}
@@ -203,7 +203,7 @@ def _block(vm: Vm) -> dict[str, Any]:
 
 
 def listing(call: Call) -> list[dict[str, Any]]:
-    """The VMs of a node that the caller may see."""
+    """Return the VMs of a node that the caller may see."""
     access, full = call.cluster.access, call.flag("full")
     found = []
     for vm in call.cluster.vms.values():
@@ -216,13 +216,13 @@ def listing(call: Call) -> list[dict[str, Any]]:
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """What there is below one VM."""
+    """Return what there is below one VM."""
     call.vm()
     return [{"subdir": name} for name in _SUBDIRS]
 
 
 def config(call: Call) -> dict[str, Any]:
-    """The configuration; pending values too unless `current` is asked for."""
+    """Return the configuration; pending values too unless `current` is asked for."""
     vm = call.vm()
     if call.get("snapshot"):
         if call.get("snapshot") not in vm.snapshots:
@@ -261,7 +261,7 @@ def current(call: Call) -> dict[str, Any]:
 
 
 def status_index(call: Call) -> list[dict[str, str]]:
-    """What there is below `status`."""
+    """Return what there is below `status`."""
     call.vm()
     names = ["current", "start", "stop", "reset", "shutdown", "suspend", "reboot"]
     return [{"subdir": name} for name in names]

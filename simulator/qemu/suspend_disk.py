@@ -25,7 +25,7 @@ def save(call: Call, job: Job, vm: Vm) -> Work:
 
 
 def state_storage(vm: Vm) -> str:
-    """Where a VM's memory goes by default: its own choice, or where its first disk is."""
+    """Return where a VM's memory goes by default: its own choice, or where its first disk is."""
     return vm.config.get("vmstatestorage") or next(
         (one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom), "local"
     )

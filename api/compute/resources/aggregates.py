@@ -98,7 +98,7 @@ def _shown(call: Call, aggregate_id: str) -> dict[str, Any]:
 
 
 def _find(call: Call, aggregate_id: str) -> Aggregate:
-    """The aggregate of an ID. Raises Invalid unless it is a number, NotFound."""
+    """Return the aggregate of an ID. Raises Invalid unless it is a number, NotFound."""
     found: Aggregate | None = call.read(aggregates.find, _number(aggregate_id))
     if found is None:
         raise NotFound(f"Aggregate {aggregate_id} could not be found.")
@@ -106,7 +106,7 @@ def _find(call: Call, aggregate_id: str) -> Aggregate:
 
 
 def _number(text: str) -> int:
-    """The ID in a path; one that no aggregate has where it is too large."""
+    """Return the ID in a path; one that no aggregate has where it is too large."""
     if not _NUMBER.fullmatch(text):
         raise Invalid("Invalid input received: id must be an integer")
     digits = text.strip().lstrip("+-0")

@@ -62,7 +62,7 @@ def must_be_a_project(call: Call, project_id: str) -> None:
 
 
 def a_flavor(call: Call, flavor_id: str) -> Flavor:
-    """The flavor of this ID, if the project may use it. Raises FlavorNotFound."""
+    """Return the flavor of this ID, if the project may use it. Raises FlavorNotFound."""
     project = None if call.is_admin else call.ctxt.project_id or ""
     flavor: Flavor | None = call.read(flavors.find, flavor_id, project)
     if flavor is None:

@@ -85,7 +85,7 @@ def _action(call: Call, found: Operation) -> dict[str, Any]:
 
 
 def _message(call: Call, found: Operation) -> str | None:
-    """Why it failed: the message for operators, Nova's word for everybody else."""
+    """Return why it failed: the message for operators, Nova's word for everybody else."""
     if found.state != OperationState.FAILED:
         return None
     return found.message or "Error" if call.is_admin else "Error"
@@ -94,7 +94,7 @@ def _message(call: Call, found: Operation) -> str | None:
 def _events(
     call: Call, found: Operation, *, everything: bool, details: bool
 ) -> list[dict[str, Any]]:
-    """The steps, newest first as in Nova; `everything`: with traceback and host."""
+    """Return the steps, newest first as in Nova; `everything`: with traceback and host."""
     events = call.read(operations.events_of, [found.id])
     failed = any(event.result == "Error" for event in events)
     known = call.read(operations.faults_of, [found.id]) if failed else []

@@ -20,7 +20,7 @@ PATH = "os-keypairs"
 
 
 def _whose(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """The policy's target: the user's own key pairs, or those of `user_id` since 2.10."""
+    """Return the policy's target: the user's own key pairs, or those of `user_id` since 2.10."""
     return {"project_id": call.ctxt.project_id, "user_id": _user(call)}
 
 

@@ -80,7 +80,7 @@ class ManageActions:
 
 
 def _flavor(call: Call, named: str | None) -> FlavorSnapshot | None:
-    """The flavor of this ID, public or not."""
+    """Return the flavor of this ID, public or not."""
     if named is None:
         return None
     found = call.read(flavors.find, named, None)

@@ -29,7 +29,7 @@ def _defaults(call: Call) -> dict[str, int]:
 
 
 def _names(call: Call) -> tuple[str, ...]:
-    """The quotas that a microversion shows."""
+    """Return the quotas that a microversion shows."""
     names: tuple[str, ...] = schemas.COMPUTE_QUOTAS
     if call.version < 57:
         names += schemas.FILE_QUOTAS
@@ -39,7 +39,7 @@ def _names(call: Call) -> tuple[str, ...]:
 
 
 def _the_project(call: Call, params: dict[str, str]) -> Mapping[str, Any]:
-    """The policy's target: the project that the path names."""
+    """Return the policy's target: the project that the path names."""
     return {"project_id": params["project_id"], "user_id": call.ctxt.user_id}
 
 

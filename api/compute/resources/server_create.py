@@ -95,7 +95,7 @@ def create_request(call: Call) -> CreateServers:
 def _for_the_guest(
     call: Call, asked: Mapping[str, Any], keypair: KeyPair | None
 ) -> dict[str, Any]:
-    """What is stored with the servers and passed to their guests."""
+    """Return what is stored with the servers and passed to their guests."""
     other_name = call.body.get("OS-SCH-HNT:scheduler_hints", {})
     asked_hints = call.body.get("os:scheduler_hints", other_name)
     return {
@@ -117,7 +117,7 @@ def _for_the_guest(
 
 
 def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The hints. Raises Invalid; Forbidden for hints about hosts' addresses."""
+    """Return the hints. Raises Invalid; Forbidden for hints about hosts' addresses."""
     if asked.get(hints.NEAR_IP):
         call.check(NEAR_HOST)
     try:
@@ -128,7 +128,7 @@ def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _server_group(asked: Mapping[str, Any]) -> str | None:
-    """The UUID of the server group to join, if any."""
+    """Return the UUID of the server group to join, if any."""
     hint = asked.get("group") or None
     wanted = hint if isinstance(hint, list) else [hint]
     if len(wanted) > 1:
@@ -156,7 +156,7 @@ def _read(
 def _checked(
     call: Call, asked: Mapping[str, Any], existing: _Existing, image_id: str
 ) -> tuple[Flavor, Image]:
-    """The flavor and the image. Raises unless both exist and fit together."""
+    """Return the flavor and the image. Raises unless both exist and fit together."""
     flavor, image = existing.flavor, existing.image
     if flavor is None or (flavor.disabled and not call.is_admin):
         raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
@@ -190,13 +190,13 @@ def _check_size(flavor: Flavor, image: Image) -> None:
 
 
 def least_disk_gib(image: Image) -> int:
-    """The minimum disk size for the image."""
+    """Return the minimum disk size for the image."""
     size = image.virtual_size_bytes or image.size_bytes
     return max(image.min_disk_gib, -(-size // _GIB))
 
 
 def snapshot(flavor: Flavor) -> FlavorSnapshot:
-    """The copy of the flavor that a server keeps."""
+    """Return the copy of the flavor that a server keeps."""
     return FlavorSnapshot(
         id=flavor.flavorid,
         name=flavor.name,
@@ -224,7 +224,7 @@ def _count(value: Any) -> int:
 
 
 def _image_id(call: Call, asked: Mapping[str, Any]) -> str:
-    """The image's UUID, from `imageRef` or the block device of the local root disk."""
+    """Return the image's UUID, from `imageRef` or the block device of the local root disk."""
     image_id = asked.get("imageRef", "")
     devices = asked.get("block_device_mapping_v2")
     if devices:
@@ -257,7 +257,7 @@ def _boot_device(devices: Sequence[Mapping[str, Any]], image_id: str) -> str:
 
 
 def _networks(call: Call, asked: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """The requested networks, or that the cloud chooses one."""
+    """Return the requested networks, or that the cloud chooses one."""
     wanted = asked.get("networks")
     if wanted == "none":
         return {}
@@ -287,7 +287,7 @@ def _network(item: Mapping[str, Any]) -> RequestedNetwork:
 
 
 def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """The security groups: only ``default`` exists."""
+    """Return the security groups: only ``default`` exists."""
     groups = tuple(dict.fromkeys(group.get("name") for group in asked.get("security_groups", ())))
     for group in groups:
         if group not in (None, _GROUP):
@@ -300,6 +300,6 @@ def _boolean(value: Any) -> bool:
 
 
 def _password() -> str:
-    """A random password without characters that look alike."""
+    """Return a random password without characters that look alike."""
     letters = [char for char in string.ascii_letters + string.digits if char not in "0O1lI"]
     return "".join(secrets.choice(letters) for _ in range(_PASSWORD_LENGTH))

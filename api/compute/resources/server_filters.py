@@ -105,7 +105,7 @@ _MOST_TAGS = 500
 
 
 def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
-    """The filters of a list request, restricted to what the user may see.
+    """Return the filters of a list request, restricted to what the user may see.
 
     Raises Invalid, and Forbidden for all projects' or deleted servers.
     """
@@ -144,7 +144,7 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
 
 
 def _permitted(call: Call) -> Query:
-    """The parameters without those that are ignored for this user."""
+    """Return the parameters without those that are ignored for this user."""
     paging = {"limit", "marker", "sort_key", "sort_dir"}
     everything = call.allows(named("servers:allow_all_filters"))
     return Query(
@@ -165,7 +165,7 @@ def _exactly(name: str, query: Query) -> Any:
 
 
 def _visible(call: Call, query: Query, all_tenants_rule: str) -> dict[str, str]:
-    """The restriction to the project, else to the user; none with `all_tenants`."""
+    """Return the restriction to the project, else to the user; none with `all_tenants`."""
     if _all_tenants(query):
         call.check(all_tenants_rule)
         return {}
@@ -182,7 +182,7 @@ def _all_tenants(query: Query) -> bool:
 
 
 def _states(call: Call, query: Query) -> dict[str, Sequence[Any]]:
-    """The states that match any of the values of `status`."""
+    """Return the states that match any of the values of `status`."""
     statuses = query.get("status")
     if not statuses:
         return {}
@@ -214,7 +214,7 @@ _STATES_OF = _pairs()
 
 
 def _nothing(query: Query) -> bool:
-    """Whether a filter matches no server here."""
+    """Return whether a filter matches no server here."""
     if "locked" in query and query.boolean("locked"):
         return True
     return query.last("progress") not in (None, "0") or any(query.last(name) for name in _NEVER)
@@ -237,7 +237,7 @@ def _tags(query: Query) -> dict[str, Any]:
 
 
 def _named_tags(parameter: str, value: str) -> tuple[str, ...]:
-    """The comma-separated tags. Raises Invalid for more than a statement can hold."""
+    """Return the comma-separated tags. Raises Invalid for more than a statement can hold."""
     tags = tuple(dict.fromkeys(value.split(",")))
     if len(tags) > _MOST_TAGS:
         raise Invalid(f"Invalid filter field: {parameter}. It may name {_MOST_TAGS} tags.")

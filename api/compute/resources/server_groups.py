@@ -20,7 +20,7 @@ from web.guard import Params
 
 
 def _own(call: Call, _params: Params) -> Mapping[str, Any]:
-    """The policy's target where the path names no group."""
+    """Return the policy's target where the path names no group."""
     return {"project_id": call.ctxt.project_id}
 
 

@@ -93,7 +93,7 @@ def _view(call: Call, service: Service) -> dict[str, Any]:
 
 
 def _find(call: Call, service_id: str, refusal: str | None = None) -> Service:
-    """The service of a UUID, before 2.53 of a number."""
+    """Return the service of a UUID, before 2.53 of a number."""
     found: Service | None = None
     if call.version >= 53:
         if not ids.is_uuid(service_id):

@@ -85,7 +85,7 @@ class Rebalance:
 
 
 def _kind(call: Call) -> CreateServers:
-    """The request spec of one such server, as a create would make it."""
+    """Return the request spec of one such server, as a create would make it."""
     flavor_id, image_id = str(call.query.last("flavor")), call.query.last("image")
     flavor = call.read(flavors.find, flavor_id, None)
     if flavor is None:

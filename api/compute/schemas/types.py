@@ -75,22 +75,22 @@ PAGING: Mapping[str, Schema] = {"limit": LIMIT, "marker": TEXT}
 
 
 def one(schema: Schema) -> Schema:
-    """A query parameter that may not be repeated."""
+    """Return a query parameter that may not be repeated."""
     return {**schema, "maxItems": 1}
 
 
 def choice(*values: str) -> Schema:
-    """A query parameter whose values are among these."""
+    """Return a query parameter whose values are among these."""
     return {"type": "array", "items": {"type": "string", "enum": list(values)}}
 
 
 def query(parameters: Mapping[str, Schema], *, more: bool) -> Schema:
-    """A query string of these parameters; whether others are ignored or refused."""
+    """Return a query string of these parameters; whether others are ignored or refused."""
     return {"type": "object", "properties": dict(parameters), "additionalProperties": more}
 
 
 def body(key: str, inside: Schema) -> Schema:
-    """A body of one key."""
+    """Return a body of one key."""
     return {
         "type": "object",
         "properties": {key: inside},
@@ -100,7 +100,7 @@ def body(key: str, inside: Schema) -> Schema:
 
 
 def record(properties: Mapping[str, Schema], required: Sequence[str] = ()) -> Schema:
-    """An object of these properties and no others."""
+    """Return an object of these properties and no others."""
     # `required` first: of several faults the message names the first.
     needed = {"required": list(required)} if required else {}
     return {
@@ -112,7 +112,7 @@ def record(properties: Mapping[str, Schema], required: Sequence[str] = ()) -> Sc
 
 
 def changed(schema: Schema, path: str, **properties: Schema | None) -> Schema:
-    """A copy with properties added, or dropped (None), where `path` (`a.b`) leads.
+    """Return a copy with properties added, or dropped (None), where `path` (`a.b`) leads.
 
     Names with dashes are written with underscores doubled (`changes__since`).
     """

@@ -10,13 +10,13 @@ from db.reads.aggregates import Aggregate
 
 
 def detailed(call: Call, aggregate: Aggregate) -> dict[str, Any]:
-    """A host aggregate with details."""
+    """Return a host aggregate with details."""
     view = without_contents(call, aggregate)
     return view | {"hosts": list(aggregate.hosts), "metadata": dict(aggregate.metadata)}
 
 
 def without_contents(call: Call, aggregate: Aggregate) -> dict[str, Any]:
-    """A host aggregate as the answer to its creation shows it: no hosts, no metadata."""
+    """Return a host aggregate as the answer to its creation shows it: no hosts, no metadata."""
     view: dict[str, Any] = {
         "id": aggregate.id,
         "name": aggregate.name,

@@ -16,7 +16,7 @@ from db.reads.refusals import ASKED_BY, Refusal
 
 
 def story(story: Story, *, operator: bool) -> dict[str, Any]:
-    """An operation with its transitions, steps, decisions and faults, in order of time.
+    """Return an operation with its transitions, steps, decisions and faults, in order of time.
 
     Without `operator` it has no hosts, tasks, logs or internal messages.
     """
@@ -55,7 +55,7 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
 
 
 def _waits_until(operation: Operation) -> str | None:
-    """When the next attempt begins, if it waits for one."""
+    """Return when the next attempt begins, if it waits for one."""
     at = operation.not_before
     waits = operation.finished_at is None and at is not None and at > clock.utcnow()
     return clock.iso_microseconds(at) if waits else None
@@ -105,7 +105,7 @@ _OWNERS_DETAIL: Mapping[str, Sequence[str]] = {
 
 
 def refusal(refused: Refusal, *, operator: bool) -> dict[str, Any]:
-    """A refused request, in the form of an operation that ended at once."""
+    """Return a refused request, in the form of an operation that ended at once."""
     received, answered = map(clock.iso_microseconds, (refused.received_at, refused.answered_at))
     names = refused.details.get(ASKED_BY, {})
     asked = {
@@ -164,7 +164,7 @@ def _quota_facts(details: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def refusals(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A decision's body for operators, with each host's reason, from either stored form."""
+    """Return a decision's body for operators, with each host's reason, from either stored form."""
     refused = {name: _reasons(kept) for name, kept in body.get("refused", {}).items()}
     shown = {name: value for name, value in body.items() if name != "owner_reason"}
     return {**shown, "refused": refused}
@@ -178,7 +178,7 @@ def _reasons(kept: Sequence[Any] | Mapping[str, Sequence[str]]) -> dict[str, str
 
 
 def _decision(decision: Decision, *, operator: bool) -> dict[str, Any]:
-    """The decision; owners see the filters that refused, no hosts, counts or reasons."""
+    """Return the decision; owners see the filters that refused, no hosts, counts or reasons."""
     body = decision.body
     view: dict[str, Any] = {
         "attempt": decision.attempt,

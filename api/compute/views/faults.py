@@ -30,7 +30,7 @@ def message(fault: Fault | OperationFault, *, operator: bool) -> str:
 
 
 def details(fault: Fault | OperationFault) -> str:
-    """All details of a failure as text, for operators."""
+    """Return all details of a failure as text, for operators."""
     lines = [f"Category: {fault.category}", f"Request ID: {fault.request_id}"]
     lines += [
         f"{word}: {value}"
@@ -43,7 +43,7 @@ def details(fault: Fault | OperationFault) -> str:
 
 
 def view(fault: Fault, *, operator: bool) -> dict[str, Any]:
-    """The `fault` of a server in ERROR."""
+    """Return the `fault` of a server in ERROR."""
     shown: dict[str, Any] = {
         "code": fault.code,
         "created": clock.iso(fault.created_at),

@@ -12,7 +12,7 @@ COLLECTION = "flavors"
 
 
 def basic(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """A flavor in a short list."""
+    """Return a flavor in a short list."""
     view: dict[str, Any] = {
         "id": flavor.flavorid,
         "name": flavor.name,
@@ -24,7 +24,7 @@ def basic(call: Call, flavor: Flavor) -> dict[str, Any]:
 
 
 def detailed(call: Call, flavor: Flavor) -> dict[str, Any]:
-    """A flavor with details; sizes in MiB and GiB."""
+    """Return a flavor with details; sizes in MiB and GiB."""
     view = basic(call, flavor) | {
         "ram": flavor.memory_mib,
         "disk": flavor.disk_gib,

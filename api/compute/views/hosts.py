@@ -10,7 +10,7 @@ from db.reads.servers import Server
 
 
 def is_up(last_seen_at: datetime.datetime | None, forced_down: bool, down_seconds: float) -> bool:
-    """Whether a service reported lately and isn't forced down."""
+    """Return whether a service reported lately and isn't forced down."""
     if forced_down or last_seen_at is None:
         return False
     return clock.utcnow() - last_seen_at < datetime.timedelta(seconds=down_seconds)
@@ -25,7 +25,7 @@ class HostStatus:
     """Whether the policy allows nothing but UNKNOWN."""
 
     def of(self, server: Server) -> str | None:
-        """The status; empty for a server on no host, None where the policy hides it."""
+        """Return the status; empty for a server on no host, None where the policy hides it."""
         status = self._status(server)
         return None if self.unknown_only and status != "UNKNOWN" else status
 

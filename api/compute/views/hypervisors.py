@@ -15,7 +15,7 @@ View = Callable[[Call, Host], dict[str, Any]]
 
 
 def identity(call: Call, host: Host) -> str | int:
-    """The ID: the UUID since 2.53, a number before."""
+    """Return the ID: the UUID since 2.53, a number before."""
     return host.uuid if call.version >= 53 else host.id
 
 
@@ -32,7 +32,7 @@ def basic(call: Call, host: Host) -> dict[str, Any]:
 
 
 def detailed(call: Call, host: Host) -> dict[str, Any]:
-    """A compute host with details: the numbers before 2.88, the uptime since."""
+    """Return a compute host with details: the numbers before 2.88, the uptime since."""
     facts = host.facts
     view = basic(call, host) | {
         "hypervisor_type": facts.get("hypervisor_type", "QEMU"),
@@ -73,7 +73,7 @@ def numbers(host: Host) -> dict[str, int]:
 
 
 def statistics(hosts: Sequence[Host]) -> dict[str, int]:
-    """The sums over the enabled hosts."""
+    """Return the sums over the enabled hosts."""
     counted = [numbers(host) for host in hosts if not host.disabled]
     names = numbers(_NOTHING)
     return {"count": len(counted)} | {
@@ -107,7 +107,7 @@ def version_number(text: str) -> int:
 
 
 def uptime(host: Host) -> str | None:
-    """The node's uptime as `up 1 day, 2:03`; None when it isn't known."""
+    """Return the node's uptime as `up 1 day, 2:03`; None when it isn't known."""
     seconds = host.facts.get("uptime_seconds", 0)
     if not seconds:
         return None
@@ -118,7 +118,7 @@ def uptime(host: Host) -> str | None:
 
 
 def servers(here: Sequence[tuple[str, str]], *, always: bool) -> dict[str, Any]:
-    """The `servers` field; left out where there are none, unless `always`."""
+    """Return the `servers` field; left out where there are none, unless `always`."""
     if not here and not always:
         return {}
     return {"servers": [{"uuid": uuid, "name": name} for uuid, name in here]}

@@ -65,14 +65,14 @@ class Field:
 
 
 def status(server: Server) -> str:
-    """The status that clients see."""
+    """Return the status that clients see."""
     if server.deleted_at is not None:
         return states.status(VmState.DELETED, None)
     return states.status(server.vm_state, server.task_state)
 
 
 def host_id(host: str | None, project_id: str) -> str:
-    """An opaque ID of the host, different for each project."""
+    """Return an opaque ID of the host, different for each project."""
     return hashlib.sha224((project_id + host).encode()).hexdigest() if host else ""
 
 
@@ -131,12 +131,12 @@ def _image(server: Server, sight: Sight) -> Any:
 
 
 def security_groups(server: Server) -> list[dict[str, str]]:
-    """The security groups of the create, in Nova's form."""
+    """Return the security groups of the create, in Nova's form."""
     return [{"name": group} for group in server.security_groups]
 
 
 def disk_config(auto: bool) -> str:
-    """What `OS-DCF:diskConfig` shows."""
+    """Return what `OS-DCF:diskConfig` shows."""
     return AUTO if auto else "MANUAL"
 
 
@@ -225,7 +225,7 @@ class View:
         ]
 
     def detailed(self, server: Server) -> dict[str, Any]:
-        """A server with details."""
+        """Return a server with details."""
         sight = self._sight
         view = {name: make(server, sight) for name, make in self._fields}
         if view["status"] in _WITH_PROGRESS:
@@ -244,7 +244,7 @@ class View:
 
 
 def basic(server: Server, links: Links) -> dict[str, Any]:
-    """A server in a short list."""
+    """Return a server in a short list."""
     return {
         "id": server.uuid,
         "name": server.name,
@@ -259,7 +259,7 @@ def sight_of(
     all_fields: bool = True,
     single: bool = True,
 ) -> Sight:
-    """What the policy allows this call to see of servers."""
+    """Return what the policy allows this call to see of servers."""
     return Sight(
         version=call.version,
         links=call.links,
@@ -282,5 +282,5 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 
 
 def failed(servers: Sequence[Server]) -> list[str]:
-    """The UUIDs of the servers whose fault is shown."""
+    """Return the UUIDs of the servers whose fault is shown."""
     return [server.uuid for server in servers if status(server) in _WITH_FAULT]

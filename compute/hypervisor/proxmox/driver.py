@@ -90,7 +90,7 @@ class ProxmoxHypervisor:
             )
 
     def machine(self, work: Work) -> ProxmoxMachine:
-        """The VM of the work's server."""
+        """Return the VM of the work's server."""
         return ProxmoxMachine(self.shared, self._templates, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
@@ -105,7 +105,7 @@ class ProxmoxHypervisor:
         return inspection.inspect(self.shared, vmid, node, server_uuid)
 
     def owner_mark(self, work: Work) -> ProxmoxOwnerMark:
-        """The owner mark of the VM of the work's server."""
+        """Return the owner mark of the VM of the work's server."""
         return ProxmoxOwnerMark(self.shared, work)
 
     def close(self) -> None:

@@ -199,7 +199,7 @@ class ClusterSettings:
     blind_seconds: int
 
     def in_band(self, vmid: int) -> bool:
-        """Whether a VMID is of the cloud's band."""
+        """Return whether a VMID is of the cloud's band."""
         return self.vmid_low <= vmid <= self.vmid_high
 
 
@@ -214,7 +214,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def clusters(conf: cfg.ConfigOpts) -> list[ClusterSettings]:
-    """All clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
+    """Return all clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
     if not conf.proxmox.clusters:
         raise ConfigurationError("[proxmox] clusters names no cluster.")
     found = [_cluster(conf, name) for name in conf.proxmox.clusters]
@@ -263,7 +263,7 @@ def _endpoint(group: str, url: str) -> tuple[str, int]:
 
 
 def read_token(path: Path, group: str) -> Token:
-    """The token in a file. Raises ConfigurationError; the secret is in no message."""
+    """Return the token in a file. Raises ConfigurationError; the secret is in no message."""
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="utf-8").strip()

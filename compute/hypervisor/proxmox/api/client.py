@@ -137,14 +137,14 @@ def _whole_reason(response: requests.Response, **_options: object) -> None:
 
 
 def _refused(error: requests.exceptions.ConnectionError) -> bool:
-    """Whether the connection was not even made."""
+    """Return whether the connection was not even made."""
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
 
 
 def _node(path: str) -> str:
-    """The node that a path names; empty: it names none."""
+    """Return the node that a path names; empty: it names none."""
     return path.split("/", 2)[1] if path.startswith("nodes/") else ""
 
 
@@ -250,7 +250,7 @@ class Client:
         yield from (one for one in turned if one not in closed)
 
     def preferred(self, path: str) -> _Endpoint | None:
-        """The endpoint that a request is best sent to, if there is one."""
+        """Return the endpoint that a request is best sent to, if there is one."""
         parts = path.split("/")
         return self.own.get(parts[1]) if parts[-1] == "upload" else None
 

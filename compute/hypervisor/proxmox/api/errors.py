@@ -248,7 +248,7 @@ def _found(text: str) -> Pattern | None:
 
 
 def category_of(text: str, status: int = 500) -> Category:
-    """The category of a reason phrase or a task's exit status."""
+    """Return the category of a reason phrase or a task's exit status."""
     if status in _PROXY_CODES or status == 401:
         return _BY_STATUS[status]
     row = _found(text)
@@ -270,7 +270,7 @@ def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
 
 
 def verdict_of(text: str, status: int = 500) -> Verdict | None:
-    """Where to go on, where a text or a code says more about it than its category does.
+    """Return where to go on, where a text or a code says more about it than its category does.
 
     What kept the node's answer from coming passes: most times its daemons restart.
     """
@@ -281,14 +281,14 @@ def verdict_of(text: str, status: int = 500) -> Verdict | None:
 
 
 def api_error(status: int, text: str, errors: object = None) -> ApiError:
-    """The error of an HTTP answer; ``errors`` is the map of refused parameters."""
+    """Return the error of an HTTP answer; ``errors`` is the map of refused parameters."""
     parts = " ".join(part for part in (text.strip(), _refused(errors)) if part)
     message = f"Proxmox VE answered {status}: {parts}"
     return ApiError(category_of(parts, status), message, status=status, text=parts)
 
 
 def _refused(errors: object) -> str:
-    """The refused parameters as text. proxmoxer passes a body that is no JSON as bytes."""
+    """Return the refused parameters as text. proxmoxer passes a body that is no JSON as bytes."""
     if not isinstance(errors, Mapping):
         return str(errors or "")
     return "; ".join(

@@ -15,7 +15,7 @@ _OUT_OF_DATE = frozenset({9, 10})
 
 
 def tls_problem(name: str, error: BaseException) -> str:
-    """One sentence about a TLS connection to ``name`` (host:port) that wasn't made."""
+    """Return one sentence about a TLS connection to ``name`` (host:port) that wasn't made."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _certificate_problem(name, cause)
@@ -32,7 +32,7 @@ def tls_problem(name: str, error: BaseException) -> str:
 
 
 def connect_problem(error: BaseException) -> str:
-    """A few words about a connection that was refused, or a name that isn't known."""
+    """Return a few words about a connection that was refused, or a name that isn't known."""
     for cause in _causes(error):
         if isinstance(cause, socket.gaierror):
             return "no such host"

@@ -107,7 +107,7 @@ def sentence(missing: Iterable[Need]) -> str:
 
 
 def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
-    """The commands that grant it, to run as root on a node of the cluster."""
+    """Return the commands that grant it, to run as root on a node of the cluster."""
     listed = list(missing)
     lines = []
     for role in (ROLE, AUDIT_ROLE):
@@ -131,7 +131,7 @@ def _role(need: Need) -> str:
 
 
 def token_lines(token: Token) -> list[str]:
-    """The commands that make the user, which may be there already, and the token."""
+    """Return the commands that make the user, which may be there already, and the token."""
     return [
         f"{{ pveum user add {token.user} || true; }}",
         f"pveum user token add {token.user} {token.name} --privsep 1",
@@ -139,5 +139,5 @@ def token_lines(token: Token) -> list[str]:
 
 
 def all_grant_lines(token: Token) -> list[str]:
-    """The commands that grant all that is ever needed, whatever the storages are called."""
+    """Return the commands that grant all that is ever needed, whatever the storages are called."""
     return grant_lines([*needs((), (), ()), ANY_STORAGE], token)

@@ -237,13 +237,13 @@ class Tasks:
         return found
 
     def recent(self, node: str, kind: str) -> list[Upid]:
-        """The last tasks of a kind on a node, running or ended, the newest first."""
+        """Return the last tasks of a kind on a node, running or ended, the newest first."""
         path = f"nodes/{node}/tasks"
         listed = self._client.get(path, source="all", typefilter=kind, limit=50)
         return _parsed(one["upid"] for one in listed)
 
     def log_head(self, upid: Upid, lines: int = 3) -> tuple[str, ...]:
-        """The first lines of a task's log; empty when it can't be read."""
+        """Return the first lines of a task's log; empty when it can't be read."""
         try:
             path = f"nodes/{upid.node}/tasks/{upid.text}/log"
             listed = self._client.get(path, start=0, limit=lines)
@@ -252,7 +252,7 @@ class Tasks:
         return tuple(str(line.get("t", "")) for line in listed)
 
     def log_tail(self, upid: Upid, lines: int = LOG_LINES) -> tuple[str, ...]:
-        """The last lines of a task's log; empty when it can't be read."""
+        """Return the last lines of a task's log; empty when it can't be read."""
         try:
             path = f"nodes/{upid.node}/tasks/{upid.text}/log"
             listed = self._client.get(path, start=0, limit=500)

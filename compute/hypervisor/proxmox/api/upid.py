@@ -31,7 +31,7 @@ class Upid:
 
 
 def parse(text: str) -> Upid | None:
-    """The parts, or None when the text is no task id."""
+    """Return the parts, or None when the text is no task id."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None

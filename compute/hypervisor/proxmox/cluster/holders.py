@@ -38,7 +38,7 @@ def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
 
 
 def clones_to(shared: Shared, vmid: int, task: Upid) -> bool:
-    """Whether a clone's task, which is filed under its source, makes this VM."""
+    """Return whether a clone's task, which is filed under its source, makes this VM."""
     if task.kind != "qmclone":
         return False
     head = shared.tasks.log_head(task)

@@ -79,6 +79,6 @@ class Shared:
         return None
 
     def storage_key(self, node: str, storage: str) -> Key:
-        """The lock that an allocation on this storage takes."""
+        """Return the lock that an allocation on this storage takes."""
         seen = self.snapshot.storage(node, storage)
         return (None if seen is not None and seen.shared else node, storage)

@@ -56,7 +56,7 @@ class Vm:
     # --- looking
 
     def look(self) -> Config | None:
-        """Its configuration on this node; None when the node says that it has none."""
+        """Return its configuration on this node; None when the node says that it has none."""
         try:
             config: Config = self.shared.client.get(f"{self.path}/config")
         except ApiError as error:
@@ -66,7 +66,7 @@ class Vm:
         return config
 
     def locate(self, *, recent: bool = False) -> Config | None:
-        """Its configuration wherever in the cluster it is; None when it is nowhere.
+        """Return its configuration wherever in the cluster it is; None when it is nowhere.
 
         Nowhere takes two witnesses: its node, alive, and the cluster's list; with ``recent`` the
         list of the last snapshot will do. Raises ForeignError when a container has the id.
@@ -104,14 +104,14 @@ class Vm:
         return config
 
     def running(self) -> bool:
-        """Whether it runs now."""
+        """Return whether it runs now."""
         status = self.shared.client.get(f"{self.path}/status/current")
         return bool(status.get("status") == "running")
 
     # --- the fence
 
     def ours(self, config: Config) -> Config | None:
-        """The configuration once it is provably ours and no lock is held; None: it went.
+        """Return the configuration once it is provably ours and no lock is held; None: it went.
 
         Raises ForeignError when the marks name another owner, and what ``unlocked`` raises. A
         half-created VM without marks is waited for: its task writes them, or leaves it to root.
@@ -125,7 +125,7 @@ class Vm:
         return self.unlocked(settled)
 
     def fence(self) -> Config:
-        """Its configuration, seen to be ours at the last moment before a write.
+        """Return its configuration, seen to be ours at the last moment before a write.
 
         Raises ForeignError when it isn't ours, ApiError when it isn't there.
         """
@@ -144,7 +144,7 @@ class Vm:
         )
 
     def unlocked(self, config: Config | None) -> Config | None:
-        """The configuration once no lock is held, waiting for the live task that holds one.
+        """Return the configuration once no lock is held, waiting for the live task that holds one.
 
         None when the VM went meanwhile. Raises HypervisorError (lock) where no live task
         explains the lock: only root can clear that, and the remedy says how.
@@ -214,7 +214,7 @@ class Vm:
             self.work.pause(seconds)
 
     def lock_pause(self, error: ApiError, attempt: int) -> float:
-        """Seconds until a write is tried again that didn't get a lock.
+        """Return seconds until a write is tried again that didn't get a lock.
 
         Most of the times that a VM's lock isn't had, its node cleans up: that takes three times
         as long as a call waits, so the second call after such a pause gets it.

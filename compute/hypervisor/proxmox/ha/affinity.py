@@ -107,7 +107,7 @@ class Affinity:
             LOG.warning("Server group %s is gone. %s", group.uuid, problem.message)
 
     def seen(self) -> tuple[SeenAffinity, ...]:
-        """All resources and rules that are a cloud's of micronova."""
+        """Return all resources and rules that are a cloud's of micronova."""
         named, known = self._rules(), self._resources()
         rules = {
             whose: rule

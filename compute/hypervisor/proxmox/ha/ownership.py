@@ -53,17 +53,17 @@ class AffinityRule:
 
 
 def resource_comment(whose: Whose) -> str:
-    """What a resource of ours says."""
+    """Return what a resource of ours says."""
     return "micronova: cloud={} group={}".format(*whose)
 
 
 def rule_name(whose: Whose) -> str:
-    """The name of a group's rule in a cloud."""
+    """Return the name of a group's rule in a cloud."""
     return "micronova-{}-{}".format(*whose)
 
 
 def rule_comment(whose: Whose) -> str:
-    """What a rule of ours says to people."""
+    """Return what a rule of ours says to people."""
     return f"Server group {whose[1]}"
 
 
@@ -79,7 +79,7 @@ def _resource(one: Mapping[str, Any]) -> Resource:
 
 
 def managed(known: Mapping[int, Resource], whose: Whose) -> frozenset[int]:
-    """The VMs that are resources of ours for a group."""
+    """Return the VMs that are resources of ours for a group."""
     return frozenset(vmid for vmid, one in known.items() if one.whose == whose)
 
 
@@ -108,7 +108,7 @@ def _rule(one: Mapping[str, Any]) -> AffinityRule:
 
 
 def taken_over(rule: AffinityRule, whose: Whose, known: Mapping[int, Resource]) -> str | None:
-    """Why a rule of our name is somebody else's by now, or None.
+    """Return why a rule of our name is somebody else's by now, or None.
 
     A member that is no resource any more is nobody's: it was forgotten without its rule.
     """

@@ -37,7 +37,7 @@ class NodeAffinity:
 
 
 def has_rules(version: str) -> bool:
-    """Whether a version has rules, not groups."""
+    """Return whether a version has rules, not groups."""
     return int(version.partition(".")[0] or 0) >= _RULES_SINCE
 
 
@@ -84,6 +84,6 @@ def _priorities(text: str) -> dict[str, int]:
 
 
 def vmids(sids: Iterable[str]) -> tuple[int, ...]:
-    """The VMs among resources, by VMID."""
+    """Return the VMs among resources, by VMID."""
     kinds = (sid.strip().partition(":") for sid in sids)
     return tuple(sorted(int(name) for kind, _, name in kinds if kind == "vm" and name.isdigit()))

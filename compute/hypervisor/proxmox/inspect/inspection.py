@@ -75,7 +75,7 @@ def _on(shared: Shared, vmid: int, node: str, server_uuid: str | None) -> Inspec
 def inspected(
     vmid: int, node: str, config: Config, power_state: PowerState, server_uuid: str | None
 ) -> Inspection:
-    """What a configuration says. Pure."""
+    """Return what a configuration says. Pure."""
     mark = marks.server_mark(server_uuid) if server_uuid is not None else None
     return Inspection(
         vmid,
@@ -122,7 +122,7 @@ def _nics(config: Config) -> Iterator[NicFacts]:
 
 
 def _fixed_ip(ipconfig: Any) -> str | None:
-    """The address of an ``ipconfigN``; DHCP is none."""
+    """Return the address of an ``ipconfigN``; DHCP is none."""
     values = dict(part.partition("=")[::2] for part in str(ipconfig or "").split(","))
     address = values.get("ip", "").partition("/")[0]
     return address if address and address != "dhcp" else None

@@ -87,7 +87,7 @@ class InventoryReader:
             return (), writes, False
 
     def _is_short(self) -> bool:
-        """Whether VMs or storages may be there that the token isn't shown."""
+        """Return whether VMs or storages may be there that the token isn't shown."""
         if any("Audit" in one for one in self._shared.snapshot.missing):
             return True
         try:
@@ -142,7 +142,7 @@ class InventoryReader:
     # --- VMs
 
     def _vm(self, one: Mapping[str, Any], online: frozenset[str]) -> SeenVm | None:
-        """One VM; None when it went meanwhile, or only bears our tag."""
+        """Return one VM; None when it went meanwhile, or only bears our tag."""
         vmid, node, lock = int(one["vmid"]), str(one["node"]), one.get("lock")
         memory = int(one.get("maxmem") or 0)
         facts: dict[str, Any] = {

@@ -70,7 +70,7 @@ class VolumeReader:
         online: Collection[str],
         readers: concurrent.futures.Executor,
     ) -> list[SeenVolume]:
-        """The volumes, those that no VM has with whether a task of ours made them.
+        """Return the volumes, those that no VM has with whether a task of ours made them.
 
         The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
         of calls, however much lies about.
@@ -85,7 +85,7 @@ class VolumeReader:
         return [proven.get(one, one) for one in found]
 
     def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
-        """The volume as seen by its maker's node, where its removal is proven once more."""
+        """Return the volume as seen by its maker's node, where its removal is proven once more."""
         created = int(volume.created_at.timestamp()) if volume.created_at else None
         nodes = sorted(online, key=lambda node: (node != volume.node, node))
         for node in nodes if volume.shared else [volume.node]:

@@ -14,12 +14,12 @@ _ALL = "2-4094"
 
 
 def usable(listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Names of those that are up; one that is configured, but not applied, isn't."""
+    """Return names of those that are up; one that is configured, but not applied, isn't."""
     return tuple(sorted(str(one["iface"]) for one in listed if _up(one)))
 
 
 def restricted(listed: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Those that don't take every tag, with the tags that they take; empty: none."""
+    """Return those that don't take every tag, with the tags that they take; empty: none."""
     found = {str(one["iface"]): _tags(one) for one in listed if _up(one)}
     return {name: tags for name, tags in sorted(found.items()) if tags is not None}
 

@@ -104,7 +104,7 @@ class Clusterwide:
 def missing_privileges(
     client: Client, storages: Iterable[tuple[str, Iterable[str]]]
 ) -> list[privileges.Need]:
-    """What the token lacks, with these storages (name and contents) that it sees."""
+    """Return what the token lacks, with these storages (name and contents) that it sees."""
     settings = client.settings
     by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
     seen = False

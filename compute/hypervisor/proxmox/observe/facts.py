@@ -165,7 +165,7 @@ def capabilities(settings: ClusterSettings, node: Node, disk: Storage | None) ->
 
 
 def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
-    """What guests get there, and what the storage of their root disks is."""
+    """Return what guests get there, and what the storage of their root disks is."""
     found = list(_TRAITS if detail.architecture == "x86_64" else ())
     if disk is not None:
         found.append(f"CUSTOM_STORAGE_{disk.type.upper()}")
@@ -182,7 +182,7 @@ def plain(version: str) -> str:
 
 
 def imports(version: str) -> bool:
-    """Whether a node of this version takes disks from import volumes; unknown ones do."""
+    """Return whether a node of this version takes disks from import volumes; unknown ones do."""
     found = _VERSION.search(version)
     return found is None or (int(found[1]), int(found[2])) >= IMPORTS_SINCE
 
@@ -190,7 +190,7 @@ def imports(version: str) -> bool:
 def _health(
     settings: ClusterSettings, snapshot: Snapshot, node: Node, disk: Storage | None
 ) -> str | None:
-    """Why the node can't be used, or None."""
+    """Return why the node can't be used, or None."""
     return next(_troubles(settings, snapshot, node, disk), None)
 
 

@@ -204,7 +204,7 @@ class Refresher:
         return replace(node, detail=detail, images=tuple(found), pinned=pinned)
 
     def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
-        """The node with the vnets that it really has."""
+        """Return the node with the vnets that it really has."""
         mine = {
             zone: found for (name, zone), (_, found) in self._broken.items() if name == node.name
         }
@@ -234,7 +234,7 @@ class Refresher:
 
 
 def _newest(machines: Iterable[Mapping[str, Any]]) -> str:
-    """The newest version of machine types, without Proxmox VE's own suffix."""
+    """Return the newest version of machine types, without Proxmox VE's own suffix."""
     versions = {str(one.get("version", "")).split("+")[0] for one in machines}
     return max(versions, key=version, default="")
 

@@ -101,7 +101,7 @@ class Snapshot:
     """Privileges that the token lacks, each as path and privilege."""
 
     def storage(self, node: str, name: str) -> Storage | None:
-        """A storage of a node, or None."""
+        """Return a storage of a node, or None."""
         found = self.nodes.get(node)
         return None if found is None else found.storages.get(name)
 

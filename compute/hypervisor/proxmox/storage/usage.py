@@ -7,7 +7,7 @@ from compute.hypervisor.proxmox.cluster.vmid import Vm
 
 
 def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | None:
-    """A VM whose configuration names the volume, of all that can see its storage; or None.
+    """Return a VM whose configuration names the volume, of all that can see its storage; or None.
 
     One call for each of them: for what is left behind, which is rare. Raises ApiError when one
     can't be read: then it isn't known.
@@ -30,5 +30,5 @@ def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | Non
 
 
 def _names(value: str, volid: str) -> bool:
-    """Whether an option's value is that volume: ``local:1/vm-1-disk-0.raw,size=1G``."""
+    """Return whether an option's value is that volume: ``local:1/vm-1-disk-0.raw,size=1G``."""
     return volid in value.split(",") or f"file={volid}" in value.split(",")

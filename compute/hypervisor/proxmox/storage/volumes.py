@@ -47,12 +47,12 @@ class Seen:
         return tuple(text for key, text in self.missed.items() if key not in self.storages)
 
     def had(self, vm: Vm, volume: Volume) -> bool:
-        """Whether the volume's storage is one of those that were listed."""
+        """Return whether the volume's storage is one of those that were listed."""
         return vm.shared.storage_key(volume.node, volume.storage) in self.storages
 
 
 def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
-    """Every volume that carries the VMID, on every storage with images of its node.
+    """Return every volume that carries the VMID, on every storage with images of its node.
 
     Raises ApiError when a storage can't be listed that may hold one, or that has one of the
     volumes ``known`` to be the VM's: then absence isn't seen.
@@ -98,7 +98,7 @@ def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
 
 
 def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
-    """Where other nodes can look: a shared storage once, unless it was listed already."""
+    """Return where other nodes can look: a shared storage once, unless it was listed already."""
     looked_at = set(found.storages)
     for node in sorted(vm.shared.snapshot.nodes.values(), key=lambda one: one.name):
         if node.name != vm.node and not node.online:
@@ -115,7 +115,7 @@ def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
 
 
 def storages_of(volids: Iterable[str]) -> frozenset[str]:
-    """The storages that these volumes are on."""
+    """Return the storages that these volumes are on."""
     return frozenset(volid.split(":", 1)[0] for volid in volids)
 
 
@@ -142,7 +142,7 @@ def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
 
 
 def strays(vm: Vm, found: Seen) -> HypervisorError | None:
-    """The refusal of a VMID that no VM has, but volumes; None when there are none."""
+    """Return the refusal of a VMID that no VM has, but volumes; None when there are none."""
     if not found.volumes:
         return None
     names = [
@@ -174,7 +174,7 @@ def linked_to(vm: Vm) -> list[str]:
 
 
 def _may_hold_disks(vm: Vm, storage: str) -> bool:
-    """Whether root disks may go there: anywhere, unless one storage is configured."""
+    """Return whether root disks may go there: anywhere, unless one storage is configured."""
     configured = vm.shared.settings.vm_storage
     return configured is None or configured == storage
 
@@ -185,7 +185,7 @@ def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
 
 
 def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> list[Volume]:
-    """Those that came to be while such a task worked on the VMID on this node."""
+    """Return those that came to be while such a task worked on the VMID on this node."""
     listed = list(volumes)
     if not listed:
         return []

@@ -32,7 +32,7 @@ def host(shared: Shared, build: Build, node_name: str) -> Storage:
 
 
 def node(shared: Shared, build: Build) -> Node:
-    """The placed node, if it is up, has quorum, the rights and the bridges."""
+    """Return the placed node, if it is up, has quorum, the rights and the bridges."""
     found = shared.node(build.placed.node)
     snapshot = shared.snapshot
     if not found.online:
@@ -66,7 +66,7 @@ def node(shared: Shared, build: Build) -> Node:
 
 
 def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
-    """The storage for the root disk. Raises configuration when there is none."""
+    """Return the storage for the root disk. Raises configuration when there is none."""
     found = chosen(shared.node(node_name), asked or shared.settings.vm_storage, "images")
     name = asked or shared.settings.vm_storage or "any"
     if found is None or not found.active or "images" not in found.content:
@@ -96,7 +96,7 @@ def room(build: Build, found: Storage) -> None:
 
 
 def image(shared: Shared, build: Build) -> Image:
-    """The build's image. Raises image_not_found when it names none or the node lacks it."""
+    """Return the build's image. Raises image_not_found when it names none or the node lacks it."""
     found = build.image
     if found is None:
         raise HypervisorError(Category.IMAGE_NOT_FOUND, "The build names no image.")
@@ -159,7 +159,7 @@ def relist(shared: Shared, build: Build, node_name: str) -> None:
 
 
 def _file(facts: ImageFacts) -> str:
-    """What is known of a file, in words."""
+    """Return what is known of a file, in words."""
     when = f" of {facts.created_at.isoformat()}" if facts.created_at else ""
     return f"{facts.size_bytes} bytes{when}"
 
@@ -185,7 +185,7 @@ def _look(shared: Shared, node_name: str, found: Image) -> None:
 
 
 def config_drives(shared: Shared, node_name: str) -> Storage:
-    """The storage for config drives. Raises api_not_supported when there is none."""
+    """Return the storage for config drives. Raises api_not_supported when there is none."""
     found = chosen(shared.node(node_name), shared.settings.iso_storage, "iso")
     if found is None or not found.active or "iso" not in found.content:
         name = shared.settings.iso_storage or "any"
@@ -197,7 +197,7 @@ def config_drives(shared: Shared, node_name: str) -> Storage:
 
 
 def all_config_drives(shared: Shared, node_name: str) -> list[str]:
-    """Every storage where this driver may have put a config drive."""
+    """Return every storage where this driver may have put a config drive."""
     configured = shared.settings.iso_storage
     if configured is not None:
         return [configured]

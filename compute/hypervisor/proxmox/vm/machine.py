@@ -147,7 +147,7 @@ class ProxmoxMachine:
         return {"reboot": power.reboot(self._vm, graceful_seconds)}
 
     def power_state(self) -> PowerState:
-        """What status/current says, once the VM was seen to be the server's."""
+        """Return what status/current says, once the VM was seen to be the server's."""
         if not self._proven:
             return PowerState.NOSTATE
         return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
@@ -201,14 +201,14 @@ class ProxmoxMachine:
         return config
 
     def _may_be_ours(self, found: list[volumes.Volume]) -> bool:
-        """Whether an earlier run of this operation may have made one of these."""
+        """Return whether an earlier run of this operation may have made one of these."""
         try:
             return bool(volumes.made_by_us(self._vm, found))
         except ApiError:
             return True
 
     def _see(self, *, recent: bool = False) -> Config | None:
-        """The configuration, if it is ours and no lock is held."""
+        """Return the configuration, if it is ours and no lock is held."""
         self._proven = False
         try:
             config = self._vm.locate(recent=recent)

@@ -76,7 +76,7 @@ class ProxmoxOwnerMark:
         return marks.owner(config, self._mark) is Owner.OURS
 
     def _require_free(self, config: Config | None, smbios_uuid: str | None) -> Config:
-        """The configuration, if it is that of the VM that was looked at and nobody's."""
+        """Return the configuration, if it is that of the VM that was looked at and nobody's."""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
         if marks.smbios_uuid(config) != smbios_uuid:
@@ -91,7 +91,7 @@ class ProxmoxOwnerMark:
         return config
 
     def _require_proven(self, config: Config | None) -> Config:
-        """The configuration, if all but the mark says that the VM is the server's."""
+        """Return the configuration, if all but the mark says that the VM is the server's."""
         uuid = self._mark.smbios_uuid or ""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")

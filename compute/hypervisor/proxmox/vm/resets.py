@@ -15,7 +15,7 @@ _SAME_FOR_ALL = frozenset({Category.LOCK, Category.AUTHORIZATION, Category.NODE_
 
 
 def suffices(vm: Vm) -> bool:
-    """Whether a reset does what a stop and a start would.
+    """Return whether a reset does what a stop and a start would.
 
     Not where changes of the configuration wait for a start, where a newer QEMU is installed than
     the one that runs it, for a paused VM, nor for one that high availability starts and stops.

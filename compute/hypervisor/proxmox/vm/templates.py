@@ -52,12 +52,12 @@ class Templates:
         self._ready: dict[int, _Ready] = {}
 
     def node_of(self, template: Template) -> str:
-        """Where it was last seen ready: somebody may have moved it."""
+        """Return where it was last seen ready: somebody may have moved it."""
         ready = self._ready.get(template.vmid)
         return template.node if ready is None else ready.node
 
     def is_lost(self, build: Build, error: ApiError) -> bool:
-        """Whether an error speaks of the template's node, and not of the build's own."""
+        """Return whether an error speaks of the template's node, and not of the build's own."""
         template = build.template
         if template is None or self.node_of(template) == build.placed.node:
             return False
@@ -108,7 +108,7 @@ class Templates:
         return removal.remove(vm)
 
     def locked(self, work: Work, build: Build, template: Template) -> HypervisorError | None:
-        """The error to end with when a template that was to be cloned is locked for good.
+        """Return the error to end with when a template that was to be cloned is locked for good.
 
         None when a task that runs held it: that one was waited for.
         """
@@ -121,7 +121,7 @@ class Templates:
         return None
 
     def _is_ready(self, template: Template, image: Image, source: str) -> bool:
-        """Whether it was seen ready here, and the last snapshot doesn't say otherwise."""
+        """Return whether it was seen ready here, and the last snapshot doesn't say otherwise."""
         listed = self._shared.snapshot.vms.get(template.vmid)
         named = hardware.template_name(image.id)
         if listed is not None and listed.name and not (listed.template and listed.name == named):
@@ -183,7 +183,7 @@ class Templates:
         return ours
 
     def _settled(self, vm: Vm) -> Config | None:
-        """What is there, after waiting for whoever is making it."""
+        """Return what is there, after waiting for whoever is making it."""
         try:
             config = vm.locate(recent=True)
             return None if config is None else vm.ours(config)

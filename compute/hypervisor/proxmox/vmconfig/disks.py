@@ -43,7 +43,7 @@ def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
 
 
 def links(linked_clones: str, *, shared: bool) -> bool:
-    """Whether disks on a storage are linked clones, by the option of that name."""
+    """Return whether disks on a storage are linked clones, by the option of that name."""
     return linked_clones == "always" or (linked_clones == "shared" and shared)
 
 
@@ -54,13 +54,13 @@ def imported(storage: str, storage_type: str, volid: str) -> str:
 
 
 def size_bytes(value: str) -> int:
-    """The size in a disk's value, 0 when it names none."""
+    """Return the size in a disk's value, 0 when it names none."""
     match = _SIZE.search(value)
     return int(match[1]) * _UNITS[match[2]] if match else 0
 
 
 def root_bytes(config: Mapping[str, Any]) -> int:
-    """The size of a configuration's root disk, 0 when it names none."""
+    """Return the size of a configuration's root disk, 0 when it names none."""
     return size_bytes(str(config.get(ROOT_DISK, "")))
 
 

@@ -25,7 +25,7 @@ _WINDOWS, _LINUX = "win11", "l26"
 
 
 def of(build: Build) -> Hardware:
-    """The guest's hardware. Raises configuration where it can't be had."""
+    """Return the guest's hardware. Raises configuration where it can't be had."""
     try:
         return read(build.vcpus, build.memory_mib, build.extra_specs, build.image_properties)
     except CannotError as error:
@@ -37,7 +37,7 @@ def of(build: Build) -> Hardware:
 
 
 def options(found: Hardware, cpu_type: str) -> dict[str, Any]:
-    """All options of the guest's hardware but disks, network and memory's size."""
+    """Return all options of the guest's hardware but disks, network and memory's size."""
     values: dict[str, Any] = {
         "ostype": _WINDOWS if found.windows else _LINUX,
         "cpu": f"{cpu_type},hidden=1" if found.hidden else cpu_type,

@@ -42,7 +42,7 @@ def parameters(
 
 
 def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
-    """One network interface."""
+    """Return one network interface."""
     parts = [f"{model}={nic.mac.upper()}", f"bridge={nic.bridge}"]
     if nic.mtu is not None:
         parts.append(f"mtu={nic.mtu}")
@@ -54,7 +54,7 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
 
 
 def vm_name(build: Build) -> str:
-    """A DNS name near the server's; Proxmox VE takes nothing else."""
+    """Return a DNS name near the server's; Proxmox VE takes nothing else."""
     text = _NOT_DNS.sub("-", (build.hostname or build.name).lower())
     labels = [label[:63].strip("-") for label in text.split(".")]
     name = ".".join(label for label in labels if label)[:253].strip(".-")
@@ -71,12 +71,12 @@ CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}\.iso$"
 
 
 def template_name(image_id: str) -> str:
-    """The name of an image's cached template."""
+    """Return the name of an image's cached template."""
     return f"micronova-image-{image_id}"
 
 
 def image_of_template(name: str) -> str | None:
-    """The image that a template of this name holds, or None."""
+    """Return the image that a template of this name holds, or None."""
     prefix = template_name("")
     return name.removeprefix(prefix) if name.startswith(prefix) else None
 

@@ -46,7 +46,7 @@ class Mark:
     """Further lines of the description that must be there."""
 
     def description(self, *more: str) -> str:
-        """The text for the VM's description."""
+        """Return the text for the VM's description."""
         return "\n".join((self.line, *self.also, *more))
 
 
@@ -77,7 +77,7 @@ def stranger(config: Mapping[str, Any]) -> str | None:
 
 
 def why_not(config: Mapping[str, Any], mark: Mark) -> str:
-    """Why a VM is not ours, of one that isn't."""
+    """Return why a VM is not ours, of one that isn't."""
     said = lines(config)
     if mark.line in said and mark.smbios_uuid is not None:
         has = smbios_uuid(config)
@@ -86,12 +86,12 @@ def why_not(config: Mapping[str, Any], mark: Mark) -> str:
 
 
 def lines(config: Mapping[str, Any]) -> list[str]:
-    """The description's lines."""
+    """Return the description's lines."""
     return [line.strip() for line in str(config.get("description", "")).splitlines()]
 
 
 def is_building(config: Mapping[str, Any]) -> bool:
-    """Whether the VM was made but not configured yet."""
+    """Return whether the VM was made but not configured yet."""
     return BUILDING in lines(config)
 
 
@@ -110,29 +110,29 @@ def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
 
 
 def smbios_uuid(config: Mapping[str, Any]) -> str | None:
-    """The VM's SMBIOS UUID in lower case, where its configuration names one."""
+    """Return the VM's SMBIOS UUID in lower case, where its configuration names one."""
     match = _SMBIOS_UUID.search(str(config.get("smbios1", "")))
     return match[1].lower() if match is not None else None
 
 
 def named(config: Mapping[str, Any]) -> str | None:
-    """The server that a description names, whether or not the other marks agree."""
+    """Return the server that a description names, whether or not the other marks agree."""
     found = (line.removeprefix(SERVER) for line in lines(config) if line.startswith(SERVER))
     return next(found, None)
 
 
 def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The description's lines that are a micronova's."""
+    """Return the description's lines that are a micronova's."""
     return tuple(line for line in lines(config) if line.startswith(_OURS))
 
 
 def is_claimed(config: Mapping[str, Any]) -> bool:
-    """Whether the description names a server or an image, of whatever micronova."""
+    """Return whether the description names a server or an image, of whatever micronova."""
     return any(line.startswith((SERVER, TEMPLATE)) for line in lines(config))
 
 
 def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
-    """The description of an adopted VM: what it was, and the mark at its end."""
+    """Return the description of an adopted VM: what it was, and the mark at its end."""
     has = smbios_uuid(config)
     same = mark.smbios_uuid is not None and has == mark.smbios_uuid.lower()
     more = [mark.line] if same else [mark.line, f"{ADOPTED}{has or _NO_SMBIOS}"]
@@ -148,6 +148,6 @@ def without_owner(config: Mapping[str, Any]) -> str:
 
 
 def without_mark(config: Mapping[str, Any]) -> str:
-    """The description without any line of ours."""
+    """Return the description without any line of ours."""
     kept = (line for line in str(config.get("description", "")).splitlines())
     return "\n".join(line for line in kept if not line.strip().startswith(_OURS)).rstrip()

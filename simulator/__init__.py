@@ -1,1 +1,1 @@
-"""Proxmox VE clusters on the wire: `/api2/json` over HTTP(S), with the real server's failures."""
+"""Simulated Proxmox VE clusters: `/api2/json` over HTTP(S), with the real server's failures."""

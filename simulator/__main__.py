@@ -20,7 +20,7 @@ LOG = logging.getLogger("simulator")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     found = argparse.ArgumentParser(prog="simulator", description="Proxmox VE clusters, simulated")
     found.add_argument("--clusters", type=int, default=1, help="number of clusters")
     found.add_argument("--nodes", type=int, default=3, help="nodes in each cluster")
@@ -32,25 +32,24 @@ def parser() -> argparse.ArgumentParser:
         default=8006,
         help="port of the first cluster, the others follow; 0 picks free ports",
     )
-    found.add_argument("--state-dir", type=Path, required=True, help="where state is kept")
+    found.add_argument("--state-dir", type=Path, required=True, help="directory of the state")
     found.add_argument("--speed", type=float, default=1.0, help="simulated seconds per second")
     found.add_argument("--pve-version", choices=sorted(VERSIONS), default="9.2")
     found.add_argument("--tls", action="store_true", help="HTTPS; clients trust ca.pem")
     found.add_argument(
         "--node-endpoints", action="store_true", help="one more port for every node"
     )
-    found.add_argument("--token-file", type=Path, help="where the agent's token is written")
+    found.add_argument("--token-file", type=Path, help="file to write the agent's token to")
     found.add_argument(
         "--finish-seconds",
         type=float,
         default=0.0,
-        help="when told to stop, let time fly for so many seconds at most until no task runs; 0 "
-        "leaves them to be found as killed",
+        help="real seconds to finish running tasks at SIGTERM, at full speed; 0 kills them",
     )
     found.add_argument(
         "--ready-fd",
         type=int,
-        help="descriptor that is told, as a line of JSON, when all ports are open, and which",
+        help="descriptor that gets one line of JSON with the ports once all are open",
     )
     return found
 

@@ -52,14 +52,14 @@ class Grant:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who asks: a user, by ticket or by one of its tokens."""
+    """The user who asks, by ticket or by one of their tokens."""
 
     user: str
     tokenid: str = ""
 
     @property
     def authid(self) -> str:
-        """The word that PVE calls the authuser: user, or user!token."""
+        """The name that Proxmox VE calls `authuser`: user, or user!token."""
         return f"{self.user}!{self.tokenid}" if self.tokenid else self.user
 
     @property
@@ -69,7 +69,7 @@ class Identity:
 
 
 def hash_password(password: str, salt: str) -> str:
-    """A salted hash; the simulator's passwords are random, so one round of PBKDF2 is enough."""
+    """Return a salted hash; passwords here are random, so one round of PBKDF2 is enough."""
     digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt.encode(), 1000)
     return f"{salt}${digest.hex()}"
 
@@ -91,7 +91,7 @@ class Access:
         self._cache.clear()
 
     def authenticate_token(self, text: str) -> Identity:
-        """Check the text after `PVEAPIToken=`; 401 when it is not right."""
+        """Return whose token follows `PVEAPIToken=`. Raises 401 if it is wrong."""
         authid, _equals, secret = text.partition("=")
         userid, bang, tokenid = authid.partition("!")
         user = self.users.get(userid)
@@ -105,7 +105,7 @@ class Access:
         return Identity(userid, tokenid)
 
     def login(self, username: str, password: str) -> Identity:
-        """Check a password; the answer to a wrong one is a 401 with a body."""
+        """Return who a password belongs to; a wrong one gives a 401 with a body."""
         user = self.users.get(username)
         if user is not None and user.enable and user.password:
             salt = user.password.partition("$")[0]
@@ -121,12 +121,12 @@ class Access:
         return f"{plain}::{self._sign(plain)}"
 
     def csrf(self, userid: str) -> str:
-        """Return the token that every write with a ticket must carry."""
+        """Return the CSRF token that every write with a ticket must carry."""
         plain = f"{int(time.time()):08X}"
         return f"{plain}:{self._sign(f'csrf:{plain}:{userid}')}"
 
     def authenticate_ticket(self, ticket: str) -> Identity:
-        """Check a login cookie."""
+        """Return who a login cookie belongs to."""
         userid = self._ticket_user(ticket)
         if userid is None or userid not in self.users or not self.users[userid].enable:
             raise unauthorized("Authentication failed!")
@@ -208,18 +208,18 @@ class Access:
         return any(privilege in have for privilege in privileges)
 
     def require(self, who: Identity, path: str, *privileges: str) -> None:
-        """403 unless the identity has any of the privileges on a path."""
+        """Raise 403 unless the identity has any of the privileges on a path."""
         if not self.has(who, path, *privileges):
             raise forbidden(path, *privileges)
 
     def require_vm(self, who: Identity, vmid: int, pool: str | None, *privileges: str) -> None:
-        """403 unless any of the privileges is had on the VM, or on the pool it is made in."""
+        """Raise 403 unless the identity has any of the privileges on the VM or its pool."""
         if pool and self.has(who, f"/pool/{pool}", *privileges):
             return
         self.require(who, f"/vms/{vmid}", *privileges)
 
     def dump(self, who: Identity) -> dict[str, dict[str, int]]:
-        """All paths on which the identity has something, with the privileges it has there."""
+        """Return all paths on which the identity has privileges, with these privileges."""
         paths: Iterable[str] = {grant.path for grant in self.grants}
         if who.user == "root@pam" or "/" in paths:
             paths = {*paths, *_PATHS}

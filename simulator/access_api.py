@@ -21,7 +21,7 @@ _CAPABILITIES = {
 
 
 def ticket(call: Call) -> dict[str, Any]:
-    """`POST /access/ticket`: a cookie and a CSRF token for a password."""
+    """`POST /access/ticket`: return a cookie and a CSRF token for a password."""
     access = call.cluster.access
     name = call.get("username")
     if "@" not in name:
@@ -47,11 +47,11 @@ def _capabilities(call: Call, who: Identity) -> dict[str, dict[str, int]]:
 
 
 def no_ticket(call: Call) -> None:
-    """`GET /access/ticket`: a dummy without content."""
+    """`GET /access/ticket`: return nothing, as the real server does."""
 
 
 def permissions(call: Call) -> dict[str, Any]:
-    """`GET /access/permissions`: one's own, or another's with Sys.Audit on /access."""
+    """`GET /access/permissions`: the caller's, or with Sys.Audit on /access another user's."""
     access, wanted = call.cluster.access, call.get("userid")
     who = call.who
     if wanted:
@@ -143,7 +143,7 @@ def token(call: Call) -> dict[str, Any]:
 
 
 def create_token(call: Call) -> dict[str, Any]:
-    """`POST /access/users/{userid}/token/{tokenid}`: the only time the secret is shown."""
+    """`POST /access/users/{userid}/token/{tokenid}`: the only answer that shows the secret."""
     user, tokenid = _own_or_admin(call), call.get("tokenid")
     if tokenid in user.tokens:
         raise PveError(
@@ -188,7 +188,7 @@ def create_role(call: Call) -> None:
 
 
 def change_role(call: Call) -> None:
-    """`PUT /access/roles/{roleid}`: other privileges, or with `append` further ones."""
+    """`PUT /access/roles/{roleid}`: replace the privileges, or with `append` add to them."""
     access, name = call.cluster.access, call.get("roleid")
     if name in access.builtin:
         raise PveError(f"auto-generated role '{name}' cannot be modified")
@@ -218,7 +218,7 @@ def delete_role(call: Call) -> None:
 
 
 def grants(call: Call) -> list[dict[str, Any]]:
-    """`GET /access/acl`: what the caller may change."""
+    """`GET /access/acl`: the grants that the caller may change."""
     access = call.cluster.access
     return [
         {

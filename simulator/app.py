@@ -1,7 +1,7 @@
-"""From a request to an answer, in the order in which the real server looks at it.
+"""Turn a request into an answer, with the checks in the order of the real server.
 
-Ordered faults, authentication, route (501), permission (403), the way to the node (595, 596, 500),
-parameters (400), handler. The whole way is one generator, so that any step may wait.
+Ordered faults, authentication, route (501), permission (403), forwarding to the node (595, 596,
+500), parameters (400), handler. All of it is one generator, so that any step may wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INDEX = [{"subdir": one} for one in ("version", "cluster", "nodes", "storage", 
 
 @dataclass
 class Request:
-    """A request off the wire; header names in lower case."""
+    """A parsed request; header names in lower case."""
 
     method: str
     target: str
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass
 class Response:
-    """An answer for the wire."""
+    """An answer to be sent."""
 
     status: int
     reason: str = "OK"
@@ -99,7 +99,7 @@ def _json(raw: bytes) -> dict[str, Any]:
 
 
 class PlainError(PveError):
-    """A failure outside the API formatter: the text itself is the body."""
+    """A failure outside the API formatter: its text is the body."""
 
 
 def _form(text: str) -> dict[str, Any]:
@@ -108,13 +108,13 @@ def _form(text: str) -> dict[str, Any]:
 
 
 class Api:
-    """The API of all clusters."""
+    """Answers requests to the API of all clusters."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
 
     def answer(self, entry: Entry, request: Request) -> Response:
-        """Answer a request; raise Dropped when the connection is to be cut instead."""
+        """Answer a request; raise Dropped to cut the connection instead."""
         parts = urlsplit(request.target)
         path = unquote(parts.path)[len(PREFIX) :] or "/"
         try:
@@ -199,7 +199,7 @@ def failure(error: PveError) -> Response:
 
 
 def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
-    """Return who asks; a refusal takes its time."""
+    """Return who asks; a refusal is delayed, as by the real server."""
     try:
         return Identity("") if world else authenticate(cluster, request)
     except PveError:
@@ -208,7 +208,7 @@ def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
 
 
 def authenticate(cluster: Cluster, request: Request) -> Identity:
-    """Return who asks: an API token, or a ticket with a CSRF token for writes. 401 otherwise."""
+    """Return who asks, by API token, or by ticket with a CSRF token for writes. Raises 401."""
     access = cluster.access
     authorization = request.headers.get("authorization", "")
     if authorization.startswith("PVEAPIToken"):
@@ -240,13 +240,13 @@ def _check_permission(
     if any(name not in given for name in names):
         validate(route.schema, given)
     path = template.format(**{name: given[name] for name in names})
-    # Versions differ in what privileges there are.
+    # The set of privileges differs between versions.
     known = cluster.access.roles["Administrator"]
     cluster.access.require(who, path, *(one for one in privileges if one in known))
 
 
 def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:
-    """The way to the node that answers, and to its privileged daemon."""
+    """Raise the error of a node, or of its privileged daemon, that can't be reached."""
     target = cluster.node(node) if node else cluster.nodes[contacted]
     if not route.proxied:
         target = cluster.nodes[contacted]
@@ -264,5 +264,5 @@ def _reach(cluster: Cluster, route: Route, node: str, contacted: str) -> Work:
 
 
 def now_header() -> str:
-    """Return the time as HTTP writes it."""
+    """Return the current time in HTTP's format."""
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())

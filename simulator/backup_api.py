@@ -1,4 +1,4 @@
-"""Backups over the API, except making them: defaults, an archive's content, pruning."""
+"""Backups over the API except creating them: defaults, an archive's content, pruning."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def extract_config(call: Call) -> str:
 
 
 def prunable(call: Call) -> list[dict[str, Any]]:
-    """`GET …/prunebackups`: what would be kept and removed; nothing is removed by itself."""
+    """`GET …/prunebackups`: list what would be kept and removed; removes nothing."""
     storage = call.cluster.enabled_storage(call.get("storage"), call.node)
     place = call.cluster.place(storage.id, call.node)
     kept = re.search(r"keep-last=(\d+)", call.get("prune-backups"))
@@ -67,12 +67,12 @@ def _age(volume: Volume) -> tuple[int, str]:
 
 
 def jobs(_call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/backup`: no job runs by the clock here."""
+    """`GET /cluster/backup`: always empty, as scheduled jobs are not simulated."""
     return []
 
 
 def not_backed_up(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/backup-info/not-backed-up`: guests that no job saves, so all."""
+    """`GET /cluster/backup-info/not-backed-up`: all guests, as no job includes any."""
     return [
         {"vmid": vm.vmid, "type": "qemu", "name": vm.config.get("name", f"VM {vm.vmid}")}
         for vm in sorted(call.cluster.vms.values(), key=lambda one: one.vmid)

@@ -1,4 +1,4 @@
-"""Archives of virtual machines: their names, what they hold, and reading them again."""
+"""Archives of virtual machines: their names, their content, and reading them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def archive_name(vmid: int, stamp: time.struct_time, suffix: str) -> str:
 
 
 def path_of_archive(storage: Storage, name: str) -> str:
-    """Return where an archive's file lies."""
+    """Return the path of an archive's file."""
     return path_of(storage, name)
 
 
 def owner(name: str) -> int:
-    """Return the VM that an archive is of, or 0."""
+    """Return the VMID of an archive's VM, or 0."""
     match = _NAME.match(name)
     return int(match.group(1)) if match else 0
 
@@ -35,7 +35,7 @@ def owner(name: str) -> int:
 def keep(
     call: Call, vm: Vm, storage: Storage, name: str, drives: list[Drive], used: int
 ) -> Volume:
-    """Put an archive of a VM on a storage, with the configuration in it."""
+    """Store an archive of a VM, with its configuration, on a storage."""
     cluster = call.cluster
     size = max(used, 1 << 10)
     if cluster.used(storage, call.node) + size > storage.capacity:
@@ -43,7 +43,7 @@ def keep(
     match = _NAME.match(name)
     kind = match.group(2) if match else "vma"
     place = cluster.place(storage.id, call.node)
-    # No VMID: archives outlive their VM, whose removal takes all that bears its number.
+    # No VMID: removing a VM removes all volumes with its VMID, and archives outlive it.
     volume = cluster.add_volume(Volume(*place, name, "backup", kind, size, size))
     cluster.keep_data(volume, _text(vm, drives).encode())
     return volume
@@ -58,7 +58,7 @@ def _text(vm: Vm, drives: list[Drive]) -> str:
 
 
 def archive(call: Call, volid: str) -> Volume:
-    """The archive that a volume id names, which the caller may read; 500 for anything else."""
+    """Return the archive of a volume id that the caller may read. Raises 500 for anything else."""
     cluster, parsed = call.cluster, parse_volid(volid)
     cluster.enabled_storage(parsed.storage, call.node)
     path = f"/storage/{parsed.storage}"
@@ -73,7 +73,7 @@ def archive(call: Call, volid: str) -> Volume:
 
 
 def saved_text(call: Call, volume: Volume) -> str:
-    """Return the configuration in an archive, with the lines that say which disks are in it."""
+    """Return the configuration in an archive, with the lines that name its disks."""
     data = call.cluster.data.get(f"{volume.storage}/{volume.node}/{volume.name}", b"")
     return data.decode()
 

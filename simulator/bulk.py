@@ -1,6 +1,6 @@
-"""Many guests at once: `/cluster/bulk-action/guest/…`, and a node's `startall` and the like.
+"""Actions on many guests: `/cluster/bulk-action/guest/…`, and a node's `startall` etc.
 
-One worker asks for one task per guest, the next when the last has ended.
+One worker starts one task per guest, each after the previous one has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMEOUT = "180"
 
 @dataclass(frozen=True)
 class _Action:
-    """A bulk action: which guests, under what privilege, and its log line."""
+    """A bulk action: which guests, with what privilege, and its log line."""
 
     privilege: str
     act: Callable[[Call], str]
@@ -117,7 +117,7 @@ def suspend(call: Call) -> str:
 
 
 def migrate(call: Call) -> str:
-    """`POST …/guest/migrate`; the text of its failure has no colon."""
+    """`POST …/guest/migrate`; its failure message has no colon, unlike the others."""
     title = f"Migrating guests to {call.get('target')}"
     return _cluster(call, "bulk-migrate", _MIGRATE, title, "migrate")
 
@@ -130,7 +130,7 @@ def _vmids(call: Call) -> list[int]:
 
 
 def _cluster(call: Call, kind: str, action: _Action, title: str, verb: str) -> str:
-    """Guests wherever they are; those that are not there are passed over."""
+    """Act on the named guests wherever they are; skip those that don't exist."""
     wanted = _vmids(call) or sorted(call.cluster.vms)
     for vmid in wanted:
         call.cluster.access.require(call.who, f"/vms/{vmid}", action.privilege)
@@ -152,7 +152,7 @@ def _launch(call: Call, node: Node, kind: str, body: Callable[[Job], Work]) -> s
 
 
 def _all(call: Call, job: Job, action: _Action, vms: list[Vm], failure: str) -> Work:
-    """Do it to one after the other; return those with which it failed."""
+    """Act on one guest after the other; return those that failed."""
     failed = []
     for vm in vms:
         if call.cluster.vms.get(vm.vmid) is not vm or not action.needed(vm):
@@ -166,7 +166,7 @@ def _all(call: Call, job: Job, action: _Action, vms: list[Vm], failure: str) -> 
 
 
 def _ended(call: Call, action: _Action, vm: Vm) -> Work:
-    """Wait for the task of one guest; return why it failed, or nothing."""
+    """Wait for the task of one guest; return its error, or an empty text."""
     params = {"node": vm.node, "vmid": str(vm.vmid), **action.given(call)}
     path = f"/nodes/{vm.node}/qemu/{vm.vmid}"
     try:
@@ -183,7 +183,7 @@ def _ended(call: Call, action: _Action, vm: Vm) -> Work:
 
 
 def start_all(call: Call) -> str:
-    """`POST …/startall`: what starts with the node, or with `force` all that is named."""
+    """`POST …/startall`: start what starts with the node, or with `force` all that is named."""
 
     def wanted(vm: Vm) -> bool:
         return call.flag("force") or vm.config.get("onboot") == "1"
@@ -197,13 +197,13 @@ def stop_all(call: Call) -> str:
 
 
 def suspend_all(call: Call) -> str:
-    """`POST …/suspendall`: to disk."""
+    """`POST …/suspendall`: suspend to disk."""
     call.params["to-disk"] = "1"
     return _node(call, "suspendall", _SUSPEND, _on, "Can't suspend VM {vmid} - {why}")
 
 
 def migrate_all(call: Call) -> str:
-    """`POST …/migrateall`, which wants to know how many at once."""
+    """`POST …/migrateall`, which requires the number of parallel migrations."""
     options = call.cluster.options
     if not any((call.get("max-workers"), call.get("maxworkers"), options.get("max_workers"))):
         raise PveError(
@@ -215,7 +215,7 @@ def migrate_all(call: Call) -> str:
 def _node(
     call: Call, kind: str, action: _Action, wanted: Callable[[Vm], bool], failure: str
 ) -> str:
-    """The guests of one node; the task is OK even if some fail."""
+    """Act on the guests of one node; the task ends OK even if some guests fail."""
     named = _vmids(call)
     if not call.cluster.access.has(call.who, "/", action.privilege):
         if not named:

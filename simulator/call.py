@@ -1,4 +1,4 @@
-"""One request to the API, as its handler sees it."""
+"""One request to the API, as handlers get it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.tasks import Job
 
 @dataclass
 class Call:
-    """Who asks what of which cluster; `params` are checked, path parts included."""
+    """One call: caller, cluster and checked parameters, including those in the path."""
 
     cluster: Cluster
     who: Identity
@@ -48,7 +48,7 @@ class Call:
         return self.params.get(name) == "1"
 
     def vm(self) -> Vm:
-        """Return the VM that the path names, which must be on the node that the path names."""
+        """Return the VM that the path names, on the node that the path names."""
         return self.cluster.vm(self.node, self.vmid)
 
     def home(self) -> Node:
@@ -56,7 +56,7 @@ class Call:
         return self.cluster.node(self.node)
 
     def skiplock(self) -> bool:
-        """Return whether locks are to be ignored, which only the literal root@pam may ask."""
+        """Return whether to ignore locks, which only the literal root@pam may ask for."""
         if not self.flag("skiplock"):
             return False
         if not self.who.root:

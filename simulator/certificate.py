@@ -1,4 +1,4 @@
-"""A certificate of the simulator's own, so that TLS can be used and verified."""
+"""A self-made certificate, so that TLS can be used and verified."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VALID_DAYS = 3650
 
 
 def server_context(directory: Path, host: str) -> ssl.SSLContext:
-    """Return a server's TLS context; `ca.pem` in the directory is what clients are to trust."""
+    """Return a server's TLS context; clients are to trust `ca.pem` in the directory."""
     certificate, key = directory / "ca.pem", directory / "tls-key.pem"
     if not certificate.exists() or not key.exists():
         _create(certificate, key, host)

@@ -1,4 +1,4 @@
-"""Checks of single values: each gives Proxmox VE's complaint, or None."""
+"""Checks of single values. Each returns Proxmox VE's error message, or None."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAG = re.compile(r"^[a-z0-9_][a-z0-9_\-+.]*$", re.IGNORECASE)
 
 
 def integer(minimum: int | None = None, maximum: int | None = None) -> Check:
-    """An integer within bounds."""
+    """Return a check for an integer within bounds."""
 
     def check(value: str) -> str | None:
         if not re.fullmatch(r"-?\d+", value):
@@ -32,7 +32,7 @@ def integer(minimum: int | None = None, maximum: int | None = None) -> Check:
 
 
 def number(minimum: int | None = None, maximum: int | None = None) -> Check:
-    """A number within bounds."""
+    """Return a check for a number within bounds."""
 
     def check(value: str) -> str | None:
         try:
@@ -52,12 +52,12 @@ def _bounds(value: float, minimum: int | None, maximum: int | None) -> str | Non
 
 
 def boolean(value: str) -> str | None:
-    """0 or 1; nothing else passes the API."""
+    """Accept 0 and 1; the API takes nothing else."""
     return None if value in ("0", "1") else f"type check ('boolean') failed - got '{value}'"
 
 
 def text(maximum: int | None = None, minimum: int | None = None) -> Check:
-    """A string of limited length."""
+    """Return a check for a string of limited length."""
 
     def check(value: str) -> str | None:
         if maximum is not None and len(value) > maximum:
@@ -70,7 +70,7 @@ def text(maximum: int | None = None, minimum: int | None = None) -> Check:
 
 
 def one_of(*values: str) -> Check:
-    """One of the values listed."""
+    """Return a check for one of the values listed."""
 
     def check(value: str) -> str | None:
         if value in values:
@@ -81,7 +81,7 @@ def one_of(*values: str) -> Check:
 
 
 def pattern(expression: str) -> Check:
-    """A value that matches a regular expression."""
+    """Return a check for a value that matches a regular expression."""
     compiled = re.compile(expression)
 
     def check(value: str) -> str | None:
@@ -91,28 +91,28 @@ def pattern(expression: str) -> Check:
 
 
 def vmid(value: str) -> str | None:
-    """A VM id: 100 to 999999999."""
+    """Accept a VMID: 100 to 999999999."""
     if re.fullmatch(r"[1-9]\d{2,8}", value):
         return None
     return "invalid format - value does not look like a valid VM ID\n"
 
 
 def node_name(value: str) -> str | None:
-    """A node name."""
+    """Accept a node name."""
     if _DNS.match(value) and "." not in value:
         return None
     return "invalid format - value does not look like a valid node name\n"
 
 
 def dns_name(value: str) -> str | None:
-    """A DNS name, as VMs are called."""
+    """Accept a DNS name, the form of VM names."""
     if _DNS.match(value):
         return None
     return "invalid format - value does not look like a valid DNS name\n"
 
 
 def config_id(value: str) -> str | None:
-    """A configuration id of at least two characters."""
+    """Accept a configuration id of at least two characters."""
     return (
         None
         if _CONFIG_ID.match(value)
@@ -121,19 +121,19 @@ def config_id(value: str) -> str | None:
 
 
 def snapshot_name(value: str) -> str | None:
-    """A configuration id of 2 to 40 characters."""
+    """Accept a configuration id of 2 to 40 characters."""
     return config_id(value) or text(40)(value)
 
 
 def ha_sid(value: str) -> str | None:
-    """An HA resource, `vm:100`, or the id of a machine alone."""
+    """Accept an HA resource such as `vm:100`, or a VMID alone."""
     if re.fullmatch(r"(vm:|ct:)?[1-9]\d{2,8}", value):
         return None
     return f"invalid format - unable to parse HA resource ID '{value}'\n"
 
 
 def sdn_id(value: str) -> str | None:
-    """The id of a zone or vnet: 2 to 8 letters and digits."""
+    """Accept the id of a zone or vnet: 2 to 8 letters and digits."""
     if len(value) > 8:
         return text(8)(value)
     if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9]{0,6}[a-zA-Z0-9]", value):
@@ -142,7 +142,7 @@ def sdn_id(value: str) -> str | None:
 
 
 def storage_id(value: str) -> str | None:
-    """A storage id."""
+    """Accept a storage id."""
     return (
         None
         if _STORAGE_ID.match(value)
@@ -151,7 +151,7 @@ def storage_id(value: str) -> str | None:
 
 
 def bare_config_id(value: str) -> str | None:
-    """A pool id: like a configuration id, but one character may do."""
+    """Accept a pool id: like a configuration id, but one character is enough."""
     return (
         None
         if re.fullmatch(r"[A-Za-z0-9.\-_/]+", value)
@@ -160,19 +160,19 @@ def bare_config_id(value: str) -> str | None:
 
 
 def uuid(value: str) -> str | None:
-    """A UUID."""
+    """Accept a UUID."""
     return None if _UUID.match(value) else "value does not match the regex pattern"
 
 
 def mac(value: str) -> str | None:
-    """A unicast MAC address."""
+    """Accept a unicast MAC address."""
     if _MAC.match(value) and not int(value[:2], 16) & 1:
         return None
     return "invalid format - value does not look like a valid unicast MAC address\n"
 
 
 def tags(value: str) -> str | None:
-    """A list of tags."""
+    """Accept a list of tags."""
     for tag in re.split(r"[,; ]+", value.strip()):
         if tag and not _TAG.match(tag):
             return f"invalid format - invalid characters in tag '{tag}'\n"
@@ -180,7 +180,7 @@ def tags(value: str) -> str | None:
 
 
 def url_encoded(value: str) -> str | None:
-    """A string that is percent-encoded throughout, as `sshkeys` must be."""
+    """Accept a fully percent-encoded string, as `sshkeys` must be."""
     if re.fullmatch(r"[-%a-zA-Z0-9_.!~*'()]*", value) and unquote(value) is not None:
         return None
     return f"invalid format - invalid urlencoded string: {value}\n"
@@ -197,14 +197,14 @@ def _network(value: str, version: int, words: tuple[str, ...]) -> bool:
 
 
 def ipv4_config(value: str) -> str | None:
-    """`dhcp` or an IPv4 address with prefix."""
+    """Accept `dhcp` or an IPv4 address with prefix."""
     if _network(value, 4, ("dhcp",)):
         return None
     return "invalid format - value does not look like a valid ipv4 network configuration\n"
 
 
 def ipv6_config(value: str) -> str | None:
-    """`dhcp`, `auto` or an IPv6 address with prefix."""
+    """Accept `dhcp`, `auto` or an IPv6 address with prefix."""
     if _network(value, 6, ("dhcp", "auto")):
         return None
     return "invalid format - value does not look like a valid ipv6 network configuration\n"
@@ -218,7 +218,7 @@ def _address(value: str, version: int) -> bool:
 
 
 def ipv4(value: str) -> str | None:
-    """An IPv4 address."""
+    """Accept an IPv4 address."""
     return (
         None
         if _address(value, 4)
@@ -227,7 +227,7 @@ def ipv4(value: str) -> str | None:
 
 
 def ipv6(value: str) -> str | None:
-    """An IPv6 address."""
+    """Accept an IPv6 address."""
     return (
         None
         if _address(value, 6)
@@ -236,14 +236,14 @@ def ipv6(value: str) -> str | None:
 
 
 def ip(value: str) -> str | None:
-    """An address of either family."""
+    """Accept an address of either family."""
     if _address(value, 4) or _address(value, 6):
         return None
     return "invalid format - value does not look like a valid IP address\n"
 
 
 def cidr(value: str) -> str | None:
-    """A network of either family, with its prefix."""
+    """Accept a network of either family, with its prefix."""
     try:
         ipaddress.ip_network(value)
     except ValueError:
@@ -252,7 +252,7 @@ def cidr(value: str) -> str | None:
 
 
 def firewall_name(maximum: int, minimum: int) -> Check:
-    """The name of a security group, alias or IP set, or an action."""
+    """Return a check for the name of a security group, alias, IP set or action."""
     length, shape = text(maximum, minimum), pattern(r"^[A-Za-z][A-Za-z0-9\-_]+$")
 
     def check(value: str) -> str | None:
@@ -262,7 +262,7 @@ def firewall_name(maximum: int, minimum: int) -> Check:
 
 
 def address_or_network(value: str) -> str | None:
-    """An address, a network, or the name of an alias."""
+    """Accept an address, a network, or the name of an alias."""
     if re.fullmatch(r"((dc|guest)/)?[A-Za-z][A-Za-z0-9\-_]+", value):
         return None
     try:

@@ -1,4 +1,4 @@
-"""One cluster: its objects, its turn (who may touch them), its locks, and saving them."""
+"""One cluster: its objects, the mutex that guards them, its locks, and saving them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Identity:
 
 
 class Cluster:
-    """A Proxmox VE cluster. Everything but the constructor needs the turn."""
+    """A Proxmox VE cluster. Everything but the constructor needs its mutex (`turn`)."""
 
     def __init__(self, identity: Identity, engine: Engine, store: Store, access: Access) -> None:
         self.index, self.name, self.version = identity.index, identity.name, identity.version
@@ -77,12 +77,12 @@ class Cluster:
         self._depth = 0
         self._dirty: dict[tuple[str, str], object | None] = {}
         self._locks: dict[str, Lock] = {}
-        #: goes on without a task: cleaning up after VMs, what the manager was asked for
+        #: processes without a task: cleaning up after VMs, requests to the HA manager
         self.background: set[Process] = set()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Have the cluster for oneself; what changed is saved at the end."""
+        """Hold the cluster's mutex; save what changed at the end."""
         with self._guard:
             self._depth += 1
             try:
@@ -98,11 +98,11 @@ class Cluster:
         self._store.write(self.index, changes)
 
     def save(self, kind: str, key: str, value: object) -> None:
-        """Have an object written when the turn ends."""
+        """Mark an object to be saved when the mutex is released."""
         self._dirty[(kind, key)] = value
 
     def drop(self, kind: str, key: str) -> None:
-        """Have an object removed when the turn ends."""
+        """Mark an object to be removed when the mutex is released."""
         self._dirty[(kind, key)] = None
 
     def _save_task(self, task: Task) -> None:
@@ -117,7 +117,7 @@ class Cluster:
             return list(self.tasks.running.values())
 
     def save_access(self) -> None:
-        """Have users, grants and custom roles written; forget cached privileges."""
+        """Mark users, grants and custom roles to be saved; drop cached privileges."""
         self.access.changed()
         self.save("access", "users", list(self.access.users.values()))
         self.save("access", "grants", self.access.grants)
@@ -128,7 +128,7 @@ class Cluster:
     # nodes and quorum
 
     def node(self, name: str) -> Node:
-        """Return the node of that name, or the resolver's complaint."""
+        """Return the node of that name. Raises the resolver's error for others."""
         node = self.nodes.get(name)
         if node is None:
             raise no_node(name)
@@ -136,43 +136,43 @@ class Cluster:
 
     @property
     def quorate(self) -> bool:
-        """Return whether more than half of the nodes are there."""
+        """Return whether more than half of the nodes are up."""
         if self.faults.standing("no-quorum"):
             return False
         return 2 * sum(node.up for node in self.nodes.values()) > len(self.nodes)
 
     def check_quorum(self) -> None:
-        """500 without quorum."""
+        """Raise 500 without quorum."""
         if not self.quorate:
             raise PveError(NO_QUORUM)
 
     # machines
 
     def vm(self, node: str, vmid: int) -> Vm:
-        """Return the VM whose configuration lies on a node, or 500."""
+        """Return the VM whose configuration is on a node. Raises 500 if there is none."""
         vm = self.vms.get(vmid)
         if vm is None or vm.node != node:
             raise no_config(node, vmid)
         return vm
 
     def edit(self, vm: Vm) -> Vm:
-        """Open a configuration for writing: it is saved at the end of the turn."""
+        """Open a configuration for writing: it is saved when the mutex is released."""
         if not self.quorate:
             raise read_only(vm.node, vm.vmid, self.nodes[vm.node].last_pid)
         return self.touch(vm)
 
     def touch(self, vm: Vm) -> Vm:
-        """Have a VM saved; for what runs, which needs no quorum."""
+        """Mark a VM's running state to be saved, which needs no quorum."""
         self.save("vm", str(vm.vmid), vm)
         return vm
 
     def add_vm(self, vm: Vm) -> Vm:
-        """Put a new configuration into the cluster."""
+        """Add a configuration to the cluster."""
         self.vms[vm.vmid] = vm
         return self.edit(vm)
 
     def remove_vm(self, vm: Vm) -> None:
-        """Unlink a configuration."""
+        """Remove a configuration."""
         self.edit(vm)
         self.vms.pop(vm.vmid, None)
         self.stats.pop(vm.vmid, None)
@@ -194,14 +194,14 @@ class Cluster:
     # storages and volumes
 
     def storage(self, storage: str) -> Storage:
-        """Return the storage of that id, or 500."""
+        """Return the storage of that id. Raises 500 if there is none."""
         found = self.storages.get(storage)
         if found is None:
             raise no_storage(storage)
         return found
 
     def enabled_storage(self, storage: str, node: str) -> Storage:
-        """Return the storage, which must be enabled and on the node, or 500."""
+        """Return the storage if it is enabled and on the node. Raises 500 otherwise."""
         found = self.storage(storage)
         if found.disabled:
             raise PveError(f"storage '{storage}' is disabled")
@@ -212,11 +212,11 @@ class Cluster:
         return found
 
     def offline(self, storage: str, node: str) -> bool:
-        """Return whether a node can't reach a storage just now."""
+        """Return whether a node can't reach a storage now."""
         return bool(self.faults.standing("storage-offline", storage=storage, node=node))
 
     def place(self, storage: str, node: str) -> Place:
-        """Return where a node's volumes on a storage lie."""
+        """Return the place of a node's volumes on a storage."""
         return (storage, "" if self.storage(storage).shared else node)
 
     def volume(self, volid: str, node: str) -> Volume | None:
@@ -225,13 +225,13 @@ class Cluster:
         return self.volumes.get(self.place(name.storage, node), name.name)
 
     def add_volume(self, volume: Volume) -> Volume:
-        """Put a volume on its storage."""
+        """Add a volume to its storage."""
         self.volumes.add(volume)
         self.save("volume", f"{volume.storage}/{volume.node}/{volume.name}", volume)
         return volume
 
     def remove_volume(self, volume: Volume) -> None:
-        """Take a volume from its storage."""
+        """Remove a volume from its storage."""
         self.volumes.remove(volume)
         key = f"{volume.storage}/{volume.node}/{volume.name}"
         self.drop("volume", key)
@@ -239,13 +239,13 @@ class Cluster:
             self.drop("data", key)
 
     def keep_data(self, volume: Volume, data: bytes) -> None:
-        """Keep the bytes of a small volume."""
+        """Store the bytes of a small volume."""
         key = f"{volume.storage}/{volume.node}/{volume.name}"
         self.data[key] = data
         self.save("data", key, data)
 
     def used(self, storage: Storage, node: str) -> int:
-        """Return bytes used on a storage."""
+        """Return the bytes used on a storage."""
         if self.faults.standing("storage-full", storage=storage.id, node=node):
             return storage.capacity
         base = 2 << 30
@@ -263,13 +263,13 @@ class Cluster:
         return found
 
     def locks(self) -> list[Lock]:
-        """Locks that somebody holds or waits for."""
+        """Return the locks that are held or waited for."""
         return [lock for lock in self._locks.values() if lock.holders or lock.waiters]
 
     def lock_vm(
         self, node: str, vmid: int, timeout: float = 10.0, *, shared: bool = False
     ) -> Work:
-        """Take the lock of a VM's configuration on a node; return it, or fail after the wait."""
+        """Take the lock of a VM's configuration on a node; return it, or raise after the wait."""
         lock = self.vm_lock(node, vmid)
         if not (yield Acquire(lock, timeout, shared)):
             raise flock_timeout(VM_LOCK.format(vmid))
@@ -280,13 +280,13 @@ class Cluster:
         return self.lock(f"{node}:{VM_LOCK.format(vmid)}")
 
     def storage_lock(self, storage: str, node: str) -> Lock:
-        """Return a storage's lock, which nodes share if they share the storage."""
+        """Return a storage's lock; nodes that share the storage share it."""
         if self.storage(storage).shared:
             return self.lock(f"storage-{storage}", CLUSTER_LOCK_LEASE)
         return self.lock(f"{node}:{STORAGE_LOCK.format(storage)}")
 
     def lock_storage(self, storage: str, node: str) -> Work:
-        """Take a storage's lock; return it, or fail after the wait."""
+        """Take a storage's lock; return it, or raise after the wait."""
         lock = self.storage_lock(storage, node)
         if not (yield Acquire(lock, STORAGE_WAIT)):
             if self.storage(storage).shared:
@@ -295,7 +295,7 @@ class Cluster:
         return lock
 
     def storage_work(self, storage: str, node: str, lock: Lock, seconds: float) -> Work:
-        """Do some seconds of work under a storage's lock, then give it back."""
+        """Work for some seconds under a storage's lock, then release it."""
         for fault in self.faults.standing("storage-slow", storage=storage, node=node):
             seconds += fault.seconds
         yield Sleep(min(seconds, STORAGE_WORK_CAP))
@@ -304,5 +304,5 @@ class Cluster:
         yield Release(lock)
 
     def uptime(self, node: Node) -> int:
-        """Return seconds since a node was booted."""
+        """Return the seconds since a node booted."""
         return int(time.time() - node.booted)

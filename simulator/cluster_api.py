@@ -69,7 +69,7 @@ def nextid(call: Call) -> str:
 
 
 def tasks(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/tasks`: the latest of every node, as far as the broadcast reaches."""
+    """`GET /cluster/tasks`: the latest tasks of every node whose broadcasts arrive."""
     found: list[Task] = list(call.cluster.tasks.active())
     for node in call.cluster.nodes:
         for number, task in enumerate(call.cluster.tasks.archive(node)):
@@ -82,7 +82,7 @@ def tasks(call: Call) -> list[dict[str, Any]]:
 
 
 def may_see_task(call: Call, task: Task) -> bool:
-    """Return whether a task is the caller's own, or the caller may audit its node."""
+    """Return whether the caller owns a task or may audit its node."""
     own = task.authid == call.who.authid or (not call.who.tokenid and task.user == call.who.user)
     return own or call.cluster.access.has(call.who, f"/nodes/{task.node}", "Sys.Audit")
 

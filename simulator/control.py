@@ -1,4 +1,4 @@
-"""The control API under `/_sim/`: look inside, order failures, change the speed, start afresh."""
+"""The control API under `/_sim/`: inspect, inject faults, change the speed, reset."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class World(Protocol):
     engine: Engine
 
     def reset(self) -> None:
-        """Start afresh."""
+        """Reset everything but passwords and tokens."""
 
 
 class Recorder:
-    """The last requests, in order."""
+    """Keeps the last requests, in order."""
 
     def __init__(self) -> None:
         self._calls: deque[dict[str, Any]] = deque(maxlen=KEPT_CALLS)
         self._count = 0
 
     def add(self, entry: Entry, request: Request, status: int, began: float) -> None:
-        """Keep one request; query strings are kept, bodies and headers are not."""
+        """Record one request with its query string, without body and headers."""
         self._count += 1
         self._calls.append(
             {
@@ -57,16 +57,16 @@ class Recorder:
         )
 
     def since(self, number: int) -> list[dict[str, Any]]:
-        """Requests after the given number."""
+        """Return the requests after the given number."""
         return [one for one in list(self._calls) if one["n"] > number]
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop all recorded requests."""
         self._calls.clear()
 
 
 def state_of(cluster: Cluster) -> dict[str, Any]:
-    """Everything that matters of one cluster."""
+    """Return one cluster's state for `GET /_sim/state`."""
     with cluster.turn():
         return {
             "name": cluster.name,
@@ -185,7 +185,7 @@ class Control:
             return {"removed": [fault.id for fault in gone]}
 
     def _put_volume(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
-        """Put a volume on a storage that no configuration knows of."""
+        """Put a volume on a storage that no configuration names."""
         cluster = self._cluster(entry, given)
         name = parse_volid(str(given["volid"]))
         with cluster.turn():

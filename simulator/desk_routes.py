@@ -1,4 +1,4 @@
-"""The calls of the web interface: consoles, guest agent, mappings, indexes."""
+"""Routes of the web interface: consoles, guest agent, mappings, indexes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SERIAL = {"serial": Param(checks.one_of("serial0", "serial1", "serial2", "seria
 
 
 def _list(*entries: dict[str, str]) -> Any:
-    """Return a call that always shows the same."""
+    """Return a handler that always answers the same."""
     return lambda _call: list(entries)
 
 

@@ -1,6 +1,6 @@
-"""Work on volumes: allocate, copy, clone, free, under the storage's lock as the real one.
+"""Work on volumes: allocate, copy, clone and free, under the storage's lock.
 
-Allocation and cloning on one storage happen one after the other; copying data doesn't hold it.
+Allocations and clones on one storage are serialised; copying data doesn't hold the lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNITS = (("T", 40), ("G", 30), ("M", 20), ("K", 10))
 
 
 def print_size(size: int) -> str:
-    """Return a size as configurations show it: the largest unit that divides it."""
+    """Return a size as configurations show it: in the largest unit that divides it."""
     for unit, shift in _UNITS:
         if size and size % (1 << shift) == 0:
             return f"{size >> shift}{unit}"
@@ -34,7 +34,7 @@ def print_size(size: int) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Return bytes of a size with an optional unit letter."""
+    """Return the bytes of a size with an optional unit letter."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])?", text)
     if match is None:
         raise PveError(f"unable to parse size '{text}'")
@@ -43,7 +43,7 @@ def parse_size(text: str) -> int:
 
 
 def human(size: float) -> str:
-    """Return a size as transfer lines show it."""
+    """Return a size as transfer log lines show it."""
     for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << shift:
             return f"{size / (1 << shift):.1f} {unit}"
@@ -72,7 +72,7 @@ def allocate(
     size: int,
     name: str = "",
 ) -> Work:
-    """Make an empty volume and return it; without a name, the next free disk number."""
+    """Create an empty volume and return it; default name: the next free disk number."""
     storage = cluster.enabled_storage(storage_id, node)
     lock = yield from cluster.lock_storage(storage_id, node)
     place = cluster.place(storage_id, node)
@@ -96,7 +96,7 @@ def allocate(
 
 
 def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
-    """Take the time of the copy; a failed copy is unlinked, a timed out one is left."""
+    """Take the time of an allocation; remove a failed copy, leave a timed-out one."""
     try:
         yield from cluster.storage_work(volume.storage, node, lock, seconds)
     except LockedCommandTimeout:
@@ -108,7 +108,7 @@ def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: floa
 
 
 def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int) -> Work:
-    """Make a volume that is backed by a template's, and return it."""
+    """Create a linked clone of a template's volume and return it."""
     storage = cluster.enabled_storage(base.storage, node)
     lock = yield from cluster.lock_storage(base.storage, node)
     place = (base.storage, base.node)
@@ -128,7 +128,7 @@ def clone_linked(cluster: Cluster, job: Job, node: str, base: Volume, vmid: int)
 
 
 def copy(cluster: Cluster, job: Job, node: str, source: Volume, target: Volume) -> Work:
-    """Copy the data of a volume into another; takes time by size, not the storage's lock."""
+    """Copy the data of a volume into another; takes time by size, without the storage's lock."""
     size = source.virtual_size or source.size
     storage = cluster.storage(target.storage)
     command = (
@@ -166,7 +166,7 @@ def resize(cluster: Cluster, volume: Volume, *, size: int = 0, used: int = 0) ->
 
 
 def free(cluster: Cluster, node: str, volid: str) -> Work:
-    """Remove a volume; returns whether it was there. A base that is still used is refused."""
+    """Remove a volume; return whether it existed. Raises for a base that is still in use."""
     storage_id = volid.partition(":")[0]
     cluster.enabled_storage(storage_id, node)
     lock = yield from cluster.lock_storage(storage_id, node)
@@ -180,6 +180,6 @@ def free(cluster: Cluster, node: str, volid: str) -> Work:
 
 
 def default_format(name: str) -> str:
-    """Return the format of a copy when none is asked for: that of the source."""
+    """Return the default format of a copy: that of the source."""
     found = format_of(name)
     return found if found in ("raw", "qcow2", "vmdk") else "raw"

@@ -1,7 +1,7 @@
-"""Time and work: generators that sleep and take locks, driven by one thread with a timer heap.
+"""Simulated time: generators that sleep and take locks, driven by one thread with a timer heap.
 
-A request or a task is a generator that yields effects (`Sleep`, `Acquire`). Nothing polls and no
-task owns a thread; a request whose generator ends in its first slice never leaves its own thread.
+A request or a task is a generator that yields effects (`Sleep`, `Acquire`). Nothing polls, and
+tasks have no threads; a request whose generator never sleeps stays on its own thread.
 Durations are simulated seconds; `Clock.speed` simulated seconds pass in one real second.
 """
 
@@ -24,16 +24,16 @@ LOG = logging.getLogger(__name__)
 
 
 class Sleep(NamedTuple):
-    """Wait for so many simulated seconds."""
+    """Wait for some simulated seconds."""
 
     seconds: float
 
 
 class Lock:
-    """A lock with readers and writers, first come first served. Used under its cluster's turn.
+    """A lock with readers and writers, first come first served. Used under its cluster's mutex.
 
-    A file lock goes with the process that holds it. One in the cluster file system has a `lease`:
-    it outlives a killed holder by so many seconds.
+    A file lock is released when the process that holds it dies. One in the cluster file system
+    has a `lease`: it outlives a killed holder by so many seconds.
     """
 
     def __init__(self, name: str, lease: float = 0.0) -> None:
@@ -43,12 +43,12 @@ class Lock:
         self.waiters: deque[tuple[Process, int, bool]] = deque()
 
     def free_for(self, shared: bool) -> bool:
-        """Return whether one more holder of that kind fits beside the present ones."""
+        """Return whether one more holder of that kind is compatible with the present ones."""
         return not self.holders or (shared and all(self.holders.values()))
 
 
 class Acquire(NamedTuple):
-    """Take a lock, waiting at most so many simulated seconds; the answer is True or False."""
+    """Take a lock, waiting for a limited simulated time; the answer is True or False."""
 
     lock: Lock
     timeout: float
@@ -56,13 +56,13 @@ class Acquire(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Give a lock back."""
+    """Release a lock."""
 
     lock: Lock
 
 
 class TimedOut(NamedTuple):
-    """What the heap holds for a lock that was not had in time."""
+    """The heap's entry for a lock whose wait ran out."""
 
     lock: Lock
 
@@ -80,11 +80,11 @@ class Clock:
         self._simulated = 0.0
 
     def now(self) -> float:
-        """Simulated seconds since the start."""
+        """Return the simulated seconds since the start."""
         return self._simulated + (time.monotonic() - self._real) * self.speed
 
     def set_speed(self, speed: float) -> None:
-        """Let time pass faster or slower from now on."""
+        """Change the speed from now on."""
         self._simulated, self._real = self.now(), time.monotonic()
         self.speed = speed
 
@@ -106,7 +106,7 @@ class Process:
 
 
 class Engine:
-    """The timer heap and its one thread."""
+    """The timer heap and its thread."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -121,14 +121,14 @@ class Engine:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the timer thread; running work stays where it is."""
+        """End the timer thread; running work is not continued."""
         with self._ready:
             self._stopping = True
             self._ready.notify()
         self._thread.join(timeout=5)
 
     def set_speed(self, speed: float) -> None:
-        """Change the speed; everything asleep is affected."""
+        """Change the speed, also for what sleeps now."""
         with self._ready:
             self.clock.set_speed(speed)
             self._ready.notify()
@@ -139,7 +139,7 @@ class Engine:
         return process
 
     def run(self, process: Process) -> Any:
-        """Run a process from this thread and return its result; sleeps release the turn."""
+        """Run a process on this thread and return its result; sleeps release the mutex."""
         with process.turn():
             self._step(process, None)
         process.finished.wait()
@@ -148,23 +148,23 @@ class Engine:
         return process.result
 
     def interrupt(self, process: Process) -> None:
-        """SIGTERM: the work sees `Interrupted` where it stands and may clean up."""
+        """Raise `Interrupted` in the work, as SIGTERM does; it may clean up."""
         self.throw(process, Interrupted())
 
     def throw(self, process: Process, error: Exception) -> None:
-        """Let the work meet an error where it stands; needs the turn."""
+        """Raise an error in the work; needs the mutex."""
         if not process.done:
             self._step(process, None, error)
 
     def kill(self, process: Process) -> None:
-        """SIGKILL: nothing is cleaned up; only the kernel's file locks go."""
+        """End the work as SIGKILL does: no clean-up, only file locks are released."""
         if not process.done:
             process.killed = True
             process.work.close()
             self._end(process, None, PveError("unexpected status"))
 
     def let_go(self, process: Process) -> None:
-        """End a process that only holds locks; they are given back, leases or not."""
+        """End a process that only holds locks; all are released, leases or not."""
         if not process.done:
             process.work.close()
             self._end(process, None, None)
@@ -185,7 +185,7 @@ class Engine:
                     if not process.done and process.waiting == ticket:
                         self._step(process, value)
             except Exception:
-                # One cluster that can't save its state must not stop time for the others.
+                # A cluster that can't save its state must not stop the others.
                 LOG.exception("a slice of work could not be finished")
 
     def _wake(self, process: Process, ticket: int, value: object, delay: float) -> None:
@@ -259,7 +259,7 @@ class Engine:
             self._forget_stale(lock)
 
     def _bequeath(self, process: Process, lock: Lock) -> None:
-        """Let a dead holder's lock stand until its lease is over."""
+        """Keep a dead holder's lock until its lease is over."""
 
         def ghost() -> Work:
             yield Sleep(lock.lease)

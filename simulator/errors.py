@@ -1,7 +1,7 @@
-"""The one error of the simulator, and the texts that Proxmox VE gives for common failures.
+"""The simulator's error class, and Proxmox VE's texts for common failures.
 
-An error raised in a request becomes its answer; the same error raised in a task becomes the
-task's exit status. That is why a single class serves both.
+An error raised in a request becomes its answer; raised in a task, it becomes the task's exit
+status. So one class serves both.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PveError(Exception):
 
     @property
     def reason(self) -> str:
-        """The text as it stands in the HTTP reason phrase: what clients get of its first line."""
+        """Return the text for the HTTP reason phrase: what clients get of its first line."""
         return re.sub(r"[\r\0]+", " ", self.text.strip()).partition("\n")[0].strip()
 
 
@@ -58,7 +58,7 @@ class LockedCommandTimeout(PveError):
 
 
 class WorkerKilled(Exception):
-    """The worker dies here and cleans nothing up, as SIGKILL makes it."""
+    """The worker dies here without cleaning up, as by SIGKILL."""
 
 
 class Dropped(Exception):
@@ -66,42 +66,42 @@ class Dropped(Exception):
 
 
 def bad_parameters(**errors: str) -> PveError:
-    """400 with an `errors` map; underscores in the names stand for dashes."""
+    """Return a 400 with an `errors` map; underscores in the names stand for dashes."""
     return parameter_errors({name.replace("_", "-"): text for name, text in errors.items()})
 
 
 def parameter_errors(errors: Mapping[str, str]) -> PveError:
-    """400 "Parameter verification failed." with the given map."""
+    """Return a 400 "Parameter verification failed." with the given map."""
     return PveError("Parameter verification failed.", 400, errors=errors)
 
 
 def forbidden(path: str, *privileges: str) -> PveError:
-    """403 that names the path and the privileges, any of which would have been enough."""
+    """Return a 403 that names the path and the privileges, any of which is enough."""
     return PveError(f"Permission check failed ({path}, {'|'.join(privileges)})", 403)
 
 
 def unauthorized(text: str) -> PveError:
-    """401 without a body."""
+    """Return a 401 without a body."""
     return PveError(text, 401, body=False)
 
 
 def not_implemented(method: str, path: str) -> PveError:
-    """501 for a path or method the API doesn't have."""
+    """Return a 501 for a path or method that the API doesn't have."""
     return PveError(f"Method '{method} {path}' not implemented", 501, newline=False)
 
 
 def no_config(node: str, vmid: int) -> PveError:
-    """The VM has no configuration file on that node."""
+    """Return the error of a VM without a configuration file on that node."""
     return PveError(f"Configuration file 'nodes/{node}/qemu-server/{vmid}.conf' does not exist")
 
 
 def no_configuration_found(node: str, vmid: int) -> PveError:
-    """The same, as calls say it that look for the VM's process first."""
+    """Return the error of calls that look for the VM's process first."""
     return PveError(f"unable to find configuration file for VM {vmid} on node '{node}'")
 
 
 def no_node(node: str) -> PveError:
-    """A node name that no resolver knows."""
+    """Return the error of a node name that no resolver knows."""
     return PveError(
         f"hostname lookup '{node}' failed - failed to get address info for: {node}: "
         "Temporary failure in name resolution"
@@ -109,22 +109,22 @@ def no_node(node: str) -> PveError:
 
 
 def no_storage(storage: str) -> PveError:
-    """A storage id that is not configured."""
+    """Return the error of a storage id that is not configured."""
     return PveError(f"storage '{storage}' does not exist")
 
 
 def locked(lock: str) -> PveError:
-    """The configuration carries a lock."""
+    """Return the error of a locked configuration."""
     return PveError(f"VM is locked ({lock})")
 
 
 def flock_timeout(path: str) -> PveError:
-    """A file lock was not had in time."""
+    """Return the error of a file lock that was not free in time."""
     return PveError(f"can't lock file '{path}' - got timeout")
 
 
 def read_only(node: str, vmid: int, pid: int) -> PveError:
-    """Writing a configuration without quorum."""
+    """Return the error of writing a configuration without quorum."""
     return PveError(
         f"unable to open file '/etc/pve/nodes/{node}/qemu-server/{vmid}.conf.tmp.{pid}'"
         " - Permission denied"

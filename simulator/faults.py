@@ -1,4 +1,4 @@
-"""Failures that can be ordered: on the n-th call of a path, at a leak, or of the machinery."""
+"""Faults to inject: on the n-th call of a path, at a leak path, or standing ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LEAKS = {
 
 @dataclass
 class Fault:
-    """One order. `nth` counts matching calls from 1; it strikes `times` times, 0: every time."""
+    """One fault. `nth` counts matching calls from 1; it strikes `times` times, 0: every time."""
 
     id: int
     action: str
@@ -75,7 +75,7 @@ class Fault:
     gate: Lock = field(default_factory=lambda: Lock("held call"), repr=False)
 
     def strikes(self) -> bool:
-        """Count one match; return whether it is one of those ordered."""
+        """Count one match; return whether the fault strikes it."""
         self.seen += 1
         if self.seen < self.nth or (self.times and self.struck >= self.times):
             return False
@@ -84,7 +84,7 @@ class Fault:
         return True
 
     def view(self) -> dict[str, Any]:
-        """Return the order as the control API shows it."""
+        """Return the fault as the control API shows it."""
         shown = {name: value for name, value in vars(self).items() if name not in _INNER}
         return {name: value for name, value in shown.items() if value not in ("", None)}
 
@@ -93,18 +93,18 @@ _INNER = frozenset({"pattern", "strike", "holders", "gate"})
 
 
 class BadOrder(ValueError):
-    """An order that makes no sense, with the reason."""
+    """A fault order that is invalid, with the reason."""
 
 
 class Faults:
-    """The orders of one cluster."""
+    """The injected faults of one cluster."""
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
         self.orders: dict[int, Fault] = {}
 
     def add(self, order: dict[str, Any]) -> Fault:
-        """Take an order; raise BadOrder if it is none."""
+        """Add a fault. Raises BadOrder if the order is invalid."""
         order = dict(order)
         leak = str(order.get("leak", ""))
         action = "leak" if leak else str(order.get("action", ""))
@@ -126,11 +126,11 @@ class Faults:
         return fault
 
     def remove(self, fault_id: int) -> Fault | None:
-        """Take an order back."""
+        """Remove a fault."""
         return self.orders.pop(fault_id, None)
 
     def clear(self) -> list[Fault]:
-        """Take all orders back."""
+        """Remove all faults."""
         gone = list(self.orders.values())
         self.orders.clear()
         return gone
@@ -148,7 +148,7 @@ class Faults:
         ]
 
     def leak(self, name: str, node: str, vmid: int, *others: int) -> bool:
-        """Return whether this leak path is to be taken now; counts it."""
+        """Return whether to take this leak path now; counts it."""
         return any(
             fault.leak == name
             and fault.node in ("", node)
@@ -158,7 +158,7 @@ class Faults:
         )
 
     def standing(self, action: str, *, storage: str = "", node: str = "") -> Iterable[Fault]:
-        """Return the standing orders of a kind that hold for a storage and node."""
+        """Return the standing faults of a kind that apply to a storage and node."""
         return [
             fault
             for fault in self.orders.values()

@@ -23,7 +23,7 @@ def index(call: Call) -> list[dict[str, str]]:
 
 
 def options(call: Call) -> dict[str, Any]:
-    """`GET …/firewall/options`: what was set, without defaults."""
+    """`GET …/firewall/options`: the options that were set, without defaults."""
     found = config.read(call)
     shown: dict[str, Any] = {
         name: int(text) if text.isdecimal() else text for name, text in found.options.items()
@@ -45,7 +45,7 @@ def macros(_call: Call) -> list[dict[str, str]]:
 
 
 def references(call: Call) -> list[dict[str, Any]]:
-    """`GET …/firewall/refs`: aliases and IP sets for rules; for a VM's also the cluster's."""
+    """`GET …/firewall/refs`: aliases and IP sets for rules; a VM's list has the cluster's too."""
     whole, own = call.cluster.firewalls.get("cluster"), config.read(call)
     found = _references(own, "dc" if own.key == "cluster" else "guest")
     if whole is not None and whole is not own:

@@ -1,6 +1,6 @@
-"""What a file of the firewall holds: the cluster's, a node's or a VM's. Plain data.
+"""The content of a firewall file: the cluster's, a node's or a VM's. Plain data.
 
-A file is there for whatever VMID it was written, whether or not there is such a VM.
+A file exists for whatever VMID it was written, whether or not there is such a VM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Rule = dict[str, str]
 
 @dataclass
 class Named:
-    """A security group, an IP set or an alias: what it holds, and a comment."""
+    """A security group, an IP set or an alias: its content and a comment."""
 
     name: str
     comment: str = ""
@@ -43,28 +43,30 @@ class Firewall:
     groups: dict[str, Named] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """Return the SHA-1 of what it holds; that of nothing if it holds nothing."""
+        """Return the SHA-1 of the content, or of an empty text."""
         kept = [self.options, self.rules, self.aliases, self.ipsets, self.groups]
         body = orjson.dumps(kept) if any(kept) else b""
         return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
 def key_of(call: Call) -> str:
-    """Return the file that a call is about, by its path."""
+    """Return the key of the file that a call is about, by its path."""
     if call.path.startswith("/cluster/"):
         return "cluster"
     return f"vm/{call.vmid}" if "vmid" in call.params else f"node/{call.node}"
 
 
 def read(call: Call) -> Firewall:
-    """Return the file that a call is about; an empty one if it isn't there."""
+    """Return the file that a call is about; an empty one if there is none."""
     key = key_of(call)
     return call.cluster.firewalls.get(key) or Firewall(key)
 
 
 def write(call: Call) -> Firewall:
-    """The same to be changed: made if it isn't there, saved at the end of the turn. 500 if it is
-    not the one that the caller has seen."""
+    """Return a call's file for writing: created if missing, saved when the mutex is released.
+
+    Raises 500 if the caller's digest is not the file's.
+    """
     found = read(call)
     if call.get("digest", found.digest()) != found.digest():
         raise PveError(CHANGED)

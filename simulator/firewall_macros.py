@@ -1,4 +1,4 @@
-"""The names of the firewall's macros, each the rules of a well-known service."""
+"""The names of the firewall's macros, each with the rules of a well-known service."""
 
 from __future__ import annotations
 

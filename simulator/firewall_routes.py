@@ -1,4 +1,4 @@
-"""The calls of the firewall: the same of the cluster, of nodes, and of VMs."""
+"""Routes of the firewall: the same for the cluster, nodes and VMs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _GUEST = ("/vms/{vmid}", "VM.Audit"), ("/vms/{vmid}", "VM.Config.Network")
 
 
 def _rules(path: str, near: str, may: tuple[Permission, Permission]) -> tuple[Row, ...]:
-    """Return the calls for a list of rules; `near` is the flag of those that the node answers."""
+    """Return the routes of a list of rules; `near` is the flag of those that the node answers."""
     see, change = may
     one = f"{path}/{{pos}}"
     return (
@@ -99,7 +99,7 @@ def _rules(path: str, near: str, may: tuple[Permission, Permission]) -> tuple[Ro
 
 
 def _sets(base: str, may: tuple[Permission, Permission]) -> tuple[Row, ...]:
-    """Return the calls for aliases and IP sets."""
+    """Return the routes of aliases and IP sets."""
     see, change = may
     alias, ipset = f"{base}/aliases", f"{base}/ipset"
     one, entry = f"{ipset}/{{name}}", f"{ipset}/{{name}}/{{cidr}}"
@@ -128,7 +128,7 @@ def _sets(base: str, may: tuple[Permission, Permission]) -> tuple[Row, ...]:
 def _options(
     base: str, near: str, may: tuple[Permission, Permission], known: dict[str, Param]
 ) -> tuple[Row, ...]:
-    """Return the index and the options."""
+    """Return the routes of the index and the options."""
     see, change = may
     path = f"{base}/options"
     return (

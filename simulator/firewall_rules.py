@@ -56,7 +56,7 @@ def _family(rule: Rule) -> int | None:
 
 
 def rules(call: Call) -> list[dict[str, Any]]:
-    """`GET …/rules`: in their order."""
+    """`GET …/rules`: in order."""
     return [_shown(call, one) | {"pos": number} for number, one in enumerate(_list(call))]
 
 
@@ -67,14 +67,14 @@ def rule(call: Call) -> dict[str, Any]:
 
 
 def add(call: Call) -> None:
-    """`POST …/rules`: before all others. A group that isn't there is accepted."""
+    """`POST …/rules`: insert at the top. Accepts a group that doesn't exist."""
     made = {"enable": "0", **_given(call)}
     _verify(call, made)
     _list(call, change=True).insert(0, made)
 
 
 def change(call: Call) -> None:
-    """`PUT …/rules/{pos}`: change one, or move it before what stands at `moveto`."""
+    """`PUT …/rules/{pos}`: change a rule, or move it before the one at `moveto`."""
     found = _list(call, change=True)
     position = _at(call, found)
     if "moveto" in call.params:
@@ -104,7 +104,7 @@ def _given(call: Call) -> Rule:
 
 
 def _verify(call: Call, made: Rule) -> None:
-    """Return a 400 that says what is wrong with a rule."""
+    """Raise 400 with what is wrong with a rule."""
     errors: dict[str, str] = {}
     action = made.get("action", "")
     if made.get("type") != "group" and action not in _ACTIONS:

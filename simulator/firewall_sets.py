@@ -1,4 +1,4 @@
-"""What the firewall's rules name: aliases, IP sets, security groups."""
+"""Objects that firewall rules refer to: aliases, IP sets, security groups."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def change_alias(call: Call) -> None:
 
 
 def delete_alias(call: Call) -> None:
-    """`DELETE …/aliases/{name}`: one that isn't there is gone as well."""
+    """`DELETE …/aliases/{name}`: succeeds also if there is none."""
     config.write(call).aliases.pop(call.get("name"), None)
 
 
@@ -71,7 +71,7 @@ def _ipset(found: Firewall, name: str) -> Named:
 
 
 def _add(kept: dict[str, Named], call: Call, key: str, what: str) -> None:
-    """Make a set or group, or rename one and set its comment."""
+    """Create a set or group, or rename one and set its comment."""
     name, old = call.get(key), kept.get(call.get("rename"))
     if name in kept and name != call.get("rename"):
         raise bad_parameters(**{key: f"{what} '{name}' already exists"})
@@ -91,7 +91,7 @@ def add_ipset(call: Call) -> None:
 
 
 def delete_ipset(call: Call) -> None:
-    """`DELETE …/ipset/{name}`: with `force` also one that holds something."""
+    """`DELETE …/ipset/{name}`: with `force` also one that isn't empty."""
     found = config.write(call)
     one = found.ipsets.get(call.get("name"))
     if one is not None and one.entries and not call.flag("force"):
@@ -142,7 +142,7 @@ def change_entry(call: Call) -> None:
 
 
 def delete_entry(call: Call) -> None:
-    """`DELETE …/ipset/{name}/{cidr}`: one that isn't there is gone as well."""
+    """`DELETE …/ipset/{name}/{cidr}`: succeeds also if there is none."""
     _ipset(config.write(call), call.get("name")).entries.pop(call.get("cidr"), None)
 
 
@@ -158,7 +158,7 @@ def add_group(call: Call) -> None:
 
 
 def delete_group(call: Call) -> None:
-    """`DELETE /cluster/firewall/groups/{group}`: an empty one, whether or not VMs name it."""
+    """`DELETE /cluster/firewall/groups/{group}`: an empty one, whether or not rules name it."""
     found = config.write(call)
     group = found.groups.get(call.get("group"))
     if group is not None and group.rules:

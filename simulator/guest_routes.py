@@ -1,4 +1,4 @@
-"""The calls that move guests and their disks about, save and restore them; see `routes`."""
+"""Routes that migrate, copy, save and restore guests and their disks; see `routes`."""
 
 from __future__ import annotations
 

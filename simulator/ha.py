@@ -1,8 +1,8 @@
-"""What high availability does when a node is lost: its machines go on elsewhere.
+"""High availability when a node is lost: its VMs are recovered on other nodes.
 
 Of the manager only this, and starts and stops on request, are simulated: `node-down` with `ha`
-says that all machines of the node are managed. The configuration moves even where a disk can't
-follow; then the start fails, as it does on a real cluster.
+treats all VMs of the node as managed. The configuration moves even where a disk can't follow;
+then the start fails, as it does on a real cluster.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ RECOVERY_SECONDS = 120.0
 
 
 def recover(cluster: Cluster, lost: Node) -> Work:
-    """Once the node is surely fenced, start its machines on the others."""
+    """Wait until the node is fenced, then start its VMs on the others."""
     yield Sleep(RECOVERY_SECONDS)
     if lost.up or not cluster.quorate:
         return
     for vm in sorted(cluster.vms.values(), key=lambda one: one.vmid):
-        # What was never finished became no resource of it.
+        # A VM that was never finished is no HA resource.
         if vm.node == lost.name and not vm.template and vm.lock not in ("create", "clone"):
             target = _emptiest(cluster)
             cluster.edit(vm).node = target.name

@@ -1,6 +1,6 @@
 """High availability over the API: `/cluster/ha/resources`, `/rules` and `/groups`.
 
-Groups, which only versions before 9 have, are written after the API's schema and its sources.
+Groups, which only versions before 9 have, follow the API's schema and sources.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _shown(options: dict[str, str]) -> dict[str, Any]:
 
 
 def _options(call: Call) -> dict[str, str]:
-    """Return what was given; a rule that isn't disabled doesn't say so."""
+    """Return the options given; a rule that isn't disabled has no `disable`."""
     given = {name: text for name, text in call.params.items() if name not in _INNER}
     if given.get("disable") == "0":
         del given["disable"]
@@ -79,7 +79,7 @@ def add_resource(call: Call) -> None:
 
 
 def manage(cluster: Cluster, vmid: int, **options: str) -> None:
-    """Make a resource of a machine."""
+    """Make a VM an HA resource."""
     made = HaResource(f"vm:{vmid}", "vm", options)
     cluster.ha.resources[made.sid] = made
     cluster.save("ha-resource", made.sid, made)
@@ -100,7 +100,7 @@ def change_resource(call: Call) -> None:
 
 
 def delete_resource(call: Call) -> None:
-    """`DELETE /cluster/ha/resources/{sid}`; rules forget it too, unless `purge` is 0."""
+    """`DELETE /cluster/ha/resources/{sid}`; rules drop it too, unless `purge` is 0."""
     sid = _sid(call.cluster, call.get("sid"))
     if sid not in call.cluster.ha.resources:
         raise PveError(f"cannot delete service '{sid}', not HA managed!")
@@ -108,7 +108,7 @@ def delete_resource(call: Call) -> None:
 
 
 def forget(cluster: Cluster, sid: str, *, purge: bool) -> bool:
-    """Take a resource out; with `purge`, out of the rules too. Tell whether it was there."""
+    """Remove a resource; with `purge` also from the rules. Return whether it existed."""
     if cluster.ha.resources.pop(sid, None) is None:
         return False
     cluster.drop("ha-resource", sid)
@@ -134,7 +134,7 @@ def _sid(cluster: Cluster, text: str) -> str:
 
 
 def rules(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/ha/rules`: in their order, those of a type, or of a resource."""
+    """`GET /cluster/ha/rules`: in order, optionally those of a type or of a resource."""
     kind, sid = call.get("type"), call.get("resource")
     return [
         _rule(call.cluster, one)
@@ -193,7 +193,7 @@ def change_rule(call: Call) -> None:
 
 
 def _check_properties(call: Call, kind: str) -> None:
-    """A rule keeps its type, whatever the call names; the other type's options are refused."""
+    """Refuse another type for a rule, and options of the other type."""
     for name in _FOREIGN[kind]:
         if name in call.params:
             raise PveError(f"update HA rules failed: unexpected property '{name}'")
@@ -217,7 +217,7 @@ def _keep(cluster: Cluster, made: HaRule, what: str) -> None:
 
 
 def delete_rule(call: Call) -> None:
-    """`DELETE /cluster/ha/rules/{rule}`: one that isn't there is gone as well."""
+    """`DELETE /cluster/ha/rules/{rule}`: succeeds also if there is none."""
     if call.cluster.ha.rules.pop(call.get("rule"), None) is not None:
         call.cluster.drop("ha-rule", call.get("rule"))
 
@@ -230,7 +230,7 @@ def _sids(text: str) -> list[str]:
 
 
 def groups(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/ha/groups`, which version 9 has replaced by rules."""
+    """`GET /cluster/ha/groups`, which rules replace in version 9."""
     _not_migrated(call.cluster, "index groups")
     found = call.cluster.ha.groups
     digest = _digest(*found.values())

@@ -1,7 +1,7 @@
-"""What high availability is configured to do: resources, rules since version 9, groups before.
+"""The configuration of high availability: resources, rules since version 9, groups before.
 
-Plain data, kept and checked as the real server does it; `simulator.qemu.ha_power`
-acts on the states of resources.
+Plain data, stored and checked as on the real server; `simulator.qemu.ha_power` acts on the
+states of resources.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class HaResource:
-    """A guest that is put into high availability's hands; `sid` is `vm:<vmid>`."""
+    """A guest managed by high availability; `sid` is `vm:<vmid>`."""
 
     sid: str
     type: str
@@ -21,7 +21,7 @@ class HaResource:
 
 @dataclass
 class HaGroup:
-    """Nodes for resources, of versions before 9; `nodes` with priorities: `pve1:2,pve2`."""
+    """Nodes for resources, before version 9; `nodes` with priorities: `pve1:2,pve2`."""
 
     group: str
     nodes: str
@@ -40,18 +40,18 @@ class HaRule:
 
     @property
     def enabled(self) -> bool:
-        """Return whether the rule counts."""
+        """Return whether the rule is enabled."""
         return self.options.get("disable") != "1"
 
     @property
     def negative(self) -> bool:
-        """Return whether it keeps resources apart."""
+        """Return whether the rule keeps resources apart."""
         return self.options.get("affinity") == "negative"
 
 
 @dataclass
 class HaConfig:
-    """All of a cluster."""
+    """All resources, rules and groups of a cluster."""
 
     resources: dict[str, HaResource] = field(default_factory=dict)
     groups: dict[str, HaGroup] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class HaConfig:
 
 
 def nodes_of(text: str) -> dict[str, int]:
-    """Node → priority, of `pve1:2,pve2`."""
+    """Return node → priority, of `pve1:2,pve2`."""
     parts = (part.partition(":") for part in text.replace(";", ",").split(",") if part)
     return {name.strip(): int(priority or 0) for name, _, priority in parts}
 
 
 def infeasible(rules: Iterable[HaRule], nodes: int) -> dict[str, list[str]]:
-    """Rule → why it has no effect, of those that have none; last the checks across types."""
+    """Return rule → why it has no effect, for those without effect; checks across types last."""
     counted = [rule for rule in rules if rule.enabled]
     errors: dict[str, list[str]] = {}
 
@@ -78,7 +78,7 @@ def infeasible(rules: Iterable[HaRule], nodes: int) -> dict[str, list[str]]:
     for rule in together:
         if len(rule.resources) < 2:
             wrong(rule, "rule is ineffective as there are less than two resources")
-        # Recorded with rules whose nodes have priorities: they leave no node to count.
+        # Captured with rules whose nodes have priorities: these don't count as nodes.
         available = 0 if _with_priorities(rule, bound) else nodes
         if rule.negative and len(rule.resources) > available:
             wrong(rule, "rule defines more resources than available nodes")
@@ -123,7 +123,7 @@ def _check_across(
 
 
 def _check_room(rule: HaRule, paired: list[HaRule], wrong: Callable[[HaRule, str], None]) -> None:
-    """Resources that are to be kept apart need as many nodes as they are."""
+    """Report a rule that keeps more resources apart than there are nodes."""
     nodes = {name for one in paired for name in nodes_of(one.options.get("nodes", ""))}
     located = {sid for one in paired for sid in set(one.resources) & set(rule.resources)}
     if len(nodes) >= len(located):

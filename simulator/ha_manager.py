@@ -1,4 +1,4 @@
-"""The manager of high availability over the API: its status, and moves it is asked for."""
+"""The manager of high availability over the API: its status and migrations."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def index(_call: Call) -> list[dict[str, str]]:
 
 
 def migrate(call: Call) -> dict[str, str]:
-    """`POST …/resources/{sid}/migrate`: live if it runs; a node that is missing is taken too."""
+    """`POST …/resources/{sid}/migrate`: live if it runs; accepts a node that is offline."""
     return _asked(call, online=True)
 
 
 def relocate(call: Call) -> dict[str, str]:
-    """`POST …/resources/{sid}/relocate`: stopped, moved and started there."""
+    """`POST …/resources/{sid}/relocate`: stop, move and start."""
     return _asked(call, online=False)
 
 

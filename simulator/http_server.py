@@ -1,7 +1,7 @@
-"""HTTP/1.1 on sockets: one thread accepts, one thread per connection answers.
+"""An HTTP/1.1 server: one thread accepts, one thread per connection answers.
 
-Written for the freedom that a framework takes away: any reason phrase, status 595 and 596, a
-connection cut without an answer, hundreds of requests that hang without starving the others.
+Frameworks don't allow what is needed here: any reason phrase, status 595 and 596, connections cut
+without an answer, hundreds of hanging requests that don't block the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Answer = Callable[[Any, Request], Response]
 
 
 class BadRequest(Exception):
-    """The request is not HTTP as this server understands it."""
+    """The request is no valid HTTP for this server."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -38,7 +38,7 @@ class BadRequest(Exception):
 
 
 class _Body(io.RawIOBase):
-    """A request body: so many bytes of the connection, and not one more."""
+    """A request body: reads exactly as many bytes as the request announces."""
 
     def __init__(self, source: io.BufferedReader, length: int) -> None:
         self._source, self.left = source, length
@@ -47,7 +47,7 @@ class _Body(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1) -> bytes:
-        """At most `size` bytes, all that is left if negative."""
+        """Return at most `size` bytes; all that is left if negative."""
         wanted = self.left if size is None or size < 0 else min(size, self.left)
         chunk = self._source.read(wanted) if wanted else b""
         self.left -= len(chunk)
@@ -60,7 +60,7 @@ class _Body(io.RawIOBase):
 
 
 class Server:
-    """Listens on any number of ports; each carries a token that the answerer gets."""
+    """Listens on any number of ports; each has a token that is passed to the answerer."""
 
     def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
         self._answer = answer
@@ -81,7 +81,7 @@ class Server:
         return int(listener.getsockname()[1])
 
     def start(self) -> None:
-        """Begin to accept."""
+        """Begin to accept connections."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -130,7 +130,7 @@ class Server:
                 while self._exchange(connection, reader, token):
                     pass
         except (OSError, Dropped):
-            # The peer went away, or is to see the connection go away.
+            # The peer closed the connection, or is to see it closed.
             LOG.debug("connection ended early")
         finally:
             _cut(connection)

@@ -1,7 +1,6 @@
 """Machine types of a node, and mapped PCI devices: `/cluster/mapping/pci`.
 
-Written after the API's schema; what a mapping with a node's device does at the start of a machine
-is in `devices`.
+Follows the API's schema; `devices` checks a VM's mapped devices when it starts.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def machines(call: Call) -> list[dict[str, str]]:
 
 
 def mappings(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/mapping/pci`: those that one may see."""
+    """`GET /cluster/mapping/pci`: those that the caller may see."""
     access = call.cluster.access
     return [
         _shown(one)
@@ -41,7 +40,7 @@ def mappings(call: Call) -> list[dict[str, Any]]:
 
 
 def create(call: Call) -> None:
-    """`POST /cluster/mapping/pci`; the devices aren't looked for."""
+    """`POST /cluster/mapping/pci`; doesn't check that the devices exist."""
     made = PciMapping(call.get("id"), call.get("map").split("\0"), call.get("description"))
     if made.id in call.cluster.mappings:
         raise PveError(f"pci ID '{made.id}' already defined")
@@ -51,7 +50,7 @@ def create(call: Call) -> None:
 
 
 def delete(call: Call) -> None:
-    """`DELETE /cluster/mapping/pci/{id}`: one that isn't there is gone as well."""
+    """`DELETE /cluster/mapping/pci/{id}`: succeeds also if there is none."""
     if call.cluster.mappings.pop(call.get("id"), None) is not None:
         call.cluster.drop("mapping", call.get("id"))
 
@@ -77,7 +76,7 @@ def paths(one: PciMapping, node: str) -> list[str]:
 
 
 def devices(cluster: Cluster, vm: Vm) -> None:
-    """500 unless each of a machine's mapped devices is free on its node."""
+    """Raise 500 unless each of a VM's mapped devices is free on its node."""
     wanted = list(_mapped(vm.config))
     if not wanted:
         return

@@ -1,4 +1,4 @@
-"""Plain data: what a cluster consists of. Sizes in bytes, times in seconds since the epoch."""
+"""The objects of a cluster, as plain data. Sizes in bytes, times in seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ConfigMap = dict[str, str]
 
 @dataclass
 class Node:
-    """A machine of the cluster and the state it is in."""
+    """A node and its state."""
 
     name: str
     nodeid: int
@@ -73,7 +73,7 @@ class Volume:
 
     @property
     def volid(self) -> str:
-        """The volume id as configurations and lists show it."""
+        """The volume id in configurations and lists."""
         prefix = f"{self.parent}/" if self.parent else ""
         return f"{self.storage}:{prefix}{self.name}"
 
@@ -97,7 +97,7 @@ class Snapshot:
 
 @dataclass
 class Vm:
-    """A virtual machine: its configuration file and what runs of it."""
+    """A virtual machine: its configuration file and its running process."""
 
     vmid: int
     node: str
@@ -114,12 +114,12 @@ class Vm:
 
     @property
     def running(self) -> bool:
-        """Return whether there is a process, paused or not."""
+        """Return whether QEMU runs, paused or not."""
         return self.status == "running"
 
     @property
     def lock(self) -> str:
-        """The lock in the configuration, or nothing."""
+        """The lock in the configuration, or empty."""
         return self.config.get("lock", "")
 
     @property
@@ -128,7 +128,7 @@ class Vm:
         return self.config.get("template") == "1"
 
     def text(self) -> str:
-        """Return the configuration file as it lies in the cluster file system."""
+        """Return the configuration file's text in the cluster file system."""
         parts = ["".join(_lines(self.config))]
         if self.pending or self.pending_delete:
             pending = dict(self.pending)
@@ -140,7 +140,7 @@ class Vm:
         return "\n".join(parts)
 
     def digest(self) -> str:
-        """Return the checksum that guards an update against another one."""
+        """Return the checksum that detects concurrent updates."""
         return hashlib.sha1(self.text().encode(), usedforsecurity=False).hexdigest()
 
 
@@ -155,7 +155,7 @@ def _lines(config: ConfigMap) -> list[str]:
 
 @dataclass
 class PciMapping:
-    """A name for PCI devices; `map` has a property string for each node's."""
+    """A name for PCI devices; `map` has one property string per node."""
 
     id: str
     map: list[str]
@@ -193,10 +193,10 @@ class Task:
 
     @property
     def running(self) -> bool:
-        """Return whether the worker still lives."""
+        """Return whether the worker runs."""
         return not self.exitstatus
 
     @property
     def authid(self) -> str:
-        """User and token as one word."""
+        """User and token as one name."""
         return f"{self.user}!{self.tokenid}" if self.tokenid else self.user

@@ -59,7 +59,7 @@ KERNEL = "6.17.2-1-pve"
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below a node."""
+    """Return the index below a node."""
     return [{"name": name} for name in _SUBDIRS]
 
 
@@ -139,7 +139,7 @@ def network(call: Call) -> list[dict[str, Any]]:
 
 
 def _vnets(call: Call, node: Node) -> list[dict[str, Any]]:
-    """Return those that the node shall have, as if they were there: the list doesn't look."""
+    """Return the vnets assigned to the node, whether or not they are applied there."""
     return [
         {
             "active": "1",
@@ -231,7 +231,7 @@ def _facts(task: Task) -> dict[str, Any]:
 def _listed(task: Task) -> dict[str, Any]:
     shown = _facts(task)
     if task.running:
-        # Active entries keep user and token as one word; archived ones split them.
+        # Active entries have user and token as one name; archived ones have two fields.
         return {**shown, "user": task.authid, "saved": "0", "status": "RUNNING"}
     shown |= {"user": task.user, "endtime": task.endtime, "status": task.exitstatus}
     if task.tokenid:
@@ -247,7 +247,7 @@ def _readable(call: Call) -> Task:
 
 
 def task_index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below a task."""
+    """Return the index below a task."""
     return [{"name": "log"}, {"name": "status"}]
 
 
@@ -273,7 +273,7 @@ def task_log(call: Call) -> list[dict[str, Any]]:
 
 
 def stop_task(call: Call) -> Work:
-    """`DELETE …/tasks/{upid}`: SIGTERM; a finished task is left alone."""
+    """`DELETE …/tasks/{upid}`: send SIGTERM; a finished task is left alone."""
     task = call.cluster.tasks.find(call.get("upid"), call.node)
     if not _owned_by(task, call.who):
         call.cluster.access.require(call.who, f"/nodes/{call.node}", "Sys.Modify")
@@ -283,5 +283,5 @@ def stop_task(call: Call) -> Work:
 
 
 def containers(call: Call) -> list[dict[str, Any]]:
-    """`GET /nodes/{node}/lxc`: containers aren't simulated."""
+    """`GET /nodes/{node}/lxc`: always empty, as containers aren't simulated."""
     return []

@@ -1,4 +1,4 @@
-"""The datacenter's options: kept as they were given, shown taken apart."""
+"""The datacenter's options: stored as given, shown as parsed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARAMS = {
 
 
 def options(call: Call) -> dict[str, Any]:
-    """`GET /cluster/options`: all of them with Sys.Audit, else only the tags one may set."""
+    """`GET /cluster/options`: all with Sys.Audit, else only the tags that the caller may set."""
     kept = call.cluster.options
     tags = {"allowed-tags": _tags(call)}
     if not call.cluster.access.has(call.who, "/", "Sys.Audit"):

@@ -1,4 +1,4 @@
-"""Checking the parameters of a call against its table, with the real server's complaints."""
+"""Check the parameters of a call against its schema, with the real server's messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Param:
 
 @dataclass(frozen=True)
 class Schema:
-    """The parameters of a call; `vm_options` admits every option of a virtual machine too."""
+    """The parameters of a call; with `vm_options`, every option of a VM is one too."""
 
     params: Mapping[str, Param]
     vm_options: bool = False
@@ -54,7 +54,7 @@ def _as_text(value: Any, kind: str) -> tuple[str, str | None]:
 
 
 def validate(schema: Schema, given: Mapping[str, Any]) -> dict[str, str]:
-    """Check every parameter; return them as text, or raise 400 with one complaint each."""
+    """Return all parameters as text. Raises a 400 with one message per wrong parameter."""
     errors: dict[str, str] = {}
     found: dict[str, str] = {}
     for name, value in given.items():

@@ -1,7 +1,7 @@
-"""State on disk: one SQLite file, one row an object, written when a slice of work ends.
+"""State on disk: one SQLite file, one row per object, written when a mutex is released.
 
-`synchronous=OFF` leaves the data to the operating system: it survives the death of this process,
-not that of the machine, and a commit costs tens of microseconds.
+`synchronous=OFF` leaves writing to the operating system: the data survive the death of this
+process, not of the machine, and a commit takes tens of microseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Store:
         self._db.execute(_SCHEMA)
 
     def write(self, cluster: int, changes: Iterable[Change]) -> None:
-        """Write objects, or remove those that are None, in one transaction."""
+        """Write objects, or delete those that are None, in one transaction."""
         upserts: list[tuple[int, str, str, bytes]] = []
         deletes: list[tuple[int, str, str]] = []
         for kind, key, value in changes:
@@ -63,7 +63,7 @@ class Store:
             yield key, body if kind == "data" else orjson.loads(body)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         with self._lock:
             self._db.execute("DELETE FROM objects")
 

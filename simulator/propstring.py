@@ -10,7 +10,7 @@ Check = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Property:
-    """One property: how its value is checked (None: anything goes)."""
+    """One property and the check of its value (None: any value)."""
 
     check: Check | None = None
     required: bool = False
@@ -18,7 +18,7 @@ class Property:
 
 @dataclass(frozen=True)
 class Format:
-    """A property string's table; `default` names the property that may stand without its key."""
+    """The schema of a property string; `default` is the property whose key may be omitted."""
 
     properties: Mapping[str, Property]
     default: str = ""
@@ -26,7 +26,7 @@ class Format:
 
 
 def split(text: str, default: str) -> dict[str, str]:
-    """The properties of a string, in order; a part without key belongs to the default key."""
+    """Return a string's properties in order; a part without a key has the default key."""
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
@@ -38,12 +38,12 @@ def split(text: str, default: str) -> dict[str, str]:
 
 
 def join(first: str, rest: Mapping[str, str]) -> str:
-    """Print a property string: the leading part, then the others by name."""
+    """Return a property string: the leading part, then the others by name."""
     return ",".join([first, *(f"{key}={rest[key]}" for key in sorted(rest))])
 
 
 def problem(name: str, text: str, table: Format) -> str | None:
-    """Return why a string doesn't match its table, in Proxmox VE's words, or None."""
+    """Return why a string doesn't match its schema, in Proxmox VE's words, or None."""
     complaints: list[str] = []
     found: dict[str, str] = {}
     for part in text.split(","):

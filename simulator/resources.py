@@ -36,7 +36,7 @@ def _statistics(vm: Vm) -> dict[str, Any]:
 
 
 def guest(cluster: Cluster, vm: Vm) -> dict[str, Any]:
-    """A VM as lists of resources show it: where it is is true now, the rest is statistics."""
+    """Return a VM as in lists of resources: its node is current, the rest as of the last cycle."""
     shown: dict[str, Any] = {
         "id": f"qemu/{vm.vmid}",
         "node": vm.node,
@@ -112,7 +112,7 @@ def _storages(call: Call) -> list[dict[str, Any]]:
 
 
 def _networks(call: Call, wanted: str) -> list[dict[str, Any]]:
-    """Zones as each node has them, from its broadcasts: what is down says nothing of its own."""
+    """Return the zones of each node, from the nodes' broadcasts; a node that is down has none."""
     cluster, access = call.cluster, call.cluster.access
     modern = cluster.version.ha_rules and wanted != "sdn"
     shown = []
@@ -160,7 +160,7 @@ def _node(call: Call, node: Node) -> dict[str, Any]:
 
 
 def memory_used(cluster: Cluster, node: Node) -> int:
-    """Return bytes of memory in use on a node, by the statistics of its VMs."""
+    """Return the bytes of memory in use on a node, from its VMs' statistics."""
     refresh(cluster)
     if cluster.memory_at != cluster.stats_at:
         cluster.memory_at = cluster.stats_at

@@ -1,4 +1,4 @@
-"""Reading a cluster back from what an earlier process saved."""
+"""Load a cluster that an earlier process saved."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from simulator.sdn_config import Ip, Sdn, Subnet, Vnet, Zone
 
 
 def restore(cluster: Cluster, store: Store) -> None:
-    """Fill an empty cluster; tasks that ran when the earlier process ended were killed with it."""
+    """Fill an empty cluster; tasks that ran when the earlier process ended count as killed."""
 
     def saved(kind: str) -> list[Any]:
         return [body for _key, body in store.read(cluster.index, kind)]
 
     nodes = sorted((Node(**body) for body in saved("node")), key=lambda node: node.nodeid)
     for node in nodes:
-        # Ordered failures don't outlive the process that was told of them.
+        # Injected faults don't outlive the process.
         node.up, node.proxy, node.daemon = True, "up", "up"
         cluster.nodes[node.name] = node
     cluster.storages.update({body["id"]: Storage(**body) for body in saved("storage")})
@@ -38,7 +38,7 @@ def restore(cluster: Cluster, store: Store) -> None:
     for body in saved("vm"):
         body["snapshots"] = {name: Snapshot(**one) for name, one in body["snapshots"].items()}
         vm = Vm(**body)
-        # The guest has been up for long; its clock was another process's.
+        # The guest counts as booted: the other process's clock is gone.
         vm.agent_ready = 0.0
         cluster.vms[vm.vmid] = vm
     for body in saved("volume"):

@@ -115,7 +115,7 @@ def roles_of(legacy: bool) -> dict[str, frozenset[str]]:
     }
 
 
-# What an agent needs, by role; no more, so that a test notices when it asks for more.
+# Only what an agent needs, by role, so that tests notice if it asks for more.
 AGENT_GRANTS: dict[str, frozenset[str]] = {
     "MicronovaVM": _VM_CONFIG
     | {

@@ -1,4 +1,4 @@
-"""The parameters that calls take, where a call takes many or several calls take the same."""
+"""Parameters of calls that take many, or that several calls share."""
 
 from __future__ import annotations
 

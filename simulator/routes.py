@@ -74,7 +74,7 @@ from simulator.rows import AUTHENTICATED, WORLD, Handler, Permission, Row
 
 @dataclass(frozen=True)
 class Route:
-    """One call. `permission` is a path with any of some privileges, or who may always call."""
+    """One call. `permission`: any of some privileges on a path, or who may always call."""
 
     method: str
     path: str
@@ -653,7 +653,7 @@ ROUTES: tuple[Route, ...] = tuple(
 
 
 class Router:
-    """Finds the route of a request; a trie of path parts, the last of which may hold slashes."""
+    """Finds the route of a request, by a trie of path parts; the last one may hold slashes."""
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self._root: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""What a node has of the software-defined networks.
+"""A node's software-defined networks.
 
-A node has a vnet once its zone was applied and the node has reloaded since. `PUT /cluster/sdn`
-applies and reloads on every node that is there; one that was away stays `pending`.
+A vnet is on a node once its zone was applied and the node has reloaded since. `PUT /cluster/sdn`
+applies and reloads on every node that is up; the others stay `pending`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ NOT_RELOADED = "local sdn network configuration is too old, please reload"
 
 
 def zone_of(cluster: Cluster, bridge: str) -> str:
-    """Return the zone of a vnet, or that of plain bridges."""
+    """Return the zone of a vnet, or the one of plain bridges."""
     vnet = cluster.sdn.running_vnets.get(bridge)
     return vnet.zone if vnet is not None else LOCAL
 
 
 def vnets_of(cluster: Cluster, node: Node) -> list[Vnet]:
-    """Return the vnets that a node shall have."""
+    """Return the vnets assigned to a node."""
     zones = cluster.sdn.running_zones
     return [
         vnet
@@ -32,7 +32,7 @@ def vnets_of(cluster: Cluster, node: Node) -> list[Vnet]:
 
 
 def vnet_status(cluster: Cluster, node: Node, vnet: Vnet) -> tuple[str, str]:
-    """`available`, `pending` or `error`, with why."""
+    """Return `available`, `pending` or `error`, with the reason."""
     if stale(cluster, node):
         return "pending", NOT_RELOADED if node.sdn_version else NOT_GENERATED
     for fault in cluster.faults.standing("vnet-error", node=node.name):
@@ -42,7 +42,7 @@ def vnet_status(cluster: Cluster, node: Node, vnet: Vnet) -> tuple[str, str]:
 
 
 def zone_status(cluster: Cluster, node: Node) -> dict[str, str]:
-    """Zone → status, of the zones that are for a node."""
+    """Return zone → status, for the zones of a node."""
     found = {
         name: "pending" if stale(cluster, node) else "available"
         for name, zone in sorted(cluster.sdn.running_zones.items())
@@ -60,7 +60,7 @@ def stale(cluster: Cluster, node: Node) -> bool:
 
 
 def present(cluster: Cluster, node: Node, bridge: str) -> bool:
-    """Return whether a node has this bridge: its own, or that of a vnet."""
+    """Return whether a node has this bridge: a plain one, or a vnet's."""
     return bridge in node.bridges or any(
         vnet.vnet == bridge and vnet_status(cluster, node, vnet)[0] == "available"
         for vnet in vnets_of(cluster, node)

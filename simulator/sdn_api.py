@@ -37,7 +37,7 @@ def _nodes(call: Call) -> list[str]:
 
 
 def add_zone(call: Call) -> None:
-    """`POST /cluster/sdn/zones`; it does nothing until it is applied."""
+    """`POST /cluster/sdn/zones`; without effect until applied."""
     name, kind = call.get("zone"), call.get("type")
     for option in _REQUIRED.get(kind, ()):
         if option not in call.params:
@@ -60,7 +60,7 @@ def change_zone(call: Call) -> None:
 
 
 def delete_zone(call: Call) -> None:
-    """`DELETE /cluster/sdn/zones/{zone}`: not while a vnet uses it."""
+    """`DELETE /cluster/sdn/zones/{zone}`: refused while a vnet uses it."""
     found, name = call.cluster.sdn, call.get("zone")
     with changing(call, "delete sdn zone object failed"):
         for vnet in found.vnets.values():
@@ -95,7 +95,7 @@ def change_vnet(call: Call) -> None:
 
 
 def _check_tag(call: Call, vnet: Vnet) -> None:
-    """500 unless a vnet has the tag that its zone's type wants, and has it alone."""
+    """Raise 500 unless a vnet has the tag that its zone's type requires, and has it alone."""
     found = call.cluster.sdn
     if vnet.zone not in found.zones:
         raise PveError(NO_TYPE)
@@ -111,7 +111,7 @@ def _check_tag(call: Call, vnet: Vnet) -> None:
 
 
 def _vnet(call: Call) -> Vnet:
-    """Return the vnet of the path, which one must be allowed to change."""
+    """Return the vnet of the path. Raises 403 unless the caller may change it."""
     vnet = call.cluster.sdn.vnets.get(call.get("vnet"))
     if vnet is None:
         raise _gone(call.get("vnet"))
@@ -120,7 +120,7 @@ def _vnet(call: Call) -> Vnet:
 
 
 def delete_vnet(call: Call) -> None:
-    """`DELETE /cluster/sdn/vnets/{vnet}`: not while it has subnets; VMs don't matter."""
+    """`DELETE /cluster/sdn/vnets/{vnet}`: refused while it has subnets, not while VMs use it."""
     vnet, found = _vnet(call), call.cluster.sdn
     with changing(call, "delete sdn vnet object failed"):
         if any(one.vnet == vnet.vnet for one in found.subnets.values()):
@@ -129,7 +129,7 @@ def delete_vnet(call: Call) -> None:
 
 
 def add_subnet(call: Call) -> None:
-    """`POST /cluster/sdn/vnets/{vnet}/subnets`: overlapping ones are accepted."""
+    """`POST /cluster/sdn/vnets/{vnet}/subnets`: accepts overlapping ones."""
     vnet, cidr = _vnet(call), call.get("subnet")
     name = f"{vnet.zone}-{cidr.replace('/', '-')}"
     with changing(call, "create sdn subnet object failed"):
@@ -171,7 +171,7 @@ def delete_subnet(call: Call) -> None:
 
 
 def add_address(call: Call) -> None:
-    """`POST /cluster/sdn/vnets/{vnet}/ips`: give an address of one of the vnet's subnets out."""
+    """`POST /cluster/sdn/vnets/{vnet}/ips`: assign an address of one of the vnet's subnets."""
     found, address = call.cluster.sdn, call.get("ip")
     subnet = _subnet_of(call, address)
     if f"{subnet.zone}/{address}" in found.ips:
@@ -183,7 +183,7 @@ def add_address(call: Call) -> None:
 
 
 def move_address(call: Call) -> None:
-    """`PUT /cluster/sdn/vnets/{vnet}/ips`: give the card of this MAC another address."""
+    """`PUT /cluster/sdn/vnets/{vnet}/ips`: assign another address to the card of this MAC."""
     mac = call.get("mac")
     for key, one in list(call.cluster.sdn.ips.items()):
         if (one.zone, one.vnet, one.mac) == (call.get("zone"), call.get("vnet"), mac):
@@ -192,14 +192,14 @@ def move_address(call: Call) -> None:
 
 
 def delete_address(call: Call) -> None:
-    """`DELETE /cluster/sdn/vnets/{vnet}/ips`: take an address back."""
+    """`DELETE /cluster/sdn/vnets/{vnet}/ips`: release an address."""
     subnet = _subnet_of(call, call.get("ip"))
     call.cluster.sdn.ips.pop(f"{subnet.zone}/{call.get('ip')}", None)
     save(call)
 
 
 def _subnet_of(call: Call, address: str) -> Subnet:
-    """Return the smallest of a vnet's subnets that holds an address."""
+    """Return the smallest of a vnet's subnets that has an address."""
     fits = [
         one
         for one in call.cluster.sdn.subnets.values()

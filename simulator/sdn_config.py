@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Zone:
-    """A zone; no nodes mean all."""
+    """A zone; an empty list of nodes means all."""
 
     zone: str
     type: str
@@ -16,7 +16,7 @@ class Zone:
     options: dict[str, str] = field(default_factory=dict)
 
     def on(self, node: str) -> bool:
-        """Return whether it is for a node."""
+        """Return whether the zone is on a node."""
         return not self.nodes or node in self.nodes
 
 
@@ -31,7 +31,7 @@ class Vnet:
 
 @dataclass
 class Subnet:
-    """A range of addresses of a vnet; its ID is the zone's name and the range with a dash."""
+    """A range of addresses of a vnet; its ID is the zone's name and the range, with a dash."""
 
     subnet: str
     vnet: str
@@ -42,7 +42,7 @@ class Subnet:
 
 @dataclass
 class Ip:
-    """An address that the IPAM has given out."""
+    """An address that the IPAM has assigned."""
 
     ip: str
     zone: str
@@ -67,14 +67,14 @@ class Sdn:
     lock: str = ""
 
     def apply(self) -> None:
-        """What is configured is what shall run."""
+        """Make the configured networks the running ones."""
         self.running_zones = copy.deepcopy(self.zones)
         self.running_vnets = copy.deepcopy(self.vnets)
         self.running_subnets = copy.deepcopy(self.subnets)
         self.version += 1
 
     def roll_back(self) -> None:
-        """What runs is what is configured."""
+        """Make the running networks the configured ones."""
         self.zones = copy.deepcopy(self.running_zones)
         self.vnets = copy.deepcopy(self.running_vnets)
         self.subnets = copy.deepcopy(self.running_subnets)

@@ -1,4 +1,4 @@
-"""The lock of the software-defined networks' configuration, applying it and rolling it back."""
+"""The lock of the SDN configuration, applying the configuration and rolling it back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_THE_HOLDER = "invalid lock token provided! at /usr/share/perl5/PVE/Network/S
 
 @contextmanager
 def changing(call: Call, failed: str) -> Iterator[None]:
-    """Change the configuration: not while another holds the lock. Failures say what failed."""
+    """Change the configuration under its lock; error messages begin with `failed`."""
     held = call.cluster.sdn.lock
     try:
         if held and call.get("lock-token") != held:
@@ -29,12 +29,12 @@ def changing(call: Call, failed: str) -> Iterator[None]:
 
 
 def save(call: Call) -> None:
-    """Have the configuration written when the turn ends."""
+    """Mark the configuration to be saved when the mutex is released."""
     call.cluster.save("sdn", "sdn", call.cluster.sdn)
 
 
 def take(call: Call) -> str:
-    """`POST /cluster/sdn/lock`: the token with which changes are made from now on."""
+    """`POST /cluster/sdn/lock`: return the token that further changes must name."""
     found = call.cluster.sdn
     with changing(call, "could not acquire lock for SDN config"):
         if found.pending and not call.flag("allow-pending"):
@@ -59,7 +59,7 @@ def _release_if_asked(call: Call) -> None:
 
 
 def roll_back(call: Call) -> None:
-    """`POST /cluster/sdn/rollback`: discard changes not applied."""
+    """`POST /cluster/sdn/rollback`: discard changes that were not applied."""
     with changing(call, "could not rollback SDN config"):
         call.cluster.sdn.roll_back()
         _release_if_asked(call)

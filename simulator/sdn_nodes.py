@@ -1,4 +1,4 @@
-"""Software-defined networks as a node has them: `/nodes/{node}/sdn`."""
+"""Software-defined networks of a node: `/nodes/{node}/sdn`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def zones(call: Call) -> list[dict[str, Any]]:
 
 
 def content(call: Call) -> list[dict[str, Any]]:
-    """`GET /nodes/{node}/sdn/zones/{zone}/content`: the zone's vnets and how they are there."""
+    """`GET /nodes/{node}/sdn/zones/{zone}/content`: the zone's vnets and their status."""
     shown = []
     for vnet in sdn.vnets_of(call.cluster, call.home()):
         if vnet.zone == call.get("zone"):

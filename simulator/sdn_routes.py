@@ -1,4 +1,4 @@
-"""The calls of software-defined networks."""
+"""Routes of software-defined networks."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _path_of_vnet(one: Vnet | Subnet) -> str:
     return f"/sdn/zones/{one.zone}/{one.vnet}"
 
 
-# Kind → how one is shown, its path of permissions, what stays outside `pending`.
+# Kind → how one is shown, its permission path, what stays outside `pending`.
 _KINDS: dict[str, tuple[Callable[[Any], Shown], Callable[[Any], str], tuple[str, ...]]] = {
     "zones": (_zone, _path_of_zone, ("zone", "type")),
     "vnets": (_vnet, _path_of_vnet, ("vnet", "type")),
@@ -72,13 +72,13 @@ _KINDS: dict[str, tuple[Callable[[Any], Shown], Callable[[Any], str], tuple[str,
 
 
 def _chosen(call: Call, kind: str) -> dict[str, Shown]:
-    """Return what one may see of a kind, by name, as the flags `running` and `pending` ask."""
+    """Return the visible objects of a kind by name, by the flags `running` and `pending`."""
     show, path, fixed = _KINDS[kind]
     found = call.cluster.sdn
     configured: dict[str, Any] = getattr(found, kind)
     running: dict[str, Any] = getattr(found, f"running_{kind}")
     if call.flag("pending"):
-        # What is only running comes where it was: a deletion keeps the order of the list.
+        # Deleted objects keep their place in the list until applied.
         names = [*running, *(name for name in configured if name not in running)]
     else:
         names = list(running if call.flag("running") else configured)
@@ -126,23 +126,23 @@ def index(_call: Call) -> list[Shown]:
 
 
 def nothing(_call: Call) -> list[Shown]:
-    """Return a list that is always empty: controllers and name servers are not simulated."""
+    """Return an empty list: controllers and name servers are not simulated."""
     return []
 
 
 def zones(call: Call) -> list[Shown]:
-    """`GET /cluster/sdn/zones`: those that one may see."""
+    """`GET /cluster/sdn/zones`: those that the caller may see."""
     found = _chosen(call, "zones").values()
     return [one for one in found if call.get("type") in ("", one["type"])]
 
 
 def vnets(call: Call) -> list[Shown]:
-    """`GET /cluster/sdn/vnets`: those that one may see."""
+    """`GET /cluster/sdn/vnets`: those that the caller may see."""
     return list(_chosen(call, "vnets").values())
 
 
 def subnets(call: Call) -> list[Shown]:
-    """`GET /cluster/sdn/vnets/{vnet}/subnets`: those of the vnet that one may see."""
+    """`GET /cluster/sdn/vnets/{vnet}/subnets`: those that the caller may see."""
     return [one for one in _chosen(call, "subnets").values() if one["vnet"] == call.get("vnet")]
 
 
@@ -169,7 +169,7 @@ def subnet(call: Call) -> Shown:
 
 
 def ipams(call: Call) -> list[Shown]:
-    """`GET /cluster/sdn/ipams`: Proxmox VE's own, which is always there."""
+    """`GET /cluster/sdn/ipams`: only Proxmox VE's own."""
     if not call.cluster.access.has(call.who, "/sdn/ipams/pve", *_SEE):
         return []
     return [
@@ -182,7 +182,7 @@ def ipams(call: Call) -> list[Shown]:
 
 
 def addresses(call: Call) -> list[Shown]:
-    """`GET /cluster/sdn/ipams/{ipam}/status`: what was given out in vnets that run."""
+    """`GET /cluster/sdn/ipams/{ipam}/status`: addresses assigned in running vnets."""
     found = call.cluster.sdn
     return [
         {name: text for name, text in vars(one).items() if text}

@@ -42,14 +42,14 @@ class Secrets:
 
     @staticmethod
     def new() -> Secrets:
-        """Random ones."""
+        """Return random ones."""
         raw = secrets.token_hex(16)
         parts = (raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:])
         return Secrets("-".join(parts), secrets.token_urlsafe(18))
 
 
 def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
-    """Give a cluster the nodes `pve{first}` and following, and them the bridges, that it lacks."""
+    """Add the nodes `pve{first}` and following with their bridges, as far as missing."""
     names = [f"vmbr{number}" for number in range(bridges)]
     for number in range(count):
         name = f"pve{first + number}"
@@ -65,7 +65,7 @@ def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
 
 
 def add_storages(cluster: Cluster) -> None:
-    """`local` on every node, `shared` for all, and the images to import."""
+    """Add `local` on every node, `shared` for all, and the images to import."""
     local = Storage("local", "dir", "/var/lib/vz", list(LOCAL_CONTENT), False, 8 * TB)
     shared = Storage(
         "shared",
@@ -97,7 +97,7 @@ def add_storages(cluster: Cluster) -> None:
 
 
 def add_access(cluster: Cluster, known: Secrets) -> None:
-    """Root, and the agent's user with a token that has what it needs and no more."""
+    """Add root, and the agent's user with a token that has only what it needs."""
     access: Access = cluster.access
     hashed = hash_password(known.password, secrets.token_hex(8))
     access.users["root@pam"] = User("root@pam", hashed)

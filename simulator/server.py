@@ -1,4 +1,4 @@
-"""The simulator as a whole: clusters, ports, files in the state directory; also in-process."""
+"""The whole simulator: clusters, ports, files in the state directory; also in-process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAST = 1000.0
 
 @dataclass(frozen=True)
 class Options:
-    """How a simulator is run. `port` 0 picks free ports; `speed` 1 is real time."""
+    """A simulator's settings. `port` 0 picks free ports; `speed` 1 is real time."""
 
     state_dir: Path
     clusters: int = 1
@@ -49,7 +49,7 @@ class Options:
 
 
 class WrongStateError(Exception):
-    """The state directory belongs to a simulator of another shape."""
+    """The state directory belongs to another number of clusters or nodes."""
 
 
 class Simulator:
@@ -102,8 +102,10 @@ class Simulator:
         self._write_files()
 
     def finish(self, seconds: float) -> bool:
-        """Run fast until no task runs, for at most so many real seconds; return whether none
-        does. A real cluster goes on when its client ends, so an orderly end waits for them."""
+        """Run fast until no task runs, for a limited real time; return whether none runs.
+
+        A real cluster goes on when its client ends, so an orderly end waits for its tasks.
+        """
         self.engine.set_speed(max(self.engine.clock.speed, FAST))
         deadline = time.monotonic() + seconds
         while running := [p for one in self.clusters for p in one.running_tasks()]:
@@ -113,7 +115,7 @@ class Simulator:
         return True
 
     def stop(self) -> None:
-        """Close the ports; what ran will be `unexpected status` in the next life."""
+        """Close the ports; running tasks will be `unexpected status` after a restart."""
         self._server.stop()
         self.engine.stop()
         self._store.close()
@@ -129,7 +131,7 @@ class Simulator:
         return next(one for one in self.clusters if one.name == name)
 
     def fault(self, *, cluster: str = "", **order: Any) -> int:
-        """Order a failure as `POST /_sim/faults` takes it; return its id."""
+        """Inject a fault, as `POST /_sim/faults` does; return its id."""
         found = self.cluster(cluster)
         with found.turn():
             fault = found.faults.add(order)
@@ -144,7 +146,7 @@ class Simulator:
         return fault is None or fault.strike.wait(timeout_seconds)
 
     def take_back(self, fault_id: int, cluster: str = "") -> None:
-        """Take one order back; a call that it holds goes on."""
+        """Remove one fault; a call that it holds goes on."""
         found = self.cluster(cluster)
         with found.turn():
             fault = found.faults.remove(fault_id)
@@ -152,14 +154,14 @@ class Simulator:
                 undo(found, fault)
 
     def clear_faults(self, cluster: str = "") -> None:
-        """Take all orders of a cluster back."""
+        """Remove all faults of a cluster."""
         found = self.cluster(cluster)
         with found.turn():
             for fault in found.faults.clear():
                 undo(found, fault)
 
     def reset(self) -> None:
-        """Forget all machines, volumes, tasks and faults; passwords and tokens stay."""
+        """Delete all VMs, volumes, tasks and faults; passwords and tokens stay."""
         for cluster in self.clusters:
             with cluster.turn():
                 for fault in cluster.faults.clear():
@@ -272,7 +274,7 @@ class Simulator:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, all at once."""
+    """Write a file, atomically, that only its owner may read."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:

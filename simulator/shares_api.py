@@ -1,4 +1,4 @@
-"""Mapped directories and USB devices: kept and listed; no VM uses one."""
+"""Mapped directories and USB devices: stored and listed; no VM uses one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def index(_call: Call) -> list[dict[str, str]]:
 
 
 def listing(call: Call) -> list[dict[str, Any]]:
-    """`GET /cluster/mapping/dir` and `usb`: those that one may see."""
+    """`GET /cluster/mapping/dir` and `usb`: those that the caller may see."""
     return [
         {"id": name, **_shown(call, options)}
         for name, options in _kept(call).items()
@@ -55,7 +55,7 @@ def one(call: Call) -> dict[str, Any]:
 
 
 def create(call: Call) -> None:
-    """`POST /cluster/mapping/dir` and `usb`; whether a node has it isn't looked at."""
+    """`POST /cluster/mapping/dir` and `usb`; doesn't check that nodes have it."""
     kind, name = _kind(call), call.get("id")
     if name in _kept(call):
         raise PveError(f"create {_WHAT[kind]} mapping failed: {kind} ID '{name}' already defined")
@@ -64,6 +64,6 @@ def create(call: Call) -> None:
 
 
 def delete(call: Call) -> None:
-    """`DELETE /cluster/mapping/dir/{id}` and `usb`: one that isn't there is gone as well."""
+    """`DELETE /cluster/mapping/dir/{id}` and `usb`: succeeds also if there is none."""
     _kept(call).pop(call.get("id"), None)
     _save(call)

@@ -1,4 +1,4 @@
-"""Standing orders: what they change of a cluster, and how that is put right again."""
+"""Standing faults: what they change in a cluster, and how that is undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NODE_STATES: dict[str, tuple[str, Any, Any]] = {
 
 
 def apply(cluster: Cluster, fault: Fault) -> None:
-    """Let an order take effect. Raises BadOrder for one that names nothing."""
+    """Apply a fault. Raises BadOrder if what it names doesn't exist."""
     try:
         _BEGIN.get(fault.action, _nothing)(cluster, fault)
     except BadOrder:
@@ -45,12 +45,12 @@ def apply(cluster: Cluster, fault: Fault) -> None:
 
 
 def undo(cluster: Cluster, fault: Fault) -> None:
-    """Put right what an order had changed."""
+    """Undo what a fault has changed."""
     _END.get(fault.action, _nothing)(cluster, fault)
 
 
 def _nothing(cluster: Cluster, fault: Fault) -> None:
-    """Most orders only strike calls."""
+    """Change nothing: most faults only strike calls."""
 
 
 # --- nodes
@@ -110,7 +110,7 @@ def _set_revoked(cluster: Cluster, fault: Fault, revoked: bool) -> None:
 
 
 def _hold(cluster: Cluster, fault: Fault) -> None:
-    """Somebody outside has the locks that the order names, until it is taken back."""
+    """Hold the locks that the fault names until it is removed."""
     for lock in _locks_of(cluster, fault):
 
         def holder(lock: Lock = lock) -> Work:
@@ -141,7 +141,7 @@ def _locks_of(cluster: Cluster, fault: Fault) -> list[Lock]:
 
 
 def _lock_config(cluster: Cluster, fault: Fault) -> None:
-    """The configuration says that it is locked, and no task explains it."""
+    """Set a `lock` entry in the configuration that no task explains."""
     vm = cluster.vms.get(fault.vmid)
     if vm is None:
         raise BadOrder(f"there is no VM {fault.vmid}")
@@ -149,7 +149,7 @@ def _lock_config(cluster: Cluster, fault: Fault) -> None:
 
 
 def _unlock_config(cluster: Cluster, fault: Fault) -> None:
-    """As root does it: `qm unlock`."""
+    """Remove the `lock` entry, as root does with `qm unlock`."""
     vm = cluster.vms.get(fault.vmid)
     if vm is not None and vm.lock == (fault.lock or "backup"):
         cluster.edit(vm).config.pop("lock")

@@ -1,4 +1,4 @@
-"""Round-robin data: one point a minute for an hour, most of it empty, as a young server has it."""
+"""Round-robin data: one point a minute for an hour, mostly empty, as on a new server."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def _visible(call: Call, storage: Storage) -> bool:
 
 
 def status_of(call: Call, storage: Storage, node: str) -> dict[str, Any]:
-    """Capacity and use of a storage as a node sees it."""
+    """Return capacity and use of a storage as a node sees it."""
     online = not call.cluster.offline(storage.id, node)
     used = call.cluster.used(storage, node) if online else 0
     return {
@@ -71,7 +71,7 @@ def node_storage(call: Call) -> dict[str, Any]:
 
 
 def node_storage_index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below one storage of a node."""
+    """Return the index below one storage of a node."""
     call.cluster.storage(call.get("storage"))
     names = "content download-url file-restore import-metadata prunebackups rrd rrddata status"
     return [{"subdir": name} for name in (*names.split(), "upload")]
@@ -100,7 +100,7 @@ def _entry(volume: Volume) -> dict[str, Any]:
 
 
 def contents(call: Call) -> list[dict[str, Any]]:
-    """`GET …/content`; a VMID narrows images and backups, as the real server does it."""
+    """`GET …/content`; a VMID restricts images and backups only, as on the real server."""
     storage = call.cluster.enabled_storage(call.get("storage"), call.node)
     place = call.cluster.place(storage.id, call.node)
     wanted, vmid = call.get("content"), call.get("vmid")
@@ -123,7 +123,7 @@ _EXTENSIONS = {
 
 
 def check_name(call: Call, content: str, name: str) -> None:
-    """400 unless a file of that name may be put into that content."""
+    """Raise 400 unless a file of that name may have that content type."""
     if content == "import" and not call.cluster.version.import_upload:
         raise bad_parameters(
             content="value 'import' does not have a value in the enumeration 'iso, vztmpl'"
@@ -137,7 +137,7 @@ def check_name(call: Call, content: str, name: str) -> None:
 
 
 def download(call: Call) -> str:
-    """`POST …/download-url`: nothing is fetched; the name says how big it pretends to be."""
+    """`POST …/download-url`: downloads nothing; the name decides the pretended size."""
     access, node = call.cluster.access, call.node
     everywhere = all(access.has(call.who, "/", one) for one in ("Sys.Audit", "Sys.Modify"))
     if not everywhere and not access.has(call.who, f"/nodes/{node}", "Sys.AccessNetwork"):

@@ -1,4 +1,4 @@
-"""The effect of an injected fault on a call."""
+"""The effect of injected faults on calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HANG_SECONDS = 30.0
 HELD_SECONDS = 1_000_000.0
 LOST = 596
 
-#: what a proxying node says of its way to the other one; these have no body
+#: the answers of a proxying node that can't reach the other one; these have no body
 PROXY_TEXTS = {
     595: "No route to host",
     596: "Connection timed out",
@@ -23,7 +23,7 @@ PROXY_TEXTS = {
 
 
 def before(fault: Fault) -> Work:
-    """A fault that strikes before anything is done."""
+    """Apply a fault that strikes before anything is done."""
     if fault.action == "fail":
         raise _answer(fault, fault.status or 500, "simulated failure")
     if fault.action == "drop":
@@ -38,7 +38,7 @@ def before(fault: Fault) -> Work:
 
 
 def after(fault: Fault, call: Call) -> Work:
-    """A fault that strikes when everything is done, or in the task that was started."""
+    """Apply a fault that strikes when everything is done, or in the started task."""
     if fault.action in ("task-fail", "task-kill"):
         for upid in call.started:
             work = _strike(call.cluster, fault, upid)
@@ -58,7 +58,7 @@ def _answer(fault: Fault, status: int, otherwise: str = "") -> PveError:
 
 
 def _held(fault: Fault) -> Work:
-    """Wait until the order is taken back."""
+    """Wait until the fault is removed."""
     if (yield Acquire(fault.gate, HELD_SECONDS, shared=True)):
         yield Release(fault.gate)
 

@@ -22,14 +22,14 @@ _UPID = re.compile(
 
 
 class Job:
-    """A task as its worker sees it: its log."""
+    """A task as its worker gets it."""
 
     def __init__(self, task: Task, save: Callable[[Task], None]) -> None:
         self.task = task
         self._save = save
 
     def log(self, text: str) -> None:
-        """Write one line."""
+        """Write one line to the log."""
         self.task.log.append(text)
         self._save(self.task)
 
@@ -60,7 +60,7 @@ class TaskBook:
     def start(
         self, node: Node, kind: str, subject: str, who: Identity, body: Callable[[Job], Work]
     ) -> str:
-        """Start a worker and return its UPID; it takes its first step in the timer thread."""
+        """Start a worker and return its UPID; it takes its first step on the timer thread."""
         task = self._new(node, kind, subject, who)
         process = Process(body(Job(task, self._save)), self._turn)
         process.on_end = lambda ended: self._ended(task, ended)
@@ -109,7 +109,7 @@ class TaskBook:
             self._forget(oldest)
 
     def restore(self, tasks: Iterator[Task]) -> None:
-        """Take the tasks of an earlier life; those that ran then were killed."""
+        """Add the tasks of an earlier process; those that ran then count as killed."""
         for task in sorted(tasks, key=lambda one: (one.endtime or one.starttime, one.upid)):
             if task.running:
                 task.exitstatus, task.endtime = "unexpected status", int(time.time())
@@ -118,7 +118,7 @@ class TaskBook:
             self._archive(task)
 
     def find(self, upid: str, node: str) -> Task:
-        """Return the task of that UPID on a node, or 400 as Proxmox VE says it."""
+        """Return the task of a UPID on a node. Raises Proxmox VE's 400 if there is none."""
         match = _UPID.match(upid)
         if match is None:
             raise bad_parameters(upid="unable to parse worker upid")
@@ -128,7 +128,7 @@ class TaskBook:
         return task
 
     def active(self, node: str | None = None) -> list[Task]:
-        """Running tasks, newest first."""
+        """Return running tasks, newest first."""
         found = [self.tasks[upid] for upid in self.running]
         return sorted(
             (task for task in found if node in (None, task.node)),
@@ -136,23 +136,23 @@ class TaskBook:
         )
 
     def archive(self, node: str) -> Iterator[Task]:
-        """Finished tasks of a node, the last finished first."""
+        """Yield a node's finished tasks, the last finished first."""
         return iter(self._finished.get(node, ()))
 
     def stop(self, upid: str) -> None:
-        """SIGTERM for a running worker."""
+        """Send SIGTERM to a running worker."""
         process = self.running.get(upid)
         if process is not None:
             self._engine.interrupt(process)
 
     def kill(self, upid: str) -> None:
-        """SIGKILL for a running worker."""
+        """Send SIGKILL to a running worker."""
         process = self.running.get(upid)
         if process is not None:
             self._engine.kill(process)
 
     def fail(self, upid: str, text: str) -> None:
-        """Let a running worker meet an error where it stands."""
+        """Raise an error in a running worker."""
         process = self.running.get(upid)
         if process is not None:
             self._engine.throw(process, PveError(text))

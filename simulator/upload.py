@@ -26,7 +26,7 @@ _ORDER = ("content", "checksum-algorithm", "checksum")
 
 
 class MalformedUpload(PveError):
-    """The body isn't what the upload parser takes: 400 without a body."""
+    """The body is no valid upload: 400 without a body."""
 
     def __init__(self) -> None:
         super().__init__("Bad Request", 400, body=False)
@@ -34,7 +34,7 @@ class MalformedUpload(PveError):
 
 @dataclass
 class Spooled:
-    """An upload as it lies in the spool: what is kept of it."""
+    """What is kept of an upload."""
 
     fields: dict[str, str] = field(default_factory=dict)
     filename: str = ""
@@ -45,7 +45,7 @@ class Spooled:
 
 
 def read_multipart(stream: IO[bytes], content_type: str) -> Spooled:
-    """Read a form whose file part is the last; raise MalformedUpload for anything else."""
+    """Read a form whose file part is the last. Raises MalformedUpload for anything else."""
     match = re.search(r'boundary="?([^";,]+)"?', content_type)
     if match is None:
         raise MalformedUpload
@@ -100,7 +100,7 @@ def _read_file(buffer: _Buffer, boundary: bytes, spooled: Spooled) -> None:
 
 
 class _Buffer:
-    """Lines and delimited runs of bytes out of a stream."""
+    """Splits a stream into lines and delimited runs of bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -136,7 +136,7 @@ class _Buffer:
 
 
 def upload(call: Call) -> str:
-    """Put an uploaded file on a storage; the name may be taken, the old file goes silently."""
+    """Store an uploaded file; one of the same name is replaced silently."""
     spooled: Spooled = call.extra["spooled"]
     content, name = call.get("content"), spooled.filename
     check_name(call, content, name)
@@ -186,7 +186,7 @@ def _copy(call: Call, job: Job, storage: Storage, spooled: Spooled) -> Work:
 
 
 def _virtual_size(job: Job, content: str, name: str, spooled: Spooled, spool: str) -> int:
-    """Return an image's virtual size, as qemu-img does, or raise if it is none."""
+    """Return an image's virtual size, as qemu-img does. Raises if it is no image."""
     if content != "import" or not name.lower().endswith(".qcow2"):
         return 0
     head = spooled.head

@@ -8,7 +8,7 @@ from simulator.propstring import Format, Property
 
 
 def properties(names: str, **checked: Check) -> dict[str, Property]:
-    """Return a table of properties: those named need no check, the others have one."""
+    """Return a table of properties: those in `names` are unchecked, the others have a check."""
     return {name: Property() for name in names.split()} | {
         name: Property(check) for name, check in checked.items()
     }

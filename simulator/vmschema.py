@@ -1,4 +1,4 @@
-"""The options of a virtual machine as tables: what may be set, how, and with which privilege."""
+"""The options of a virtual machine as tables: names, values, and required privileges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.vmformats import DRIVE, EFI, NET, TPM, UNUSED, properties
 
 @dataclass(frozen=True)
 class Option:
-    """One option: kind decides how it comes back (number or string); `group` who may set it."""
+    """One option: `kind` is its type in answers (number or string), `group` who may set it."""
 
     kind: str = "string"
     check: Check | Format | None = None
@@ -198,7 +198,7 @@ _INDEXED_NAME = re.compile(r"^([a-z]+)(\d+)$")
 
 
 def option(name: str) -> Option | None:
-    """Return the option of that name, or None when there is none."""
+    """Return the option of that name, or None."""
     found = OPTIONS.get(name)
     if found is not None:
         return found
@@ -210,13 +210,13 @@ def option(name: str) -> Option | None:
 
 
 def is_drive(name: str) -> bool:
-    """Return whether an option is a drive (an unused disk is none)."""
+    """Return whether an option is a drive (unused disks are not)."""
     found = option(name)
     return found is not None and found.group == "drive" and not name.startswith("unused")
 
 
 def typed(config: Mapping[str, str]) -> dict[str, str | int | float]:
-    """A configuration as GET shows it: numbers for numeric options, strings for all else."""
+    """Return a configuration as GET shows it: numbers for numeric options, else strings."""
     shown: dict[str, str | int | float] = {}
     for name, value in config.items():
         known = option(name)

@@ -23,10 +23,10 @@ DELAY_STEP_SECONDS = 0.25
 
 
 def allocate(call: Call) -> Work:
-    """`POST …/content`: an empty image."""
+    """`POST …/content`: allocate an empty image."""
     vmid, name = call.vmid, call.get("filename")
     kind = call.cluster.storage(call.get("storage")).type
-    # Storages of files take any name; those of block devices insist on their own.
+    # File storages take any name; those of block devices only their own.
     if kind not in FILE_STORAGES and not valid_image_name(name, vmid):
         raise PveError(f"illegal name '{name}' - should be 'vm-{vmid}-*'")
     image_format = call.get("format") or format_of(name)
@@ -86,9 +86,9 @@ def change(call: Call) -> None:
 
 
 def delete(call: Call) -> Work:
-    """`DELETE …/content/{volume}`: an `imgdel` task, also for what isn't there.
+    """`DELETE …/content/{volume}`: an `imgdel` task, even if there is no such volume.
 
-    With a `delay` the answer waits for the task that long, and names none that ended by then.
+    With `delay` the answer waits that long for the task, and names no task that has ended.
     """
     volid = _volid(call)
     parsed = parse_volid(volid)

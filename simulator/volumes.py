@@ -1,4 +1,4 @@
-"""The volumes of a cluster: what lies on which storage, whether or not a VM knows of it."""
+"""The volumes of a cluster by storage, whether or not a VM's configuration names them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class VolumeName(NamedTuple):
 
 
 def parse_volid(volid: str) -> VolumeName:
-    """Split a volume id; 500 as Proxmox VE says it when there is no storage part."""
+    """Split a volume id. Raises Proxmox VE's 500 if there is no storage part."""
     storage, colon, rest = volid.partition(":")
     if not colon or not rest:
         raise PveError(f"unable to parse volume ID '{volid}'")
@@ -91,7 +91,7 @@ class VolumeStore:
         return volume
 
     def remove(self, volume: Volume) -> None:
-        """Take a volume away."""
+        """Remove a volume."""
         place = (volume.storage, volume.node)
         del self._places[place][volume.name]
         del self._owned[(*place, volume.vmid)][volume.name]
@@ -100,7 +100,7 @@ class VolumeStore:
         self._used[place] -= volume.used
 
     def get(self, place: Place, name: str) -> Volume | None:
-        """Return the volume of that name, if there is one."""
+        """Return the volume of that name, or None."""
         return self._places.get(place, {}).get(name)
 
     def at(self, place: Place, vmid: int | None = None) -> Iterable[Volume]:
@@ -110,15 +110,15 @@ class VolumeStore:
         return list(self._owned.get((*place, vmid), {}).values())
 
     def children(self, base: Volume) -> list[str]:
-        """Return names of the linked clones of a base volume."""
+        """Return the names of a base volume's linked clones."""
         return sorted(self._children.get((base.storage, base.node, base.name), ()))
 
     def used(self, place: Place) -> int:
-        """Return bytes that the volumes at a place take."""
+        """Return the bytes that the volumes at a place use."""
         return self._used.get(place, 0)
 
     def free_name(self, place: Place, vmid: int, extension: str) -> str:
-        """Return the next free disk name of a VM; an orphan's number is skipped."""
+        """Return the next free disk name of a VM; the number of an orphan is skipped."""
         taken = {
             name.rpartition("/")[2].partition(".")[0].replace("base-", "vm-", 1)
             for name in self._owned.get((*place, vmid), {})
@@ -129,7 +129,7 @@ class VolumeStore:
         return f"{vmid}/vm-{vmid}-disk-{number}.{extension}"
 
     def all(self) -> Iterator[Volume]:
-        """Return every volume."""
+        """Yield every volume."""
         for volumes in self._places.values():
             yield from volumes.values()
 

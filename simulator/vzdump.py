@@ -1,7 +1,7 @@
-"""`POST …/vzdump`: the backup of virtual machines, one after the other, under `lock: backup`.
+"""`POST …/vzdump`: back up virtual machines, one after the other, under `lock: backup`.
 
-A node makes one backup at a time. A worker that is killed leaves the lock in the configuration,
-and a VM that was stopped running, as on a real server.
+A node makes one backup at a time. A killed worker leaves the lock in the configuration, and a VM
+that was stopped keeps running, as on a real server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUFFIX = {"0": "", "1": ".lzo", "lzo": ".lzo", "gzip": ".gz", "zstd": ".zst"}
 
 @dataclass
 class _Backup:
-    """The backup of one VM that is being made."""
+    """One VM's backup in progress."""
 
     call: Call
     job: Job
@@ -40,12 +40,12 @@ class _Backup:
     drives: list[Drive]
 
     def info(self, text: str) -> None:
-        """Write one line."""
+        """Write one line to the log."""
         self.job.log(f"INFO: {text}")
 
 
 def dump(call: Call) -> str:
-    """Start the job; what hinders it is found by the worker."""
+    """Start the job; the worker finds what prevents it."""
     storage = call.get("storage") or "local"
     path = f"/storage/{storage}"
     call.cluster.access.require(call.who, path, "Datastore.AllocateSpace")
@@ -104,7 +104,7 @@ def _usable(call: Call, name: str) -> Storage:
 
 
 def _one(call: Call, job: Job, storage: Storage, vmid: int) -> Work:
-    """Back one VM up; return whether that succeeded."""
+    """Back up one VM; return whether that succeeded."""
     vm = call.cluster.vms.get(vmid)
     if vm is not None and vm.node != call.node:
         job.log(f"INFO: skip external VMs: {vmid}")
@@ -133,7 +133,7 @@ def _clock() -> str:
 
 
 def _locked(call: Call, job: Job, vm: Vm, storage: Storage) -> Work:
-    """The part under `lock: backup`, which is taken away at a good and at a bad end."""
+    """Back up under `lock: backup`, which is removed on success and on failure."""
     cluster = call.cluster
     job.log(f"INFO: status = {vm.status}")
     lock = yield from config_lock.take(call, job, vm.vmid)
@@ -199,7 +199,7 @@ def _archive(backup: _Backup) -> Work:
 
 
 def _announce(backup: _Backup) -> None:
-    """A live backup first tells what it will save, the others first how."""
+    """Log what will be saved and how; a live backup begins with what, the others with how."""
     how = [f"backup mode: {backup.mode}", "ionice priority: 7"]
     what = [f"VM Name: {backup.vm.config.get('name', f'VM {backup.vm.vmid}')}"]
     for drive in backup.drives:

@@ -1,1 +1,1 @@
-"""What the API does to virtual machines: create, clone, configure, power, migrate, destroy."""
+"""The API's work on virtual machines: create, clone, configure, power, migrate, destroy."""

@@ -1,4 +1,4 @@
-"""The guest agent: silent while the guest boots, then a small Linux answers."""
+"""The guest agent: no answer while the guest boots, then that of a small Linux."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def system(call: Call) -> Work:
 
 
 def frozen(call: Call) -> Work:
-    """`agent/fsfreeze-status`: nothing is ever frozen for longer than a backup takes."""
+    """`agent/fsfreeze-status`: always thawed outside of backups."""
     return (yield from _answer(call, lambda vm: "thawed"))
 
 
 def freeze(call: Call) -> Work:
-    """`agent/fsfreeze-freeze` and `-thaw`: how many file systems that did."""
+    """`agent/fsfreeze-freeze` and `-thaw`: the number of file systems."""
     return (yield from _answer(call, lambda vm: 1))
 
 
 def password(call: Call) -> Work:
-    """`agent/set-user-password`: the guest takes any."""
+    """`agent/set-user-password`: succeeds for any."""
     return (yield from _answer(call, lambda vm: {}))
 
 
 def execute(call: Call) -> Work:
-    """`agent/exec`: the guest has no programs."""
+    """`agent/exec`: fails, as the guest has no programs."""
     yield from _answer(call, lambda vm: {})
     raise PveError(
         "Agent error: Guest agent command failed, error was 'No such file or directory'"
@@ -72,14 +72,14 @@ def execute(call: Call) -> Work:
 
 
 def read_file(call: Call) -> Work:
-    """`agent/file-read`: the guest has no files."""
+    """`agent/file-read`: fails, as the guest has no files."""
     yield from _answer(call, lambda vm: {})
     name = call.get("file")
     raise PveError(f"Agent error: failed to open file '{name}' (mode: 'r')")
 
 
 def interfaces(call: Call) -> Work:
-    """`agent/network-get-interfaces`: loopback and one interface per card."""
+    """`agent/network-get-interfaces`: loopback and one interface per network card."""
     return (yield from _answer(call, _interfaces))
 
 

@@ -1,8 +1,8 @@
 """A node's clean-up after a VM's QEMU has ended, under the configuration's lock.
 
-A VM that stays off is cleaned up at once. One that was started again meanwhile is waited for: the
-clean-up keeps the lock until the VM ends, or gives up. What needs the lock in that time fails.
-A soft reboot has no such window: there the clean-up itself is what starts the VM again.
+A VM that stays off is cleaned up at once. If it was started again meanwhile, the clean-up keeps
+the lock until the VM ends, or gives up; calls that need the lock in that time fail.
+A soft reboot has no such window: there the clean-up itself starts the VM again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Acquire, Process, Release, Sleep, Work
 from simulator.model import Vm
 
-#: captured: the first two to four seconds after the end are still free
+#: captured: the lock is still free for the first two to four seconds after the end
 BEGINS_AFTER_SECONDS = 3.0
 #: how long it waits for a VM that runs again, looking once a second
 WAITS_SECONDS = 30
@@ -19,7 +19,7 @@ LOCK_WAIT_SECONDS = 10.0
 
 
 def begin(cluster: Cluster, vm: Vm) -> None:
-    """Start the clean-up of a VM whose process has just ended. Needs the cluster's turn."""
+    """Start the clean-up of a VM whose process has just ended. Needs the cluster's mutex."""
     process = Process(_clean_up(cluster, vm.node, vm.vmid), cluster.turn)
     cluster.background.add(process)
     process.on_end = cluster.background.discard
@@ -27,7 +27,7 @@ def begin(cluster: Cluster, vm: Vm) -> None:
 
 
 def forget(cluster: Cluster) -> None:
-    """End all that goes on without a task and give its locks back. Needs the turn."""
+    """End all processes without a task and release their locks. Needs the mutex."""
     for process in list(cluster.background):
         cluster.engine.let_go(process)
 

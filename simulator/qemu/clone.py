@@ -1,4 +1,4 @@
-"""`POST …/clone`: early checks in the request, the claim of the new id inside the task."""
+"""`POST …/clone`: early checks in the request; the new VMID is claimed in the task."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Plan:
 
 
 def clone(call: Call) -> str:
-    """Copy a VM, or link it to a template."""
+    """Make a full or a linked clone of a VM."""
     access, newid = call.cluster.access, int(call.params["newid"])
     pool = call.get("pool")
     if not access.has(call.who, f"/vms/{newid}", "VM.Allocate") and not (

@@ -1,4 +1,4 @@
-"""`PUT`/`POST …/config`: setting, deleting, pending changes, disks that become unused."""
+"""`PUT`/`POST …/config`: set, delete, pending changes, disks that become unused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_OPTIONS = (
     "background_delay",
     "import-working-storage",
 )
-# Take effect at once even while the VM runs; so do disks and network cards (hotplug).
+# These take effect at once on a running VM; so do disks and network cards (hotplug).
 FAST = frozenset(
     [
         "onboot",
@@ -47,7 +47,7 @@ FAST = frozenset(
 
 
 class Change:
-    """One update: what to set, what to delete, and under which digest."""
+    """One update: what to set, what to delete, and the expected digest."""
 
     def __init__(self, call: Call) -> None:
         self.digest = call.get("digest")
@@ -129,7 +129,7 @@ def put(call: Call) -> Work:
 
 
 def unlink(call: Call) -> Work:
-    """`unlink`: take disks out of a configuration; with `force` remove them too."""
+    """`unlink`: remove disks from a configuration; with `force` delete them too."""
     call.params["delete"] = call.params.pop("idlist")
     yield from put(call)
 
@@ -169,7 +169,7 @@ def _update(call: Call, change: Change, job: Job | None) -> Work:
 
 
 def _set(call: Call, vm: Vm, name: str, value: str) -> str:
-    """Set an option; returns what a running VM has against it."""
+    """Set an option; return why a running VM can't take it, or empty."""
     if name == "tags":
         value = unique_tags(value)
     elif name == "vmgenid" and value == "1":
@@ -204,7 +204,7 @@ def _plug_problem(call: Call, vm: Vm, name: str, value: str) -> str:
 
 
 def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work:
-    """Take an option out; returns what a running VM has against it."""
+    """Remove an option; return why a running VM can't, or empty."""
     cluster = call.cluster
     value = vm.config.get(name, vm.pending.get(name))
     if value is None:
@@ -251,7 +251,7 @@ def _check_protection(vm: Vm, text: str) -> None:
 
 
 def _let_go(call: Call, vm: Vm, drive: Drive) -> Work:
-    """A drive leaves: cloud-init volumes are freed, the VM's own disks become unused."""
+    """Remove a drive: cloud-init volumes are freed, the VM's own disks become unused."""
     if not drive.storage or owner_of(parse_volid(drive.file).name) != vm.vmid:
         return
     if drive.cloudinit:

@@ -1,4 +1,4 @@
-"""Taking the lock of a VM's configuration in a task, and what the configuration says of locks."""
+"""The lock of a VM's configuration: taking it in a task, and checking its `lock` entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulator.tasks import Job
 
 
 def take(call: Call, job: Job | None, vmid: int = 0) -> Work:
-    """Take a VM's lock (default: of the VM in the call); a wait is logged."""
+    """Take the lock of a VM (default: the VM of the call); a wait is logged."""
     vmid = vmid or call.vmid
     waits = not call.cluster.vm_lock(call.node, vmid).free_for(False)
     if job is not None and waits:
@@ -22,6 +22,6 @@ def take(call: Call, job: Job | None, vmid: int = 0) -> Work:
 
 
 def check_lock(vm: Vm, *, skip: bool = False) -> None:
-    """500 when the configuration is locked."""
+    """Raise 500 if the configuration has a `lock` entry."""
     if vm.lock and not skip:
         raise locked(vm.lock)

@@ -1,4 +1,4 @@
-"""Consoles and QEMU's monitor: what is asked before anybody connects; nobody can."""
+"""Consoles and QEMU's monitor: the calls before a connection, which isn't simulated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CERTIFICATE = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"
 
 
 def vnc(call: Call) -> dict[str, Any]:
-    """`vncproxy`: a port and a ticket for it; the task waits for a visitor, who can't come."""
+    """`vncproxy`: a port and a ticket for it; the task times out, as nobody can connect."""
     vm = call.vm()
 
     def body(job: Job) -> Work:
@@ -40,7 +40,7 @@ def vnc(call: Call) -> dict[str, Any]:
 
 
 def spice(call: Call) -> None:
-    """`spiceproxy`: simulated VMs have no such display."""
+    """`spiceproxy`: fails, as simulated VMs have no such display."""
     vm = call.vm()
     if not vm.running:
         raise PveError(f"VM {vm.vmid} not running")
@@ -48,7 +48,7 @@ def spice(call: Call) -> None:
 
 
 def terminal(call: Call) -> None:
-    """`termproxy`: simulated VMs have no terminal."""
+    """`termproxy`: fails, as simulated VMs have no terminal."""
     vm = call.vm()
     if "serial0" not in vm.config:
         raise PveError("unable to find a serial interface")
@@ -56,7 +56,7 @@ def terminal(call: Call) -> None:
 
 
 def monitor(call: Call) -> str:
-    """`monitor`: of the commands only the one that asks for the state."""
+    """`monitor`: answers only the command for the VM's state."""
     vm, command = call.vm(), call.get("command")
     if command != "info status":
         raise PveError(

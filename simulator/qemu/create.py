@@ -34,7 +34,7 @@ NOT_OPTIONS = (
 
 
 def create(call: Call) -> Work:
-    """Make a VM. The claim (a config with only `lock: create`) is written before the task."""
+    """Create a VM. The claim (a config with only `lock: create`) is written before the task."""
     cluster, vmid = call.cluster, call.vmid
     config = {name: text for name, text in call.params.items() if name not in NOT_OPTIONS}
     if call.get("archive"):
@@ -125,7 +125,7 @@ def _create(call: Call, job: Job, vm: Vm, config: ConfigMap, pool: str | None) -
 
 
 def give_back(call: Call, job: Job, builder: Builder) -> Work:
-    """Free what a failed create or clone had made; what can't be freed is only mentioned."""
+    """Free what a failed create or clone has made; log what can't be freed."""
     for volume in builder.made:
         try:
             yield from disks.free(call.cluster, call.node, volume.volid)
@@ -134,7 +134,7 @@ def give_back(call: Call, job: Job, builder: Builder) -> Work:
 
 
 def _finished(call: Call, config: ConfigMap) -> ConfigMap:
-    """Return the configuration with everything that the server adds on its own."""
+    """Return the configuration with all that the server adds."""
     qemu = call.cluster.version.qemu
     config["meta"] = f"creation-qemu={qemu},ctime={int(time.time())}"
     config.setdefault("boot", default_boot(config))
@@ -147,7 +147,7 @@ def _finished(call: Call, config: ConfigMap) -> ConfigMap:
 
 
 def default_boot(config: ConfigMap) -> str:
-    """First disk, first CD-ROM, first network card."""
+    """Return the boot order: first disk, first CD-ROM, first network card."""
     found = [one for one in drives.drives_of(config) if one.name[:3] not in ("efi", "tpm")]
     disk = next((one.name for one in found if not one.cdrom), None)
     cdrom = next((one.name for one in found if one.cdrom and not one.cloudinit), None)
@@ -157,6 +157,6 @@ def default_boot(config: ConfigMap) -> str:
 
 
 def unique_tags(text: str) -> str:
-    """Tags without repetition, sorted, as the server writes them."""
+    """Return the tags sorted and without repetition, as the server writes them."""
     tags = {tag.lower() for tag in text.replace(",", ";").replace(" ", ";").split(";") if tag}
     return ";".join(sorted(tags))

@@ -1,4 +1,4 @@
-"""`DELETE …/{vmid}`: disks first, then the configuration, whatever became of the disks."""
+"""`DELETE …/{vmid}`: disks first, then the configuration, even if disks could not be freed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _worker(call: Call, job: Job, skip: bool) -> Work:
     check_lock(vm, skip=skip or vm.lock == "suspended")
     _check_base(call, vm)
     yield from _free_disks(call, job, vm)
-    # The id stays taken until the end, by a configuration that says nothing else.
+    # The VMID stays taken until the end, by a configuration without anything else.
     cluster.edit(vm).config = {"lock": "destroyed"}
     vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
     vm.pending_force = []

@@ -1,4 +1,4 @@
-"""Drives of a virtual machine: reading their options, and making the volumes they ask for."""
+"""Drives of a virtual machine: parse their options, and create the volumes they ask for."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ class Drive:
 
     @property
     def new(self) -> tuple[str, float] | None:
-        """Storage and size in GiB when the drive asks for a new volume."""
+        """Return storage and size in GiB if the drive asks for a new volume."""
         match = _NEW_DISK.match(self.file)
         return (match.group(1), float(match.group(2))) if match else None
 
     @property
     def storage(self) -> str:
-        """The storage the drive is on, or nothing."""
+        """The storage that the drive is on, or empty."""
         return self.file.partition(":")[0] if ":" in self.file else ""
 
     @property
     def cloudinit(self) -> bool:
-        """Return whether this is a cloud-init drive, made or to be made."""
+        """Return whether this is a cloud-init drive, existing or to be created."""
         tail = self.file.rpartition("/")[2]
         return self.file.endswith(":cloudinit") or bool(re.match(r"vm-\d+-cloudinit", tail))
 
     @property
     def cdrom(self) -> bool:
-        """Return whether this is a CD-ROM, a cloud-init drive included."""
+        """Return whether this is a CD-ROM, cloud-init drives included."""
         return self.cloudinit or self.options.get("media") == "cdrom"
 
     def text(self) -> str:
-        """Return the option as a configuration holds it."""
+        """Return the option as it is in a configuration."""
         kept = {key: value for key, value in self.options.items() if key not in _NOT_KEPT}
         return propstring.join(self.file, kept)
 
 
 def parse_drive(name: str, text: str) -> Drive:
-    """Read a drive option."""
+    """Parse a drive option."""
     found = propstring.split(text, "file")
     return Drive(name, found.pop("file", ""), found)
 
@@ -72,14 +72,14 @@ def stored_drive(config: Mapping[str, str], name: str) -> Drive:
 
 
 def drives_of(config: Mapping[str, str], *, unused: bool = False) -> Iterator[Drive]:
-    """Return the drives of a configuration by name; unused disks too when asked."""
+    """Yield the drives of a configuration by name, optionally unused disks too."""
     for name in sorted(config):
         if is_drive(name) or (unused and name.startswith("unused")):
             yield parse_drive(name, config[name])
 
 
 def check_syntax(params: dict[str, str]) -> None:
-    """Raise a 400 for drives that are malformed."""
+    """Raise a 400 for malformed drives."""
     for name in sorted(params):
         if not is_drive(name):
             continue
@@ -99,7 +99,7 @@ def check_syntax(params: dict[str, str]) -> None:
 
 @dataclass
 class Builder:
-    """Makes the volumes for one VM; `made` lists what to free when a later one fails."""
+    """Creates the volumes of one VM; `made` lists what to free if a later one fails."""
 
     cluster: Cluster
     node: str
@@ -109,7 +109,7 @@ class Builder:
     before_copy: Callable[[Volume], None] | None = None
 
     def build(self, params: Mapping[str, str]) -> Work:
-        """Make the volumes that drives ask for; return the drives as they are to be written."""
+        """Create the volumes that drives ask for; return the drives as they are to be stored."""
         built: dict[str, str] = {}
         for drive in drives_of(params):
             done = yield from self._one(drive)

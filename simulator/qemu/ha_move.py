@@ -1,6 +1,6 @@
-"""A move of a VM under HA: a request that the manager carries out later.
+"""Migration of a VM under HA: a request that the manager carries out later.
 
-It is only noted when it is asked for; it is made some seconds later, whatever was answered.
+The call only records the request; it is carried out some seconds later, whatever was answered.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from simulator.engine import Process, Sleep, Work
 from simulator.qemu import ha_power, power
 from simulator.tasks import Job
 
-#: starts the worker that moves the VM of a call to a node; returns its UPID
+#: starts the worker that migrates the VM of a call to a node; returns its UPID
 Launch = Callable[[Call, str], str]
 
 
 def ask(call: Call, target: str, launch: Launch) -> str:
-    """`POST …/migrate` of a VM under HA: a task that only asks the manager."""
+    """`POST …/migrate` of a VM under HA: a task that only sends the request."""
 
     def body(job: Job) -> Work:
         job.log(f"Requesting HA migration for VM {call.vmid} to node {target}")
@@ -30,7 +30,7 @@ def ask(call: Call, target: str, launch: Launch) -> str:
 
 
 def request(cluster: Cluster, vmid: int, target: str, launch: Launch, *, online: bool) -> None:
-    """Have a VM moved when the manager looks next."""
+    """Have a VM migrated when the manager next looks."""
     process = Process(_move(cluster, vmid, target, launch, online), cluster.turn)
     cluster.background.add(process)
     process.on_end = cluster.background.discard
@@ -58,7 +58,7 @@ def _move(cluster: Cluster, vmid: int, target: str, launch: Launch, online: bool
 
 
 def _call(cluster: Cluster, vmid: int, node: str, target: str) -> Call:
-    """The manager acts as root, live when the VM runs."""
+    """Return the manager's call: as root, live if the VM runs."""
     params = {"node": node, "vmid": str(vmid), "target": target, "online": "1"}
     path = f"/nodes/{node}/qemu/{vmid}/migrate"
     return Call(cluster, Identity("root@pam"), "POST", path, params, node)

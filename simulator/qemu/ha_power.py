@@ -1,7 +1,7 @@
-"""A start or stop of a VM under HA: a request that the manager carries out later.
+"""Start or stop of a VM under HA: a request that the manager carries out later.
 
-`status/start` and the like only tell `ha-manager`; their task, `hastart` or `hastop`, ends at once
-and well, whatever becomes of it. Resources in the state `ignored` count as not managed.
+`status/start` and the like only call `ha-manager`; their task, `hastart` or `hastop`, ends OK at
+once, even if the start or stop fails. Resources in the state `ignored` count as not managed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MANAGER_SECONDS = 15.0
 
 
 def resource(cluster: Cluster, vmid: int) -> HaResource | None:
-    """Return the resource of a VM that is in high availability's hands."""
+    """Return the HA resource of a VM, if HA manages it."""
     found = cluster.ha.resources.get(f"vm:{vmid}")
     return None if found is None or found.options.get("state") == "ignored" else found
 
@@ -61,6 +61,6 @@ def _manage(cluster: Cluster, vmid: int, state: str, work: Work) -> Work:
     try:
         yield from work
     except PveError:
-        # It tries again and gives up at last.
+        # It tries again and gives up in the end.
         found.options["state"] = "error"
         cluster.save("ha-resource", found.sid, found)

@@ -1,7 +1,7 @@
-"""Memory and processors of a running VM, as far as its `hotplug` admits them.
+"""Memory and processors of a running VM, as its option `hotplug` allows.
 
-Memory comes at once and goes only if the guest lets go of it; what runs on the recorded server
-never does. Sockets and cores wait for the next start.
+Memory is added at once, and removed only if the guest releases it; the guest on the captured
+server never does. Sockets and cores wait for the next start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pluggable(vm: Vm, name: str) -> bool:
 
 
 def problem(vm: Vm, name: str, value: str) -> str:
-    """Return why a running VM does not take a change that it would take at once, or nothing."""
+    """Return why a running VM refuses a change that it would take at once, or empty."""
     if not pluggable(vm, name):
         return ""
     if name == "vcpus":

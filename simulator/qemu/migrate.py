@@ -24,7 +24,7 @@ _ROOT_ONLY = ("force", "migration_type", "migration_network")
 
 
 def preconditions(call: Call) -> dict[str, Any]:
-    """Return where a VM may go, and what stands in the way."""
+    """Return where a VM may go, and what prevents it."""
     cluster = call.cluster
     cluster.check_quorum()
     vm = call.vm()
@@ -91,7 +91,7 @@ def _local_disk(cluster: Cluster, node: str, drive: Drive) -> dict[str, Any]:
 
 
 def migrate(call: Call) -> str:
-    """Move a VM: cold, or live with `online`."""
+    """Migrate a VM: cold, or live with `online`."""
     cluster, target = call.cluster, call.get("target")
     if target == call.node:
         raise bad_parameters(target="target is local node.")
@@ -118,7 +118,7 @@ def migrate(call: Call) -> str:
 
 
 def launch(call: Call, target: str) -> str:
-    """Start the worker that moves a VM; also for the manager, which was asked before."""
+    """Start the worker that migrates a VM; also for the HA manager."""
     return call.start("qmigrate", call.vmid, lambda job: _worker(call, job, target))
 
 
@@ -133,7 +133,7 @@ def _check_target_storage(call: Call, mapped: str, target: str) -> None:
 
 
 class _Log:
-    """Migration logs stamp every line."""
+    """A log with a time stamp on every line."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -174,7 +174,7 @@ def _worker(call: Call, job: Job, target: str) -> Work:
 
 
 def _check_local(call: Call, vm: Vm, local: list[Drive], log: _Log) -> None:
-    """Look at all local volumes before anything is touched; the causes are in the log alone."""
+    """Check all local volumes before changing anything; the causes are only in the log."""
     for drive in local:
         log(f"found local disk '{drive.file}' (attached)")
     causes = [cause for drive in local if (cause := _cannot_follow(call, vm, drive))]
@@ -190,7 +190,7 @@ def _check_local(call: Call, vm: Vm, local: list[Drive], log: _Log) -> None:
 
 
 def _cannot_follow(call: Call, vm: Vm, drive: Drive) -> str:
-    """Return why a local volume stops the migration, or nothing."""
+    """Return why a local volume prevents the migration, or empty."""
     refused = f"can't migrate local disk '{drive.file}': "
     if drive.cdrom and not drive.cloudinit:
         return f"{refused}local cdrom image"

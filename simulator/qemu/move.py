@@ -1,4 +1,4 @@
-"""`POST …/move_disk`: a disk to another storage, or into the hands of another VM."""
+"""`POST …/move_disk`: move a disk to another storage, or reassign it to another VM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOTH = "either set 'storage' or 'target-vmid', but not both"
 
 
 def move(call: Call) -> str:
-    """Copy a disk to another storage, or give it to another VM of the same node."""
+    """Copy a disk to another storage, or reassign it to another VM of the same node."""
     if call.get("target-vmid"):
         return _reassign(call)
     if not call.get("storage"):
@@ -51,7 +51,7 @@ def _movable(call: Call) -> tuple[Vm, Drive]:
 
 
 def used(vm: Vm, name: str, volid: str) -> bool:
-    """Return whether a snapshot or another drive than the one named has a volume too."""
+    """Return whether a snapshot, or a drive other than the one named, uses a volume too."""
 
     def names(config: ConfigMap, but: str) -> bool:
         return any(one.file == volid and one.name != but for one in drives_of(config))
@@ -106,7 +106,7 @@ def _copied(call: Call, job: Job, vm: Vm, drive: Drive, source: Volume) -> Work:
 
 
 def _mirror(cluster: Cluster, job: Job, name: str, source: Volume, made: Volume) -> Work:
-    """QEMU itself copies what a running VM has in use, and goes over to the copy."""
+    """Copy a disk that a running VM uses, then switch to the copy, as QEMU's mirror does."""
     job.log(f"drive mirror is starting for drive-{name}")
     yield Sleep(source.size / disks.COPY_BYTES_PER_SECOND)
     total = disks.human(source.size)
@@ -208,7 +208,7 @@ def _give(call: Call, job: Job, vmid: int, slot: str) -> Work:
 
 
 def _renamed(cluster: Cluster, volume: Volume, vmid: int) -> Volume:
-    """A volume that belongs to a VM bears its number."""
+    """Rename a volume after the VM that owns it."""
     place = (volume.storage, volume.node)
     cluster.remove_volume(volume)
     volume.name = cluster.volumes.free_name(place, vmid, volume.format)

@@ -1,4 +1,4 @@
-"""Network cards: MAC addresses and the way a card is printed."""
+"""Network cards: MAC addresses and the text of a card."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simulator.vmformats import NET_MODELS
 
 
 def parse_net(text: str) -> dict[str, str]:
-    """Return a card's properties, with `model` and `macaddr` whichever way they were written."""
+    """Return a card's properties, with `model` and `macaddr` from either notation."""
     found = propstring.split(text, "model")
     for model in NET_MODELS:
         if model in found:
@@ -20,7 +20,7 @@ def parse_net(text: str) -> dict[str, str]:
 
 
 def print_net(net: dict[str, str]) -> str:
-    """Return a card as configurations hold it: model=MAC first."""
+    """Return a card as it is in configurations: model=MAC first."""
     rest = {key: value for key, value in net.items() if key not in ("model", "macaddr")}
     return propstring.join(f"{net['model']}={net['macaddr']}", rest)
 

@@ -17,7 +17,7 @@ COLD = ("ide", "sata", "efidisk", "tpmstate")
 
 
 def apply_pending(cluster: Cluster, vm: Vm) -> None:
-    """Make pending changes the configuration, as a stop and the next start do."""
+    """Apply pending changes to the configuration, as a stop and the next start do."""
     for name in vm.pending_delete:
         drop(cluster, vm, name)
     vm.config.update(vm.pending)
@@ -25,7 +25,7 @@ def apply_pending(cluster: Cluster, vm: Vm) -> None:
 
 
 def drop(cluster: Cluster, vm: Vm, name: str) -> None:
-    """Take an option out of the configuration; what it leaves of a disk becomes unused."""
+    """Remove an option from the configuration; the volume of a disk becomes unused."""
     value = vm.config.pop(name, None)
     if value is None or not is_drive(name):
         return
@@ -43,7 +43,7 @@ def drop(cluster: Cluster, vm: Vm, name: str) -> None:
 
 
 def add_unused(config: ConfigMap, volid: str) -> None:
-    """Keep a volume in the configuration as an unused disk."""
+    """Add a volume to the configuration as an unused disk."""
     if volid in (text.partition(",")[0] for text in config.values()):
         return
     number = 0
@@ -53,7 +53,7 @@ def add_unused(config: ConfigMap, volid: str) -> None:
 
 
 def leave_boot_order(vm: Vm, name: str) -> None:
-    """Take a device out of the boot order; a space stands for an empty one."""
+    """Remove a device from the boot order; an empty order is a space."""
     boot = vm.config.get("boot", "")
     if boot.startswith("order="):
         order = [one for one in boot[6:].split(";") if one and one != name]
@@ -61,9 +61,9 @@ def leave_boot_order(vm: Vm, name: str) -> None:
 
 
 def unplug_problem(vm: Vm, name: str) -> str:
-    """Return why a running VM does not let a device go, or nothing.
+    """Return why a running VM doesn't release a device, or empty.
 
-    A guest whose agent will never answer runs nothing that would confirm it.
+    A guest whose agent never answers has no system that could confirm the release.
     """
     boot = vm.config.get("boot", "").removeprefix("order=").split(";")
     if is_drive(name) and boot[0] == name:
@@ -75,7 +75,7 @@ def unplug_problem(vm: Vm, name: str) -> str:
 
 
 def register(vm: Vm, name: str, force: bool) -> None:
-    """Have an option removed at the next stop."""
+    """Record that an option is to be removed at the next stop."""
     if name not in vm.pending_delete:
         vm.pending_delete.append(name)
     if force and name not in vm.pending_force:
@@ -83,7 +83,7 @@ def register(vm: Vm, name: str, force: bool) -> None:
 
 
 def changes_card(vm: Vm, name: str, value: str) -> bool:
-    """Return whether a network card must be unplugged to become another one."""
+    """Return whether a change means unplugging the network card."""
     if name not in vm.config:
         return False
     old, new = parse_net(vm.config[name]), parse_net(value)
@@ -91,7 +91,7 @@ def changes_card(vm: Vm, name: str, value: str) -> bool:
 
 
 def refuse(problems: dict[str, str]) -> None:
-    """400 that names each option that could not be changed in the running VM."""
+    """Raise a 400 that names each option that could not be changed in the running VM."""
     if problems:
         raise parameter_errors(
             {name: f"hotplug problem - {text}" for name, text in problems.items()}

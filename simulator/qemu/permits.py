@@ -1,4 +1,4 @@
-"""Who may give a virtual machine which option, which disk, which bridge."""
+"""Permissions to set options, disks and bridges of a virtual machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOUDINIT = ("VM.Config.Cloudinit", "VM.Config.Network")
 def options(
     cluster: Cluster, who: Identity, vmid: int, pool: str | None, names: Iterable[str]
 ) -> None:
-    """403, or 500 for what only root may set, unless every option may be changed."""
+    """Raise 403, or 500 for root's options, unless every option may be changed."""
     if who.root:
         return
     access = cluster.access
@@ -40,7 +40,7 @@ def options(
 def devices(
     cluster: Cluster, who: Identity, vmid: int, pool: str | None, params: Mapping[str, str]
 ) -> None:
-    """The checks that depend on an option's value: serial ports, passed-through devices, tags."""
+    """Check permissions that depend on a value: serial ports, passed-through devices, tags."""
     if who.root:
         return
     for name, value in params.items():
@@ -59,12 +59,12 @@ def devices(
                 kind = name.rstrip("0123456789").removeprefix("host")
                 cluster.access.require(who, f"/mapping/{kind}/{mapping}", "Mapping.Use")
         elif group == "tags":
-            # Rights on the pool don't count here.
+            # Privileges on the pool don't count here.
             cluster.access.require(who, f"/vms/{vmid}", "VM.Config.Options")
 
 
 def drive(cluster: Cluster, who: Identity, vmid: int, pool: str | None, one: Drive) -> None:
-    """403 unless a drive of that kind may be set."""
+    """Raise 403 unless a drive of that kind may be set."""
     if one.cloudinit:
         cluster.access.require_vm(who, vmid, pool, "VM.Config.Cloudinit", "VM.Config.CDROM")
     elif one.cdrom:
@@ -74,7 +74,7 @@ def drive(cluster: Cluster, who: Identity, vmid: int, pool: str | None, one: Dri
 
 
 def storages(cluster: Cluster, who: Identity, vmid: int, params: Mapping[str, str]) -> None:
-    """403, 400 or 500 unless every drive's storage, volume and import source may be used."""
+    """Raise 403, 400 or 500 unless all storages, volumes and import sources may be used."""
     for one in drives_of(params):
         new = one.new
         if one.file in ("none", "cdrom", "") or one.file.endswith(":cloudinit"):
@@ -113,7 +113,7 @@ def _import_source(cluster: Cluster, who: Identity, vmid: int, name: str, source
 
 
 def volume_access(cluster: Cluster, who: Identity, vmid: int, volid: str) -> None:
-    """403 or 500 unless a volume may be read."""
+    """Raise 403 or 500 unless a volume may be read."""
     if volid.startswith("/"):
         if not who.root:
             raise PveError(
@@ -133,7 +133,7 @@ def volume_access(cluster: Cluster, who: Identity, vmid: int, volid: str) -> Non
 
 
 def bridges(cluster: Cluster, who: Identity, params: Mapping[str, str]) -> None:
-    """403 unless every NIC's bridge may be used."""
+    """Raise 403 unless every NIC's bridge may be used."""
     for name in sorted(params):
         known = option(name)
         if known is None or known.group != "VM.Config.Network" or not name.startswith("net"):

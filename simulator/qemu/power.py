@@ -1,4 +1,4 @@
-"""Starting, stopping, resetting, pausing: one worker each."""
+"""Start, stop, reset, suspend: one worker each."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Step = Callable[[Cluster, Job, Vm], Work]
 
 
 def end_process(cluster: Cluster, vm: Vm) -> None:
-    """End QEMU: pending changes become the configuration, and the node begins to clean up."""
+    """End QEMU: pending changes are applied, and the node begins to clean up."""
     mark_stopped(cluster, vm)
     cleanup.begin(cluster, vm)
 
 
 def mark_stopped(cluster: Cluster, vm: Vm) -> None:
-    """The process is gone, with its node or for a start to follow; nothing cleans up."""
+    """Mark a VM as stopped without clean-up: its node is down, or a start follows."""
     vm.status = vm.qmp = "stopped"
     vm.pid, vm.started, vm.agent_ready = 0, 0.0, 0.0
     cluster.touch(vm)
@@ -59,13 +59,13 @@ def launch(call: Call, vmid: int, skip: bool = False) -> str:
 
 
 def _started(call: Call) -> Work:
-    """Start a VM for the manager; one that runs is left alone."""
+    """Start a VM for the manager; leave one that runs alone."""
     if not call.cluster.vms[call.vmid].running:
         yield from _start(call, None, call.vmid, False)
 
 
 def _ended(call: Call, seconds: float) -> Work:
-    """Stop a VM for the manager: ask the guest for so long, then end it."""
+    """Stop a VM for the manager: shut down with a timeout, then stop."""
     lock = yield from call.cluster.lock_vm(call.node, call.vmid)
     vm = call.cluster.vms[call.vmid]
     check_lock(vm)
@@ -103,7 +103,7 @@ def _start(call: Call, job: Job | None, vmid: int, skip: bool) -> Work:
 
 
 def _log(job: Job | None, line: str) -> None:
-    """The manager's own tasks are not simulated."""
+    """Write to the task's log, if there is a task; the manager's tasks are not simulated."""
     if job is not None:
         job.log(line)
 
@@ -128,7 +128,7 @@ def _check_resources(cluster: Cluster, vm: Vm) -> None:
 
 
 def mark_running(cluster: Cluster, vm: Vm) -> None:
-    """There is a process now; the guest agent answers some seconds later."""
+    """Mark a VM as running; its guest agent answers some seconds later."""
     node = cluster.nodes[vm.node]
     node.last_pid += 1
     vm.status = vm.qmp = "running"
@@ -137,7 +137,7 @@ def mark_running(cluster: Cluster, vm: Vm) -> None:
     cluster.touch(vm)
 
 
-#: a backup's lock does not keep a VM from being paused and going on
+#: a backup's lock does not prevent suspending and resuming
 _PASS_BACKUP = frozenset({"qmpause", "qmresume"})
 
 
@@ -148,7 +148,7 @@ def _simple(call: Call, kind: str, seconds: float, act: Callable[[Cluster, Vm], 
         vm = _found(call, vmid, kind)
         lock = yield from config_lock.take(call, job)
         vm = _found(call, vmid, kind)
-        # A stop passes locks by when nothing runs.
+        # A stop ignores locks if nothing runs.
         passes = vm.lock == "backup" and kind in _PASS_BACKUP
         check_lock(vm, skip=skip or passes or (kind == "qmstop" and not vm.running))
         if not vm.running and kind != "qmstop":
@@ -170,7 +170,7 @@ def _found(call: Call, vmid: int, kind: str) -> Vm:
 
 
 def _must_run(call: Call) -> Vm:
-    """Return the VM that the path names, which must have a process, or 500 at once."""
+    """Return the VM that the path names. Raises 500 unless it runs."""
     vm = call.cluster.vms.get(call.vmid)
     if vm is None or vm.node != call.node:
         raise no_configuration_found(call.node, call.vmid)
@@ -180,7 +180,7 @@ def _must_run(call: Call) -> Vm:
 
 
 def stop(call: Call) -> str:
-    """`status/stop`: at once; stopping a stopped VM is fine."""
+    """`status/stop`: at once; succeeds for a stopped VM."""
     if ha_power.resource(call.cluster, call.vmid):
         return ha_power.request(call, "stopped", _ended(call, STOP_SECONDS))
     return _simple(call, "qmstop", STOP_SECONDS, _end_if_running)
@@ -192,7 +192,7 @@ def _end_if_running(cluster: Cluster, vm: Vm) -> None:
 
 
 def reset(call: Call) -> str:
-    """`status/reset`: QEMU goes on, so nothing cleans up afterwards."""
+    """`status/reset`: QEMU goes on, so there is no clean-up."""
     _must_run(call)
     return _simple(call, "qmreset", RESET_SECONDS, lambda cluster, vm: None)
 
@@ -242,7 +242,7 @@ _KEY = re.compile(
 
 
 def sendkey(call: Call) -> Work:
-    """`sendkey`: press keys, which needs the configuration's lock and a process."""
+    """`sendkey`: send keys; needs the configuration's lock and a running VM."""
     call.skiplock()
     if not _KEY.fullmatch(call.get("key")):
         raise PveError("Bad Request", 400, body=False)
@@ -252,7 +252,7 @@ def sendkey(call: Call) -> Work:
 
 
 def shutdown(call: Call) -> str:
-    """`status/shutdown`: the guest ends, or the timeout does."""
+    """`status/shutdown`: wait until the guest ends, or for the timeout."""
     skip = call.skiplock()
     if ha_power.resource(call.cluster, call.vmid):
         timeout = float(call.get("timeout") or SHUTDOWN_TIMEOUT)

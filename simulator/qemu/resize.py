@@ -16,7 +16,7 @@ from simulator.volumes import path_of
 
 
 def resize(call: Call) -> str:
-    """Grow a disk; everything that can be wrong shows up in the task."""
+    """Grow a disk; all errors appear in the task."""
     skip = call.skiplock()
 
     def body(job: Job) -> Work:
@@ -102,7 +102,7 @@ def _make_base(call: Call, volume: Volume) -> Volume:
 
 
 def feature(call: Call) -> dict[str, Any]:
-    """Return whether all disks can be snapshot, cloned or copied."""
+    """Return whether all disks support snapshots, clones or copies."""
     vm, wanted = call.vm(), call.get("feature")
     able = all(
         _able(call, vm, wanted, drive.file)

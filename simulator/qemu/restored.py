@@ -1,4 +1,4 @@
-"""`POST /nodes/{node}/qemu` with an archive: a VM made, or made anew, of a backup."""
+"""`POST /nodes/{node}/qemu` with an archive: create a VM from a backup, or replace one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOST = (
 
 
 def restore(call: Call, changes: ConfigMap) -> str:
-    """Start the worker that restores; `changes` is what the call sets beside the archive."""
+    """Start the worker that restores; `changes` are the options set beside the archive."""
     cluster, vmid = call.cluster, call.vmid
     _may(call)
     cluster.check_quorum()
@@ -92,7 +92,7 @@ def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> 
     made_at = time.strftime("%a %b %e %H:%M:%S %Y", time.gmtime(archive.ctime))
     job.log(f"CTIME: {made_at}")
     yield Sleep(_READ_SECONDS)
-    # What the VM had goes before its disks come back under the same names.
+    # The VM's present disks go first: the restored ones have the same names.
     yield from _remove_disks(call, vm, names)
     for drive in kept:
         config[drive.name] = yield from _disk(call, job, drive)

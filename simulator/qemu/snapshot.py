@@ -1,4 +1,4 @@
-"""Snapshots: make, list, delete, roll back."""
+"""Snapshots: create, list, delete, roll back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SNAPSHOT_SECONDS = 0.5
 
 
 def snapshots(call: Call) -> list[dict[str, Any]]:
-    """Return all snapshots, and `current` that stands for now."""
+    """Return all snapshots, and `current` for the present state."""
     vm = call.vm()
     shown: list[dict[str, Any]] = []
     for one in vm.snapshots.values():
@@ -48,12 +48,12 @@ def snapshots(call: Call) -> list[dict[str, Any]]:
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below one snapshot."""
+    """Return the index below one snapshot."""
     return [{"cmd": "rollback"}, {"cmd": "config"}]
 
 
 def config(call: Call) -> dict[str, Any]:
-    """Return the configuration that a snapshot holds."""
+    """Return a snapshot's configuration."""
     vm, name = call.vm(), call.get("snapname")
     if name not in vm.snapshots:
         raise PveError(f"snapshot '{name}' does not exist")
@@ -78,7 +78,7 @@ def change(call: Call) -> None:
 
 
 def can_snapshot(cluster: Cluster, vm: Vm) -> bool:
-    """Return whether every disk's format and storage keep snapshots; raw files don't."""
+    """Return whether all disks' formats and storages support snapshots; raw files don't."""
     return not any(
         cluster.storages[one.storage].type in FILE_STORAGES
         and volume.format == "raw"
@@ -90,7 +90,7 @@ def can_snapshot(cluster: Cluster, vm: Vm) -> bool:
 
 
 def create(call: Call) -> str:
-    """Take a snapshot."""
+    """Create a snapshot."""
     name = call.get("snapname")
     if name in ("current", "pending"):
         raise PveError(f"unable to use snapshot name '{name}' (reserved name)")
@@ -141,7 +141,7 @@ def _save_memory(call: Call, job: Job, name: str) -> Work:
 
 
 def delete(call: Call) -> str:
-    """Remove a snapshot."""
+    """Delete a snapshot."""
     return call.start("qmdelsnapshot", call.vmid, lambda job: _delete(call, job))
 
 
@@ -171,7 +171,7 @@ def _delete(call: Call, job: Job) -> Work:
 
 
 def rollback(call: Call) -> str:
-    """Go back to a snapshot."""
+    """Roll back to a snapshot."""
     return call.start("qmrollback", call.vmid, lambda job: _rollback(call, job))
 
 

@@ -1,4 +1,4 @@
-"""Reading virtual machines: lists, configuration, pending changes, current state."""
+"""Reads of virtual machines: lists, configuration, pending changes, current state."""
 
 from __future__ import annotations
 
@@ -91,19 +91,19 @@ _SUPPORT: dict[str, Any] = {
 
 
 def memory_of(vm: Vm) -> int:
-    """Return bytes of memory that a VM is configured with."""
+    """Return a VM's configured memory in bytes."""
     text = vm.config.get("memory", "512")
     return int(text.partition("=")[2] or text) * MIB
 
 
 def cpus_of(vm: Vm) -> int:
-    """Virtual CPUs that a VM starts with."""
+    """Return the number of virtual CPUs that a VM starts with."""
     cores = int(vm.config.get("cores", "1")) * int(vm.config.get("sockets", "1"))
     return int(vm.config.get("vcpus", cores))
 
 
 def disk_of(vm: Vm) -> int:
-    """Return bytes of the disk a VM boots from, or of its first."""
+    """Return the size in bytes of a VM's boot disk, or of its first disk."""
     order = re.split(r"[;=]", vm.config.get("boot", ""))[1:]
     found = [drive for drive in drives_of(vm.config) if drive.storage and not drive.cdrom]
     booting = [drive for drive in found if drive.name in order] or [
@@ -113,7 +113,7 @@ def disk_of(vm: Vm) -> int:
 
 
 def usage(vm: Vm) -> dict[str, Any]:
-    """Return the statistics that every list of VMs shows."""
+    """Return the statistics in every list of VMs."""
     running = vm.running
     memory = memory_of(vm)
     return {
@@ -132,7 +132,7 @@ def usage(vm: Vm) -> dict[str, Any]:
 
 
 def brief(vm: Vm, *, full: bool = False) -> dict[str, Any]:
-    """Return one VM as the node's list shows it."""
+    """Return one VM as in the node's list."""
     shown = {
         **usage(vm),
         "cpus": cpus_of(vm),
@@ -159,7 +159,7 @@ def brief(vm: Vm, *, full: bool = False) -> dict[str, Any]:
 
 
 def current_of(cluster: Cluster, vm: Vm) -> dict[str, Any]:
-    """Return one VM in full, as `status/current` shows it."""
+    """Return one VM as `status/current` shows it."""
     shown = brief(vm, full=True)
     shown.pop("template", None)
     shown |= {"ha": ha_power.shown(cluster, vm.vmid)}
@@ -216,13 +216,13 @@ def listing(call: Call) -> list[dict[str, Any]]:
 
 
 def index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below one VM."""
+    """Return the index below one VM."""
     call.vm()
     return [{"subdir": name} for name in _SUBDIRS]
 
 
 def config(call: Call) -> dict[str, Any]:
-    """Return the configuration; pending values too unless `current` is asked for."""
+    """Return the configuration; with pending values unless `current` is asked for."""
     vm = call.vm()
     if call.get("snapshot"):
         if call.get("snapshot") not in vm.snapshots:
@@ -261,14 +261,14 @@ def current(call: Call) -> dict[str, Any]:
 
 
 def status_index(call: Call) -> list[dict[str, str]]:
-    """Return what there is below `status`."""
+    """Return the index below `status`."""
     call.vm()
     names = ["current", "start", "stop", "reset", "shutdown", "suspend", "reboot"]
     return [{"subdir": name} for name in names]
 
 
 def cloudinit(call: Call) -> list[dict[str, Any]]:
-    """Cloud-init options with their pending values."""
+    """Return cloud-init options with their pending values."""
     vm = call.vm()
     wanted = ("ciuser", "cipassword", "sshkeys", "nameserver", "searchdomain", "citype")
     return [{"key": name, "value": vm.config[name]} for name in wanted if name in vm.config]

@@ -25,14 +25,14 @@ def save(call: Call, job: Job, vm: Vm) -> Work:
 
 
 def state_storage(vm: Vm) -> str:
-    """Return where a VM's memory goes by default: its own choice, or where its first disk is."""
+    """Return the storage for a VM's memory: the configured one, or that of its first disk."""
     return vm.config.get("vmstatestorage") or next(
         (one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom), "local"
     )
 
 
 def allocate_state(call: Call, job: Job, vm: Vm, storage: str, name: str) -> Work:
-    """A volume for twice the memory and what devices need."""
+    """Allocate a volume for twice the memory and the state of devices."""
     call.cluster.storage(storage)
     size = int(vm.config.get("memory", "512")) * 2 * MIB + 500 * MIB
     file = f"{vm.vmid}/vm-{vm.vmid}-state-{name}.raw"
@@ -44,7 +44,7 @@ def allocate_state(call: Call, job: Job, vm: Vm, storage: str, name: str) -> Wor
 
 
 def forget(cluster: Cluster, vm: Vm) -> None:
-    """Remove the state of a VM that runs again."""
+    """Remove the saved state of a VM that runs again."""
     volume = cluster.volume(vm.config["vmstate"], vm.node) if "vmstate" in vm.config else None
     if volume is not None:
         cluster.remove_volume(volume)

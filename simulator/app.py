@@ -24,7 +24,7 @@ from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
 from simulator.params import validate
 from simulator.routes import Route, Router
-from simulator.rows import AUTHENTICATED, WORLD
+from simulator.rows import AUTHENTICATED, PUBLIC
 from simulator.strikes import after, before
 from simulator.upload import read_multipart
 
@@ -158,7 +158,7 @@ class Api:
         found = self._router.find(method, path)
         if found is not None and found[0].modern and not cluster.version.ha_rules:
             found = None
-        who = yield from _identify(cluster, request, found is not None and found[0].world)
+        who = yield from _identify(cluster, request, found is not None and found[0].public)
         if path == "/" and method == "GET":
             return _INDEX
         if found is None:
@@ -198,10 +198,10 @@ def failure(error: PveError) -> Response:
     return Response(error.status, error.reason, orjson.dumps(body))
 
 
-def _identify(cluster: Cluster, request: Request, world: bool) -> Work:
+def _identify(cluster: Cluster, request: Request, public: bool) -> Work:
     """Return who asks; a refusal is delayed, as by the real server."""
     try:
-        return Identity("") if world else authenticate(cluster, request)
+        return Identity("") if public else authenticate(cluster, request)
     except PveError:
         yield Sleep(AUTH_DELAY_SECONDS)
         raise
@@ -233,7 +233,7 @@ def _check_permission(
         raise PveError("API tokens are not allowed here", 403)
     permission = route.permission
     if isinstance(permission, str):
-        assert permission in (AUTHENTICATED, WORLD)
+        assert permission in (AUTHENTICATED, PUBLIC)
         return
     template, *privileges = permission
     names = re.findall(r"{(\w+)}", template)

@@ -22,7 +22,7 @@ from simulator.volumes import content_of, format_of, owner_of, parse_volid
 KEPT_CALLS = 20_000
 
 
-class World(Protocol):
+class Resettable(Protocol):
     """The part of the simulator that the control API uses."""
 
     clusters: list[Cluster]
@@ -100,14 +100,14 @@ def state_of(cluster: Cluster) -> dict[str, Any]:
 class Control:
     """Answers `/_sim/…`. `cluster` in a body or query names the cluster; default: this port's."""
 
-    def __init__(self, world: World, recorder: Recorder) -> None:
-        self._world = world
+    def __init__(self, simulator: Resettable, recorder: Recorder) -> None:
+        self._simulator = simulator
         self._recorder = recorder
         self._doors: dict[tuple[str, str], Callable[[Entry, dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
             ("GET", "calls"): lambda entry, given: recorder.since(int(given.get("since", 0))),
             ("DELETE", "calls"): lambda entry, given: recorder.clear(),
-            ("POST", "reset"): lambda entry, given: world.reset(),
+            ("POST", "reset"): lambda entry, given: simulator.reset(),
             ("GET", "clock"): lambda entry, given: self._clock(),
             ("POST", "clock"): self._set_clock,
             ("GET", "faults"): lambda entry, given: [
@@ -142,15 +142,15 @@ class Control:
         name = given.get("cluster")
         if not name:
             return entry.cluster
-        return next(one for one in self._world.clusters if one.name == name)
+        return next(one for one in self._simulator.clusters if one.name == name)
 
     def _state(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
         wanted = given.get("cluster")
-        found = [one for one in self._world.clusters if wanted in (None, one.name)]
+        found = [one for one in self._simulator.clusters if wanted in (None, one.name)]
         return {"clusters": [state_of(one) for one in found], **self._clock()}
 
     def _clock(self) -> dict[str, Any]:
-        clock = self._world.engine.clock
+        clock = self._simulator.engine.clock
         return {"speed": clock.speed, "simulated_seconds": clock.now()}
 
     def _set_clock(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
@@ -158,9 +158,9 @@ class Control:
             speed = float(given["speed"])
             if not 0.001 <= speed <= 100_000:
                 raise BadOrder("speed is between 0.001 and 100000")
-            self._world.engine.set_speed(speed)
+            self._simulator.engine.set_speed(speed)
         if given.get("statistics"):
-            for cluster in self._world.clusters:
+            for cluster in self._simulator.clusters:
                 with cluster.turn():
                     cluster.stats_at = float("-inf")
         return self._clock()

@@ -69,7 +69,7 @@ from simulator.route_params import (
     TASKS,
     TEXT,
 )
-from simulator.rows import AUTHENTICATED, WORLD, Handler, Permission, Row
+from simulator.rows import AUTHENTICATED, PUBLIC, Handler, Permission, Row
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Route:
     modern: bool = False
 
     @property
-    def world(self) -> bool:
+    def public(self) -> bool:
         """Return whether the call needs no login."""
-        return self.permission == WORLD
+        return self.permission == PUBLIC
 
 
 def _schema(params: Mapping[str, Param], *, vm: bool = False) -> Schema:
@@ -120,13 +120,13 @@ _SNAPSHOT = ("/vms/{vmid}", "VM.Snapshot")
 
 _ROWS: tuple[Row, ...] = (
     ("GET", "/version", "", cluster_api.version, AUTHENTICATED, {}),
-    ("GET", "/access/ticket", "", access.no_ticket, WORLD, {}),
+    ("GET", "/access/ticket", "", access.no_ticket, PUBLIC, {}),
     (
         "POST",
         "/access/ticket",
         "pt",
         access.ticket,
-        WORLD,
+        PUBLIC,
         {
             "username": Param(None, True),
             "password": Param(None, True),

@@ -14,5 +14,5 @@ Permission = tuple[str, ...] | str
 # v = takes every option of a VM, 9 = since version 9.
 Row = tuple[str, str, str, Handler, Permission, Mapping[str, Param]]
 
-WORLD = "world"
+PUBLIC = "public"
 AUTHENTICATED = "user"

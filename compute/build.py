@@ -1,4 +1,4 @@
-"""Build: make the VM that the record describes and see it run; on failure leave nothing."""
+"""Build: create the VM of the record and see it run; on failure leave nothing behind."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def build(
     command: Build,
     write_group: Callable[[], Detail] | None = None,
 ) -> Outcome:
-    """Run the steps of a build. ACTIVE means seen running; the guest's agent isn't waited for.
+    """Run the steps of a build. ACTIVE means seen running; the guest agent isn't waited for.
 
-    ``write_group`` writes the server's group into the hypervisor, at last; it fails nothing.
+    ``write_group`` adds the VM to its strict group in the hypervisor; it never fails a build.
     """
     todo = steps(machine, command)
     if write_group is not None:
@@ -35,9 +35,9 @@ def build(
         return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
     if failure.step in (CHECK, IMAGE):
         _look_behind(job, machine, command)
-    # Nothing of ours is left when all was seen absent, and when what is there was never ours.
+    # Nothing of ours is left if all was seen absent, or if what is there was never ours.
     clean = failure.clean and (machine.absent or machine.foreign)
-    # What only the operator can remove is reported, and its VM id set aside: nothing else is left.
+    # What only the operator can remove is reported, and its VM id quarantined.
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
     gone = clean or set_aside
     reported = replace(failure, clean=clean, refused=gone and machine.refused)
@@ -47,7 +47,7 @@ def build(
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:
     """Clean up what an earlier run of the same command may have left.
 
-    What can't be removed now, since the host is gone, is the audit's.
+    The audit finds what can't be removed now, because the host is down.
     """
     if not (machine.absent or machine.foreign or machine.stuck):
         # Perhaps only the look failed.

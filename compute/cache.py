@@ -17,7 +17,7 @@ def cache(job: Job, machine: Machine, command: CacheImage) -> Outcome:
         detail = machine.ensure_image(command)
         taken = detail.get("template_taken")
         if taken is not None:
-            # A build would take another way; ahead of any there is nothing else to make.
+            # A build would import the image instead; without a build there is nothing to do.
             raise HypervisorError(Category.CREATION_FAILED, f"There is no template: {taken}.")
         return detail
 

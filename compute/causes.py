@@ -1,7 +1,7 @@
-"""Causes of failure that ended: locks, and nodes that refused work.
+"""Causes of failure that have ended: released locks, and nodes that work again.
 
-Whoever waits for one of them need not wait out its pause. Seen in the bulk looks, so it costs no
-call of its own.
+Operations that wait for one of them are retried at once. Seen in refreshes, so it costs no further
+call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 class Causes:
-    """The causes of one cluster at the last look, and those that ended since the last report."""
+    """The causes in one cluster at the last refresh, and those ended since the last report."""
 
     def __init__(self) -> None:
         self._locked: frozenset[int] = frozenset()
@@ -19,9 +19,9 @@ class Causes:
         self._eased: set[str] = set()
 
     def update(self, locked: Iterable[int], usable: Iterable[str]) -> bool:
-        """Take a look's result; whether something ended.
+        """Take over a refresh; return whether a cause ended.
 
-        ``locked`` are VMs that carry a lock, ``usable`` nodes that take work.
+        ``locked`` are VMs that carry a lock, ``usable`` nodes that accept work.
         """
         locked, usable = frozenset(locked), frozenset(usable)
         self._unlocked = (self._unlocked | self._locked) - locked
@@ -31,12 +31,12 @@ class Causes:
         return bool(self._unlocked or self._eased)
 
     def unreachable(self) -> None:
-        """No look was possible: no node takes work."""
+        """Record that the cluster didn't answer: no node accepts work."""
         if self._usable is not None:
             self._usable = frozenset()
 
     def take(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Return unlocked (or gone) VMs and nodes that take work again, each once."""
+        """Return unlocked (or deleted) VMs and nodes that work again, each once."""
         ended = tuple(sorted(self._unlocked)), tuple(sorted(self._eased))
         self._unlocked, self._eased = set(), set()
         return ended

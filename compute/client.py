@@ -42,7 +42,7 @@ INSPECT_SECONDS = 20.0
 
 
 class ComputeClient:
-    """Casts commands to the worker that carries a host's agent; answers come as reports."""
+    """Casts commands to the worker that carries a host's agent; the answers are reports."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class ComputeClient:
         self._everyone = events.to_workers(transport)
 
     def build(self, ctxt: RequestContext, worker: str, command: Build) -> None:
-        """Make the VM that the command describes. Sending it twice does no harm."""
+        """Create the VM that the command describes. May be sent twice."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.build, command=self._sent(worker, command))
 
     def destroy(self, ctxt: RequestContext, worker: str, command: Destroy) -> None:
-        """Make the VM absent; cancels a build of the same server."""
+        """Remove the VM; cancels a build of the same server."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.destroy, command=self._sent(worker, command))
 
     def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
@@ -67,13 +67,13 @@ class ComputeClient:
         self._workers.to(worker).cast(ctxt, WorkerRpc.power, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
-        """Make an image's template ahead of any build; a failure is only reported."""
+        """Make an image's template before any build; a failure is only reported."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.cache_image, command=self._sent(worker, command)
         )
 
     def retire_template(self, ctxt: RequestContext, worker: str, command: RetireTemplate) -> None:
-        """Remove a cached template that nobody needs."""
+        """Remove a cached template that no image needs."""
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.retire_template, command=self._sent(worker, command)
         )
@@ -86,10 +86,10 @@ class ComputeClient:
         known: Collection[int],
         read: Collection[int] = (),
     ) -> ClusterInventory:
-        """Wait for all that is in the cluster and may be ours, as the worker sees it now.
+        """Return everything in the cluster that may be ours, as the worker sees it now.
 
-        ``known`` are VMIDs that the record accounts for: they need no closer look, but for those
-        of ``read``. Raises Unavailable when the worker, or the cluster, doesn't answer.
+        ``known`` are VMIDs that the record explains: only those in ``read`` are looked at
+        closely. Raises Unavailable when the worker, or the cluster, doesn't answer.
         """
         return self._workers.to(worker, INVENTORY_SECONDS).call(
             ctxt,
@@ -108,11 +108,11 @@ class ComputeClient:
         group: StrictGroup,
         members: Mapping[int, str],
     ) -> None:
-        """Write a strict server group with just these VMs into the cluster; none: remove it.
+        """Make a strict server group in the cluster have exactly these VMs; none: remove it.
 
         ``members`` are {VMID: server's UUID}: a VM that isn't the server's is left out.
 
-        Raises Unavailable when the worker, or the cluster, doesn't answer or doesn't take it.
+        Raises Unavailable when the worker or the cluster doesn't answer, or refuses.
         """
         self._workers.to(worker, INVENTORY_SECONDS).call(
             ctxt,
@@ -132,18 +132,18 @@ class ComputeClient:
         )
 
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:
-        """Note when a worker sent a heartbeat: commands sent from now on are stamped later.
+        """Record when a worker sent a heartbeat: later commands get later timestamps.
 
         So a clock behind the worker's doesn't make commands look older than they are.
         """
         self._heard[worker] = sent_at
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
-        """Ask a worker whose hosts are not on record to publish all of them, to placement too."""
+        """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
 
     def mark(self, ctxt: RequestContext, worker: str, command: Mark) -> None:
-        """Put the owner mark on a VM, or take it off."""
+        """Put the owner mark on a VM, or remove it."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.mark, command=self._sent(worker, command))
 
     def inspect(
@@ -156,10 +156,10 @@ class ComputeClient:
         node: str | None = None,
         server_uuid: str | None = None,
     ) -> Inspection:
-        """Wait for a close look at one VM; ``failure`` says when that was not possible.
+        """Return a close look at one VM; ``failure`` says why that was not possible.
 
-        ``node`` is where it should be, ``server_uuid`` whose it should be. Raises Unavailable when
-        the worker doesn't answer.
+        ``node`` is where it should be, ``server_uuid`` whose it should be. Raises Unavailable
+        when the worker doesn't answer.
         """
         return self._workers.to(worker, INSPECT_SECONDS).call(
             ctxt,
@@ -171,7 +171,7 @@ class ComputeClient:
         )
 
     def announce(self, ctxt: RequestContext) -> None:
-        """Ask every worker to publish everything: somebody just started."""
+        """Ask every worker to publish everything, for a service that has just started."""
         self._everyone.cast(ctxt, WorkerEvents.announce)
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
@@ -179,6 +179,6 @@ class ComputeClient:
         self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
     def _sent(self, worker: str, command: AnyCommand) -> AnyCommand:
-        # A worker does nothing of what was sent before its process began, by its own clock.
+        # Workers ignore commands sent before their process began, by their own clock.
         now = self._now()
         return dataclasses.replace(command, sent_at=max(now, self._heard.get(worker, now)))

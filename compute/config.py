@@ -1,4 +1,4 @@
-"""Options of the compute service. The driver's own options live beside the driver."""
+"""Options of the compute service. The driver's own options are with the driver."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _RECORD_DATES = ("access_time", "attribute_change_time", "modification_time", "c
 
 
 def files(drive: ConfigDrive) -> dict[str, bytes]:
-    """Path → content. Raises Invalid when the user data isn't base64."""
+    """Return path → content. Raises Invalid when the user data isn't base64."""
     documents = {
         "meta_data.json": _json(drive.meta_data),
         "network_data.json": _json(drive.network_data),

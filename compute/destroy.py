@@ -1,4 +1,4 @@
-"""Destroy: make the VM absent, if it is provably the server's, and see it gone."""
+"""Destroy: remove the VM if it is provably the server's, and see it gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compute.steps import Step, Unwound, carry_out
 
 
 def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Outcome:
-    """Stop, remove, see config and volumes gone. A VM that is absent already is gone as well."""
+    """Stop, remove, see config and volumes gone. An absent VM counts as gone."""
     sums = _Sums()
     if command.drive_only:
         remove = sums.removing(machine.let_go_of_config_drive)

@@ -1,4 +1,4 @@
-"""Which hypervisors a worker carries agents of: from configuration to drivers."""
+"""The drivers of a worker's hypervisors, made from the configuration."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Executor:
         self._pool = WorkPool(threads, self._run)
 
     def accept(self, ctxt: RequestContext, command: Command) -> bool:
-        """Take a command; returns at once. False: it is being worked on already."""
+        """Accept a command; returns at once. False: it is being worked on already."""
         ctxt.server_uuid = command.server_uuid
         if self._repeats.is_stale(command):
             LOG.info(
@@ -64,11 +64,11 @@ class Executor:
         return self._pool.working()
 
     def stop(self, seconds: float) -> bool:
-        """Stop jobs where they are; return whether all ended within the time."""
+        """Stop jobs without unwinding; return whether all ended within the time."""
         return self._pool.stop(seconds)
 
     def _outcome_at_once(self, job: Job) -> Outcome | None:
-        """Return the outcome of a command that isn't carried out, or None."""
+        """Return the outcome of a command that needs no work, or None."""
         command = job.command
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."
@@ -83,7 +83,7 @@ class Executor:
         command = job.command
         try:
             outcome = self._carry_out(job, command)
-            # While the job is still in its line, where it is found when it comes again.
+            # Before the job leaves its queue, where a repeated command finds it.
             self._repeats.keep(job.command, outcome)
             _log(command, outcome)
             return outcome

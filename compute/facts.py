@@ -1,4 +1,4 @@
-"""What this worker knows of its hosts, and which of it is news."""
+"""The facts of this worker's hosts, and which of them must be published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from common.aggregates import RATIOS, Ratios
 from common.messages.facts import ClusterFacts, HostFacts
 
-#: a change of these shares of the whole is news; smaller ones wait for a bigger one
+#: relative changes of at least this share are published; smaller ones wait until they add up
 LOAD_STEP = 0.10
 USED_STEP = 0.05
 
@@ -63,7 +63,7 @@ class HostFactsCache:
         self._ratios = Ratios(-1)
 
     def update(self, hosts: Iterable[HostFacts], cluster: ClusterFacts) -> list[HostFacts]:
-        """Take over a look's result; return the hosts whose facts changed."""
+        """Take over a refresh; return the hosts whose facts changed."""
         with self._lock:
             self._clusters[cluster.cluster] = cluster
             seen = []
@@ -96,7 +96,7 @@ class HostFactsCache:
         return replace(facts, **said) if said else facts
 
     def unreachable(self, cluster: str, why: str) -> list[HostFacts]:
-        """Mark the hosts of a cluster that can't be looked at unhealthy; return those."""
+        """Mark the hosts of a cluster that doesn't answer unhealthy; return them."""
         with self._lock:
             mine = [facts for facts in self._hosts.values() if facts.cluster == cluster]
             for facts in mine:
@@ -123,7 +123,7 @@ class HostFactsCache:
             return tuple(sorted(self._hosts))
 
     def all(self) -> list[HostFacts]:
-        """Facts of all hosts."""
+        """Return the facts of all hosts."""
         with self._lock:
             return list(self._hosts.values())
 
@@ -143,7 +143,7 @@ class HostFactsCache:
             return tuple(hosts), tuple(clusters)
 
     def publish_all(self) -> None:
-        """Publish everything the next time: somebody just started."""
+        """Publish everything with the next heartbeat, for a service that has just started."""
         with self._lock:
             self._published.clear()
             self._published_clusters.clear()

@@ -1,6 +1,6 @@
 """Heartbeats: a timer sends the worker a tick, and consuming it sends the heartbeat.
 
-So a heartbeat proves that the worker takes messages, not only that its process lives.
+So a heartbeat proves that the worker consumes messages, not only that its process runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOG = logger(__name__)
 
-#: hosts whose facts travel in one message (about 3 KiB each)
+#: hosts whose facts are sent in one message (about 3 KiB each)
 FACTS_PER_MESSAGE = 200
 #: after this time all facts are published again: a message may have been lost or overtaken
 PUBLISH_ALL_SECONDS = 300.0
@@ -36,7 +36,7 @@ VERSION = "1.0"
 
 
 class Heartbeats:
-    """The timer, and what a heartbeat carries."""
+    """The timer, and the content of heartbeats."""
 
     def __init__(
         self,
@@ -61,23 +61,23 @@ class Heartbeats:
         self._thread = threading.Thread(target=self._loop, name="compute-heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Start the timer."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Tick no more."""
+        """Stop the timer."""
         self._stop.set()
         self._thread.join(5)
 
     def tick(self) -> None:
-        """Send the worker a tick, over the bus."""
+        """Send the worker a tick over the bus."""
         try:
             self._self.cast(internal(), WorkerRpc.tick)
         except Exception:
             LOG.exception("The tick could not be sent.")
 
     def beat(self) -> None:
-        """Send a heartbeat with what changed to the conductor and the schedulers."""
+        """Send the conductor and the schedulers a heartbeat with what changed."""
         with self._one_beat:
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
@@ -91,7 +91,7 @@ class Heartbeats:
                 raise
 
     def announce(self) -> None:
-        """Send a heartbeat with everything: somebody just started."""
+        """Send a heartbeat with everything, for a service that has just started."""
         self._publish_all()
         self.beat()
 
@@ -110,7 +110,7 @@ class Heartbeats:
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
         hosts = self._facts.names()
-        # One message at least, also when nothing changed.
+        # At least one message, even if nothing changed.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
             yield Heartbeat(

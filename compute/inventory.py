@@ -1,4 +1,4 @@
-"""What a host offers, in placement's words. Pure: facts in, inventories and traits out.
+"""What a host offers, as inventories and traits of placement. Pure.
 
 Resource classes and traits are the standard ones (os-resource-classes, os-traits).
 """
@@ -13,7 +13,7 @@ import os_traits
 from common import capacity
 from common.messages.facts import HostFacts
 
-#: set and cleared by whoever enables and disables a host; not ours to touch
+#: set and cleared when a host is disabled and enabled; never touched here
 KEPT_TRAITS = frozenset({os_traits.COMPUTE_STATUS_DISABLED})
 
 #: what every host of these drivers offers
@@ -66,7 +66,7 @@ _STANDARD = frozenset(os_traits.get_traits())
 
 
 def inventories(facts: HostFacts) -> dict[str, dict[str, Any]]:
-    """Return {resource class: inventory}; what a host has none of is left out."""
+    """Return {resource class: inventory}; zero amounts are left out."""
     return {
         name: {
             "total": offer.total,
@@ -81,7 +81,7 @@ def inventories(facts: HostFacts) -> dict[str, dict[str, Any]]:
 
 
 def traits(facts: HostFacts) -> frozenset[str]:
-    """Return standard traits of a host, and those that its facts name."""
+    """Return the standard traits of a host, and those in its facts."""
     found = set(_ALWAYS) | set(facts.traits)
     if facts.architecture in _ARCHITECTURES:
         found.add(_ARCHITECTURES[facts.architecture])

@@ -13,7 +13,7 @@ from common.messages.reports import Category, Working
 from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
 from compute.journal import Journal, Send
 
-#: an unwinding gets at least this long, even when the deadline has passed
+#: an unwinding gets at least this long, even after the deadline
 UNWIND_SECONDS = 180
 
 
@@ -31,12 +31,12 @@ class Job:
 
     @property
     def command(self) -> Command:
-        """The command as it was sent last."""
+        """The latest copy of the command."""
         return self._command
 
     @property
     def key(self) -> tuple[str, int]:
-        """Jobs of one key run one after the other."""
+        """The key: jobs with the same key run one after the other."""
         return (self._command.placed.cluster, self._command.placed.vmid)
 
     @property
@@ -50,7 +50,7 @@ class Job:
         return Working(command.operation_id, command.attempt, command.placed.host)
 
     def repeated(self, command: Command) -> None:
-        """Take the attempt and deadline of a command that was sent again meanwhile."""
+        """Take over attempt and deadline of a repeated command."""
         self._command = command
         self._deadline = command.deadline
         self.journal.command = command
@@ -65,7 +65,7 @@ class Job:
         self._wake.set()
 
     def begin_unwinding(self) -> None:
-        """From here on nothing cancels the job, and it has some time in any case."""
+        """Ignore cancellations from here on, and guarantee some time."""
         self._cancelled = False
         self._deadline = max(self._deadline, clock.after(UNWIND_SECONDS))
 
@@ -74,7 +74,7 @@ class Job:
         self.journal.note(upid, detail)
 
     def check(self) -> None:
-        """Raise what keeps the job from going on."""
+        """Raise what prevents the job from continuing."""
         self.check_time()
         if self._cancelled:
             raise Cancelled

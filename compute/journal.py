@@ -1,7 +1,7 @@
 """The journal of one operation: its steps, reported as they happen.
 
-The end of a step and the start of the next travel in one report; a task's id is sent as soon
-as it is known. Each reported step carries all that is known of it.
+The end of a step and the start of the next are sent in one report; a task's id is sent as soon
+as it is known. Each reported step has all that is known of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ERROR = "Error"
 
 
 class Journal:
-    """Used by the job's own thread alone."""
+    """One job's steps. Used by the job's own thread only."""
 
     def __init__(self, command: Command, send: Send) -> None:
         self.command = command

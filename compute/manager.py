@@ -1,4 +1,4 @@
-"""The RPC endpoints of one worker. What they promise is written at ``ComputeClient``."""
+"""The RPC endpoints of one worker. ``ComputeClient`` documents them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Manager:
         self._introduce()
 
     def tick(self, ctxt: RequestContext) -> None:
-        """The worker's own tick was consumed: send a heartbeat."""
+        """Answer the worker's own tick, now consumed, with a heartbeat."""
         self._heartbeats.beat()
 
     def inventory(
@@ -124,7 +124,7 @@ class Manager:
             LOG.warning("Cluster %s still has group %s: %s", cluster, group, error.message)
 
     def _carried(self, cluster: str) -> Hypervisor:
-        """Return the cluster's driver. Raises Unavailable when this worker has no agent of it."""
+        """Return the cluster's driver. Raises Unavailable if this worker has no agent of it."""
         hypervisor = self._hypervisors.get(cluster)
         if hypervisor is None:
             raise Unavailable(f"This worker carries no agent of cluster {cluster}.")
@@ -143,7 +143,7 @@ class EventEndpoint:
         self._heartbeats, self._set_ratios = heartbeats, set_ratios
 
     def announce(self, ctxt: RequestContext) -> None:
-        """Publish all that is known: somebody starts and knows nothing."""
+        """Publish all facts, for a service that has just started."""
         self._heartbeats.announce()
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:

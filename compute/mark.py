@@ -1,4 +1,4 @@
-"""The owner mark: put on a VM that is adopted, taken off one that is unmanaged."""
+"""The owner mark: set on an adopted VM, removed from an unmanaged one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compute.steps import Step, carry_out
 
 
 def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
-    """Run the one step; ``gone`` tells that the VM was seen without the server's mark."""
+    """Run the one step; ``gone``: the VM was seen without the server's mark."""
     if command.again:
         step = Step("compute_mark_vm", owner_mark.mark_again)
     elif command.on:

@@ -1,4 +1,4 @@
-"""What an agent answers when it is asked for all that is in a cluster: the audit's facts."""
+"""The inventory of a cluster, which agents return to the audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SeenVm:
     vmid: int
     node: str
     kind: str = "qemu"
-    """``qemu`` or ``lxc``: both take their ids from one pool."""
+    """``qemu`` or ``lxc``: both share one range of ids."""
     name: str = ""
     status: str = ""
     """``running``, ``stopped``, ``unknown`` …, as the cluster lists it."""
@@ -24,68 +24,68 @@ class SeenVm:
     lock_live: bool = False
     """A task that runs now explains the lock."""
     maker: str | None = None
-    """The task of our token that left a half-created VM, where there is one on record."""
+    """The task of our token that left a half-created VM, if there is one on record."""
     read: bool = False
-    """Whether its configuration was read: only then the marks below say anything."""
+    """Whether its configuration was read: only then the fields below mean anything."""
     server_uuid: str | None = None
     """The server that its description names."""
     image_id: str | None = None
-    """The image whose template its description says it is."""
+    """The image whose template it is by its description."""
     cloud: str | None = None
     """The cloud that its description names."""
     proven: bool = False
-    """All its marks agree: the ownership fence would let us pass."""
+    """All its marks agree: the ownership fence would pass."""
     smbios_uuid: str | None = None
-    """Its SMBIOS UUID in lower case, where its configuration names one."""
+    """Its SMBIOS UUID in lower case, if its configuration has one."""
 
 
 @dataclass(frozen=True)
 class SeenVolume:
-    """A disk that carries a VMID of our band, or a config drive of ours."""
+    """A disk with a VMID of our band, or a config drive of ours."""
 
     volid: str
     storage: str
     node: str
-    """Where it is, or through which node a shared storage was looked at."""
+    """Where it is, or the node through which a shared storage was listed."""
     vmid: int
     shared: bool = False
     size_bytes: int = 0
     created_at: datetime.datetime | None = None
     server_uuid: str | None = None
-    """Of a config drive: the server that its name names."""
+    """For a config drive: the server in its name."""
     ours: bool = False
-    """Of a disk whose VMID no VM has: a task of our token on record made it."""
+    """For a disk whose VMID has no VM: a task of our token on record made it."""
 
 
 @dataclass(frozen=True)
 class SeenAffinity:
-    """A strict server group as it is written in the hypervisor."""
+    """A strict server group as it is in the hypervisor."""
 
     cloud: str
     group: str
     managed: tuple[int, ...] = ()
-    """The VMIDs that were handed over for it."""
+    """The VMIDs that are resources for it."""
     members: tuple[int, ...] = ()
-    """The VMIDs that its rule names, whoever put them there."""
+    """The VMIDs in its rule, whoever added them."""
     rule: bool = False
     """Whether there is a rule."""
 
 
 @dataclass(frozen=True)
 class ClusterInventory:
-    """All that is in a cluster and may be ours, seen in bulk."""
+    """Everything in a cluster that may be ours, read in bulk."""
 
     cluster: str
     vms: tuple[SeenVm, ...] = ()
     volumes: tuple[SeenVolume, ...] = ()
     unseen: tuple[str, ...] = ()
-    """What could not be looked at, a sentence each: absence there means nothing."""
+    """What could not be read, a sentence each: absence there means nothing."""
     short: bool = False
-    """The token does not see all VMs or storages: what isn't listed may be there all the same."""
+    """VMs or storages may be hidden from the token: absence from lists means nothing."""
     unseen_nodes: tuple[str, ...] = ()
-    """Nodes of which something could not be looked at."""
+    """Nodes of which something could not be read."""
     affinity: tuple[SeenAffinity, ...] = ()
     writes_affinity: bool = False
-    """Whether strict server groups shall be written down there."""
+    """Whether strict server groups are to be written there."""
     affinity_seen: bool = False
-    """Whether ``affinity`` is all that there is."""
+    """Whether ``affinity`` is complete."""

@@ -1,4 +1,4 @@
-"""The observation loop of one cluster: look in bulk and publish what changed."""
+"""The refresh loop of one cluster: read in bulk and publish what changed."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Observer:
         )
 
     def start(self) -> None:
-        """Begin; the first look is taken at once."""
+        """Begin; the first refresh is done at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """End the loop."""
         self._stop.set()
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of a look that is under way."""
+        """Wait for the end of a refresh in progress."""
         self._thread.join(seconds)
 
     def look(self) -> None:
-        """Look once and publish what changed."""
+        """Refresh once and publish what changed."""
         began, moved = clock.utcnow(), False
         try:
             seen = self._hypervisor.observe()

@@ -16,7 +16,7 @@ _SHOWN = {PowerState.RUNNING: VmState.ACTIVE.value, PowerState.SHUTDOWN: VmState
 
 
 def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:
-    """Run the action; the outcome names the power state that was seen in the end."""
+    """Run the action; the outcome has the last power state seen."""
     name, act = _ACTIONS[command.action]
 
     def work() -> Detail:
@@ -40,7 +40,7 @@ def _find(machine: Machine) -> Detail:
 
 
 def _require(machine: Machine, action: PowerAction) -> None:
-    """Check the power state: somebody may have locked the VM meanwhile, or moved it away."""
+    """Check the power state: somebody may have locked or moved the VM meanwhile."""
     seen, wanted = machine.power_state(), _WANTED.get(action)
     if wanted not in (None, seen):
         raise HypervisorError(

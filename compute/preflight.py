@@ -1,6 +1,6 @@
-"""Preflight: is every configured cluster reachable, trusted, and does the token suffice?
+"""Preflight: is every configured cluster reachable and trusted, and has the token its privileges?
 
-What is missing is reported in one line with the exact command that mends it.
+What is missing is reported in one line with the exact command that adds it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNAUTHENTICATED = 401
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, and the commands that mend it (as root on a node)."""
+    """One problem, and the commands that solve it (as root on a node)."""
 
     cluster: str
     problem: str
@@ -57,7 +57,7 @@ class Checked:
 
 
 def check(conf: cfg.ConfigOpts) -> list[Checked]:
-    """All clusters. Raises ConfigurationError, one line, for the first thing that is wrong."""
+    """Return all clusters. Raises ConfigurationError, one line, for the first problem."""
     passed = []
     for cluster in settings.clusters(conf):
         checked, found = examine(cluster)
@@ -68,18 +68,18 @@ def check(conf: cfg.ConfigOpts) -> list[Checked]:
 
 
 def findings(conf: cfg.ConfigOpts) -> list[Finding]:
-    """Return everything that is wrong with any cluster. Raises ConfigurationError for
-    settings that can't be read."""
+    """Return all problems of all clusters. Raises ConfigurationError for unreadable
+    settings."""
     return [one for cluster in settings.clusters(conf) for one in examine(cluster)[1]]
 
 
 def examine(cluster: ClusterSettings) -> tuple[Checked, list[Finding]]:
-    """Return one cluster: what it has, and what is wrong with it."""
+    """Return one cluster and its problems."""
     client = Client(cluster)
     refresher = Refresher(client, 0, 0)
     try:
         client.get("version")
-        # Before the refresh, which needs some of them: all that is lacking is reported at once.
+        # Before the refresh, which needs some of them: so all missing ones are reported at once.
         lacking = missing_privileges(client, configured_storages(client))
         if lacking:
             return _nothing(cluster), [_lacks(cluster, lacking)]
@@ -154,7 +154,7 @@ def _problems(cluster: ClusterSettings, snapshot: Snapshot) -> Iterator[Finding]
         yield from _storages(cluster, node)
 
 
-#: so many ids at least must be left to people before theirs meet the band
+#: at least so many ids must remain below the band
 LEFT_TO_PEOPLE = 100
 _FIRST_ID, _LAST_ID = 100, 1_000_000
 
@@ -162,7 +162,7 @@ _FIRST_ID, _LAST_ID = 100, 1_000_000
 def next_ids(
     cluster: ClusterSettings, options: Mapping[str, Any], taken: Iterable[int]
 ) -> Finding | None:
-    """Whether the ids that Proxmox VE proposes to people come from the band, or soon will."""
+    """Return whether the ids that Proxmox VE proposes are in the band, or soon will be."""
     bounds = options.get("next-id") or {}
     if isinstance(bounds, str):
         bounds = dict(part.split("=", 1) for part in bounds.split(",") if "=" in part)
@@ -189,7 +189,7 @@ _CONTENTS: Mapping[str, str] = {"images": "root disks", "iso": "config drives", 
 
 
 def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
-    """Return what a node lacks of storages, with the line that enables the content."""
+    """Yield the contents that a node's storages lack, with the commands that enable them."""
     configured = {"images": cluster.vm_storage, "iso": cluster.iso_storage}
     for content, why in _CONTENTS.items():
         storage = chosen(node, configured.get(content), content)
@@ -211,6 +211,6 @@ def _storages(cluster: ClusterSettings, node: Node) -> Iterator[Finding]:
 
 
 def _candidate(node: Node) -> Storage | None:
-    """Return a storage of files, where any content can be enabled."""
+    """Return a file storage, where any content can be enabled."""
     files = [one for one in node.storages.values() if one.active and one.type in FILE_TYPES]
     return max(files, key=lambda one: one.available, default=None)

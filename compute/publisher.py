@@ -1,4 +1,4 @@
-"""Publishes what hosts offer to placement: only changes, several hosts at a time, until taken."""
+"""Publishes hosts' inventories to placement: only changes, several at a time, with retries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from placement.messages import NewProvider, Provider
 LOG = logger(__name__)
 
 RETRY_SECONDS = 5.0
-#: hosts published at the same time: each waits for placement most of the while
+#: hosts published at the same time: mostly they wait for placement
 AT_ONCE = 4
 #: hosts of one batch; what changes meanwhile waits for its end
 BATCH = 200
-#: from so many hosts on, one list of all providers is cheaper than a look at each
+#: from so many hosts on, one list of all providers is cheaper than a request each
 MANY = 8
 
 
@@ -33,7 +33,7 @@ class Offer(NamedTuple):
 
 
 class Placement(Protocol):
-    """What is used of ``placement.client.PlacementClient``."""
+    """The part of ``placement.client.PlacementClient`` that is used."""
 
     def providers(self) -> Sequence[Provider]:
         """List all resource providers."""
@@ -97,7 +97,7 @@ class Publisher:
             self._changed.notify_all()
 
     def publish_again(self, hosts: Iterable[HostFacts]) -> None:
-        """Queue hosts whose resource providers may have gone."""
+        """Queue hosts whose resource providers may be gone."""
         doubted = list(hosts)
         with self._changed:
             self._doubted.update(facts.uuid for facts in doubted)
@@ -110,7 +110,7 @@ class Publisher:
                 self._retry_later(failed)
 
     def _await_pending(self) -> bool:
-        """Return whether there is something to publish; False: it is over."""
+        """Wait until there is something to publish; return False at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._pending or self._closed)
             return not self._closed
@@ -134,9 +134,9 @@ class Publisher:
         return failed
 
     def _check_doubted(self) -> dict[str, str] | None:
-        """Have hosts published again whose providers may be gone.
+        """Queue hosts whose providers may be gone.
 
-        Of many, only those that placement doesn't list as they are; returns that list.
+        Of many, only those that placement doesn't list unchanged; returns that list.
         """
         with self._changed:
             doubted, self._doubted = self._doubted, set()
@@ -148,7 +148,7 @@ class Publisher:
         return names
 
     def _next_batch(self) -> list[HostFacts]:
-        """Take the next hosts whose offers placement doesn't have; none when it is over."""
+        """Take the next hosts whose offers placement doesn't have; none at the end."""
         batch: list[HostFacts] = []
         with self._changed:
             while self._pending and len(batch) < BATCH and not self._closed:
@@ -158,9 +158,9 @@ class Publisher:
         return batch
 
     def _without_created(self, batch: list[HostFacts], names: dict[str, str]) -> list[HostFacts]:
-        """Create the providers of new hosts together; return the hosts that remain.
+        """Create the providers of new hosts together; return the other hosts.
 
-        Those that were created are added to `names`.
+        Created ones are added to `names`.
         """
         offers = {facts.uuid: _offer(facts) for facts in batch if facts.uuid not in names}
         if len(offers) < MANY:
@@ -188,7 +188,7 @@ class Publisher:
             self._classes.add(name)
 
     def _provider_names(self) -> dict[str, str] | None:
-        """Return the names of all providers by UUID; None when they can't be had."""
+        """Return the names of all providers by UUID; None if they can't be listed."""
         try:
             return {one.uuid: one.name for one in self._placement.providers()}
         except MicronovaError:
@@ -216,7 +216,7 @@ class Publisher:
         return False
 
     def _publish(self, facts: HostFacts, names: Mapping[str, str] | None) -> None:
-        """Make placement have a host's offer; `names` of the providers save a look at it."""
+        """Make placement have a host's offer; `names` of the providers save a request."""
         offer = _offer(facts)
         self._published.pop(facts.uuid, None)
         self._ensure_classes(offer)
@@ -241,7 +241,7 @@ class Publisher:
     def _set_inventories(self, uuid: str, offered: Mapping[str, Mapping[str, Any]]) -> bool:
         """Replace a provider's inventories; return whether all others are gone.
 
-        What is gone from the host but still allocated can't go; nobody else gets it.
+        What the host lost but is still allocated can't be removed; it is reserved instead.
         """
         try:
             self._placement.set_inventory(uuid, offered)

@@ -1,4 +1,4 @@
-"""Commands that come twice, or late: what must not be done again is answered, or not done."""
+"""Repeated or late commands: those that must not run again are answered, or ignored."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from common.messages.reports import Outcome
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: servers whose destroy is remembered, and outcomes
+#: numbers of remembered destroys and outcomes
 REMEMBERED = 10_000
 
 
 class Repeats:
-    """What this process knows of earlier commands; threads may share it."""
+    """Earlier commands of this process; thread-safe."""
 
     def __init__(self) -> None:
         self._began_at = clock.utcnow()
@@ -29,20 +29,20 @@ class Repeats:
         )
 
     def is_stale(self, command: Command) -> bool:
-        """Whether it may be a copy of what was done, and undone since, before this process began.
+        """Return whether it may repeat what was done, and undone since, before this process began.
 
-        It is not answered: the first heartbeat ends the leases of an earlier process, and what is
-        still to be done is sent again. A Destroy does no harm, nor does what has no lease.
+        It is not answered: the first heartbeat ends the leases of an earlier process, and commands
+        that are still needed come again. A Destroy is harmless, as is a command without lease.
         """
         if command.sent_at is None or not isinstance(command, Build | Power | Mark):
             return False
         return command.sent_at < self._began_at
 
     def is_overtaken(self, command: Command) -> bool:
-        """Return whether a Destroy of the server was taken that a late command must not undo.
+        """Return whether a later Destroy of the server was accepted, which this must not undo.
 
-        That is one of a later operation, or of the command's own, which has been given up then.
-        Remembers the command if it is a Destroy.
+        That is one of a later operation, or of the command's own, which was given up then. Records
+        the command if it is a Destroy.
         """
         server, operation_id = command.server_uuid, command.operation_id
         with self._lock:
@@ -53,17 +53,17 @@ class Repeats:
             return last >= operation_id
 
     def outcome(self, command: Command) -> Outcome | None:
-        """Return what the command ended with when it came before."""
+        """Return the outcome of the command if it was carried out before."""
         if isinstance(command, Destroy):
             return None
         with self._lock:
             return self._outcomes.get((command.operation_id, command.attempt))
 
     def keep(self, command: Command, outcome: Outcome) -> None:
-        """Keep the outcome of what must not be done again when the command is sent again.
+        """Keep the outcome of a command that must not be repeated.
 
-        A build that left nothing may have been given up, its VMID too, by the time that it would
-        run again; a reboot would be a second one.
+        A build that left nothing may have been given up, and its VMID too, before a repeat; a
+        repeated reboot would be a second one.
         """
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
         if given_up or isinstance(command, Power):
@@ -72,7 +72,7 @@ class Repeats:
 
 
 def _remember(memory: collections.OrderedDict[K, V], key: K, value: V) -> None:
-    """Keep it; the oldest ones make room."""
+    """Add it; the oldest entries are dropped."""
     memory[key] = value
     memory.move_to_end(key)
     if len(memory) > REMEMBERED:

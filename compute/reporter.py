@@ -1,9 +1,9 @@
 """The outbox of reports: sent to the conductor in batches, in order.
 
-A batch goes every 20 ms at the most: each costs a message and two transactions, whatever is in it.
-An outcome that comes when none has gone for so long goes at once. Reports of one operation that
-gathered together become one. What can't be sent is kept and tried again; should the process die
-with it, the operation's lease runs out and its command comes again.
+A batch is sent every 20 ms at most: each costs a message and two transactions, whatever its size.
+An outcome after such a pause is sent at once. Reports of one operation in a batch become one. What
+can't be sent is kept and tried again; if the process dies with it, the operation's lease runs out
+and its command comes again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Reporter:
             return batch
 
     def _gather(self) -> None:
-        """Wait for what may go along, but with an outcome no longer than the pace asks for."""
+        """Wait for more reports; with an outcome only until the interval is over."""
         until = time.monotonic() + self._gather_seconds
         while not (self._hurry or self._closed) and len(self._queue) < BATCH:
             if any(report.outcome is not None for report in self._queue):
@@ -119,9 +119,9 @@ class Reporter:
 
 
 def sendable(reports: list[Report]) -> list[Any]:
-    """Return the reports, with U+FFFD for what can't be sent or no database takes.
+    """Return the reports, with U+FFFD for what can't be sent or stored.
 
-    A hypervisor's words may hold anything, and one such report would hold up all others for ever.
+    Hypervisors' texts may have anything, and one such report would hold up all others for ever.
     """
     try:
         text = codec.dumps(reports)
@@ -136,9 +136,9 @@ def sendable(reports: list[Report]) -> list[Any]:
 
 
 def merged(reports: Iterable[Report]) -> list[Report]:
-    """Return one report per operation and attempt: the last word on each step, and the outcome.
+    """Return one report per operation and attempt: each step's last state, and the outcome.
 
-    What follows an outcome belongs to another run of the command and stays apart.
+    What follows an outcome belongs to another run of the command and is not merged.
     """
     found: list[Report] = []
     open_at: dict[tuple[int, int, str], int] = {}

@@ -1,4 +1,4 @@
-"""Remove an image's cached template that nobody needs any more."""
+"""Remove an image's cached template that nothing needs any more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compute.steps import Step, carry_out
 
 
 def retire(job: Job, hypervisor: Hypervisor, command: RetireTemplate) -> Outcome:
-    """Remove it, or report what depends on it. An absent one is gone as well."""
+    """Remove it, or report what depends on it. An absent one counts as removed."""
 
     def remove() -> Detail:
         removal = hypervisor.retire_template(job, command)

@@ -19,7 +19,7 @@ from compute.messages import ClusterInventory
 
 
 class WorkerRpc(Protocol):
-    """Topic ``compute``, server: the worker's name. What each promises is at ``ComputeClient``."""
+    """Topic ``compute``, server: the worker's name. ``ComputeClient`` documents the methods."""
 
     # Casts: a command's answer comes as reports.
     def build(self, ctxt: RequestContext, command: Build) -> None: ...

@@ -79,7 +79,7 @@ class ComputeService:
         ]
 
     def start(self) -> None:
-        """Begin to work; returns at once. The first facts go out after the first look."""
+        """Start; returns at once. The first facts are sent after the first refresh."""
         self._reporter.start()
         if self._publisher is not None:
             self._publisher.start()
@@ -92,7 +92,7 @@ class ComputeService:
         LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
-        """Take no more messages, let operations end where they stand, send what is queued."""
+        """Take no more messages, stop operations without unwinding, send what is queued."""
         self._heartbeats.stop()
         for observer in self._observers:
             observer.stop()

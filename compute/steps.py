@@ -39,7 +39,7 @@ class Unwound:
     remedy: str | None = None
 
     def plus(self, removal: Removal) -> Unwound:
-        """With one more undo."""
+        """Return the sum with one more undo."""
         return Unwound(
             self.gone and removal.gone,
             self.cleaned + removal.cleaned,
@@ -49,10 +49,10 @@ class Unwound:
 
 
 def carry_out(job: Job, steps: Sequence[Step]) -> Failure | None:
-    """Run the steps; None when all went well, else why not and what was cleaned up.
+    """Run the steps; return None if all succeeded, else the failure and what was cleaned up.
 
-    ``Failure.clean`` speaks of the undos that ran; where none ran the flow knows better. Raises
-    Abandoned, having reported nothing more.
+    ``Failure.clean`` is about the undos that ran; if none ran the flow decides. Raises Abandoned
+    without a further report.
     """
     for position, step in enumerate(steps):
         try:
@@ -70,7 +70,7 @@ def carry_out(job: Job, steps: Sequence[Step]) -> Failure | None:
 
 
 def as_error(error: Exception) -> HypervisorError:
-    """Any error of a step as one with a category; a bug is logged with its traceback."""
+    """Return any error of a step as one with a category; bugs are logged with traceback."""
     if isinstance(error, HypervisorError):
         return error
     if isinstance(error, Cancelled):

@@ -1,8 +1,7 @@
-"""VM states as this worker saw them: publishes changes, and everything at times.
+"""VM states as this worker saw them: publishes changes, and at intervals everything.
 
-A change is published at once and once more a little later, as the conductor ignores a
-look that was taken right after an operation. That a VM is gone takes two looks in a row at the
-whole cluster.
+A change is published at once and again a little later, as the conductor ignores refreshes right
+after an operation. That a VM is gone takes two refreshes of the whole cluster in a row.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from common.messages.facts import VmFacts, VmStates
 from compute.causes import Causes
 from compute.hypervisor.port import Observation
 
-#: VMs that travel in one message (some 80 bytes each)
+#: VMs in one message (some 80 bytes each)
 VMS_PER_MESSAGE = 500
 #: after this time a change is published again
 REPEAT_SECONDS = 30.0
-#: the highest VMID that Proxmox VE takes, and more
+#: above the highest VMID of Proxmox VE
 _LAST = 2**31 - 1
 
 
 @dataclass
 class _Reported:
-    """What was reported of a VM last (None: that it is gone), and whether twice."""
+    """The last report of a VM (None: that it is gone), and whether it was sent twice."""
 
     facts: VmFacts | None
     at: float
@@ -35,7 +34,7 @@ class _Reported:
 
 @dataclass
 class _Cluster:
-    """The last two looks at one cluster, and what was reported of it."""
+    """The last two refreshes of one cluster, and what was reported of it."""
 
     seen_at: datetime.datetime
     nodes: tuple[str, ...] = ()
@@ -51,7 +50,7 @@ class _Cluster:
         return self.whole_looks >= 2
 
     def here(self, vmid: int) -> VmFacts | None:
-        """The VM; where it was missed for the first time, or by part of the cluster: unknown."""
+        """Return the VM; unknown if missing for the first time, or from part of the cluster."""
         facts = self.now.get(vmid)
         if facts is None and (vmid in self.before or not self.whole):
             return VmFacts(vmid, "", 0)
@@ -59,7 +58,7 @@ class _Cluster:
 
 
 class VmChanges:
-    """Takes looks, gives out changes; threads may share it."""
+    """Takes refreshes, returns changes; thread-safe."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -67,7 +66,7 @@ class VmChanges:
         self._clusters: dict[str, _Cluster] = {}
 
     def update(self, seen: Observation, seen_at: datetime.datetime) -> bool:
-        """Take over a look's result; return whether it changed. ``seen_at``: its beginning."""
+        """Take over a refresh; return whether it changed anything. ``seen_at``: its beginning."""
         with self._lock:
             name = seen.cluster.cluster
             cluster = self._clusters.setdefault(name, _Cluster(seen_at))
@@ -83,13 +82,13 @@ class VmChanges:
             return ended or cluster.report_all or any(_news(cluster))
 
     def unreachable(self, name: str) -> None:
-        """No look at a cluster was possible."""
+        """Record that a cluster didn't answer."""
         with self._lock:
             if name in self._clusters:
                 self._clusters[name].causes.unreachable()
 
     def publish_all(self) -> None:
-        """Publish everything the next time: somebody just started."""
+        """Publish everything the next time, for a service that has just started."""
         with self._lock:
             for cluster in self._clusters.values():
                 cluster.report_all = True
@@ -139,7 +138,7 @@ class VmChanges:
 
 
 def _news(cluster: _Cluster) -> Iterator[int]:
-    """VMs that differ from what was reported, those included that are gone."""
+    """Yield VMs that differ from what was reported, including deleted ones."""
     for vmid, facts in cluster.now.items():
         reported = cluster.reported.get(vmid)
         if reported is None or reported.facts != facts:
@@ -157,7 +156,7 @@ def _again(cluster: _Cluster, now: float) -> Iterator[int]:
 
 
 def _everything(head: VmStates, cluster: _Cluster) -> Iterator[VmStates]:
-    """Return all VMs, by ranges of VMIDs without a gap; at least one message."""
+    """Yield all VMs, by ranges of VMIDs without a gap; at least one message."""
     here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
     vms = [vm for vm in here if vm is not None]
     low = 0

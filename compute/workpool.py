@@ -1,6 +1,6 @@
-"""Where jobs run: a pool of threads of their own; jobs on one VM id one after the other.
+"""The threads that run jobs; jobs on one VM id run one after the other.
 
-Messages and heartbeats are served by other threads, so work never starves them.
+Messages and heartbeats have threads of their own, so jobs never delay them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from compute.job import Job
 
 
 class WorkPool:
-    """Jobs by VM id: the first of each runs, the others wait behind it.
+    """Jobs by VM id: the first of each runs, the others wait.
 
-    ``run`` returns the outcome to report, or None when there is none to report.
+    ``run`` returns the outcome to report, or None if there is none.
     """
 
     def __init__(self, threads: int, run: Callable[[Job], Outcome | None]) -> None:
@@ -30,7 +30,7 @@ class WorkPool:
         self._threads = concurrent.futures.ThreadPoolExecutor(threads, "compute-work")
 
     def submit(self, job: Job) -> bool:
-        """Take a job; False when the operation is here already, and goes on as it was.
+        """Add a job; return False if the operation is here already, and continues unchanged.
 
         A destroy cancels every build of the same server before it.
         """
@@ -51,12 +51,12 @@ class WorkPool:
         return True
 
     def working(self) -> tuple[Working, ...]:
-        """Signs of life of all jobs, waiting ones too."""
+        """Return signs of life of all jobs, waiting ones too."""
         with self._lock:
             return tuple(job.working() for line in self._lines.values() for job in line)
 
     def stop(self, seconds: float) -> bool:
-        """Stop jobs where they are; return whether all ended within the time."""
+        """Stop jobs without unwinding; return whether all ended within the time."""
         with self._idle:
             self._closed = True
             for line in self._lines.values():
@@ -71,8 +71,8 @@ class WorkPool:
         try:
             outcome = self._run(job)
         finally:
-            # Out of the line before its end is reported: a command that is sent again in answer to
-            # the outcome is a new run, not a repetition of this one.
+            # Leaves the queue before its end is reported: a command sent again in answer to the
+            # outcome is a new run, not a repetition of this one.
             self._done(job)
         if outcome is not None:
             job.journal.close(outcome)
@@ -89,5 +89,5 @@ class WorkPool:
 
 
 def _same(one: Command, other: Command) -> bool:
-    """Whether it is the same command, sent again. A Destroy may bear a Build's operation."""
+    """Return whether it is the same command, repeated. A Destroy may have a Build's operation."""
     return type(one) is type(other) and one.operation_id == other.operation_id

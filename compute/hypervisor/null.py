@@ -1,6 +1,6 @@
-"""A driver without a hypervisor, to measure the control plane: VMs live in memory.
+"""A driver without a hypervisor, to measure the control plane: VMs are kept in memory.
 
-Nothing survives the process; a repeated command converges like with any driver.
+Nothing survives the process; a repeated command converges as with any driver.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NullHypervisor:
 
     @property
     def cluster(self) -> str:
-        """Its name."""
+        """The cluster's name."""
         return str(self._conf.null.cluster)
 
     def observe(self) -> Observation:
@@ -84,11 +84,11 @@ class NullHypervisor:
         return NullMachine(self.vms, self.lock, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
-        """There are none."""
+        """Return an empty removal: there are no templates."""
         return Removal(True)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
-        """Return what is remembered of it."""
+        """Return what is in memory about a VM."""
         with self.lock:
             vm = self.vms.get(vmid)
         if vm is None:
@@ -106,11 +106,11 @@ class NullHypervisor:
         )
 
     def owner_mark(self, work: Work) -> NullMachine:
-        """The same: the mark is who it belongs to."""
+        """Return the VM, which is its own owner mark."""
         return NullMachine(self.vms, self.lock, work)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connections are open."""
 
     def _host(self, number: int) -> HostFacts:
         size, compute = self._conf.null, self._conf.compute

@@ -1,4 +1,4 @@
-"""A VM that lives in memory."""
+"""A VM that is kept in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 
 @dataclass
 class Vm:
-    """What is remembered of one."""
+    """One VM's data."""
 
     server_uuid: str
     node: str
@@ -37,7 +37,7 @@ class NullMachine:
 
     @property
     def absent(self) -> bool:
-        """Whether there is no VM of that id."""
+        """Whether there is no VM with that id."""
         return self._vm is None
 
     @property
@@ -48,12 +48,12 @@ class NullMachine:
 
     @property
     def refused(self) -> bool:
-        """Whether the id is another server's: nothing was made of it then."""
+        """Whether the id is another server's, so that nothing was made."""
         return self.foreign
 
     @property
     def stuck(self) -> tuple[str, ...]:
-        """Nothing here is stuck."""
+        """Nothing: no VM ever needs an operator here."""
         return ()
 
     def check_host(self, build: Build) -> Detail:
@@ -61,7 +61,7 @@ class NullMachine:
         return self.find()
 
     def ensure_image(self, build: Build) -> Detail:
-        """Every image is there."""
+        """Do nothing: every image is there."""
         return {}
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
@@ -69,7 +69,7 @@ class NullMachine:
         return {}
 
     def create(self, build: Build) -> Detail:
-        """Remember the VM."""
+        """Store the VM."""
         self.find()
         vm = Vm(
             build.server_uuid,
@@ -83,11 +83,11 @@ class NullMachine:
         return {"node": build.placed.node, "vmid": self._vmid}
 
     def resize_disk(self, build: Build) -> Detail:
-        """The size was remembered at create."""
+        """Do nothing: the size was stored at create."""
         return {"gib": build.disk_gib}
 
     def find(self, *, to_remove: bool = False) -> Detail:
-        """Whose the id is; nothing is protected."""
+        """Return whose the id is; nothing is protected from removal."""
         if self.foreign:
             raise HypervisorError(
                 Category.STORAGE_CONFLICT, f"VM {self._vmid} is another server's."
@@ -99,35 +99,35 @@ class NullMachine:
         return self._power(PowerState.RUNNING)
 
     def stop(self, graceful_seconds: int) -> Detail:
-        """Mark it off."""
+        """Mark it stopped."""
         return self._power(PowerState.SHUTDOWN)
 
     def reboot(self, graceful_seconds: int) -> Detail:
-        """It runs again."""
+        """Mark it running again."""
         return self._power(PowerState.RUNNING)
 
     def power_state(self) -> PowerState:
-        """Return what it was marked as."""
+        """Return the stored power state."""
         vm = self._vm
         return PowerState.NOSTATE if vm is None else vm.power
 
     def remove(self) -> Removal:
-        """Forget it."""
+        """Delete it."""
         self.find()
         with self._lock:
             vm = self._vms.pop(self._vmid, None)
         return Removal(True, (f"VM {self._vmid}",) if vm else ())
 
     def remove_config_drive(self) -> Removal:
-        """There is none."""
+        """Return an empty removal: there is no config drive."""
         return Removal(True)
 
     def let_go_of_config_drive(self) -> Removal:
-        """There is none."""
+        """Return an empty removal: there is no config drive."""
         return Removal(True)
 
     def mark(self, smbios_uuid: str | None) -> Detail:
-        """Remember the owner of a VM that has none."""
+        """Store the owner of a VM that has none."""
         vm = self._vm
         if vm is None or vm.server_uuid not in ("", self._work.command.server_uuid):
             raise HypervisorError(
@@ -137,7 +137,7 @@ class NullMachine:
         return {}
 
     def mark_again(self) -> Detail:
-        """There is nobody who could edit a mark."""
+        """Do nothing: nobody can have edited the mark."""
         return {}
 
     def unmark(self) -> Detail:

@@ -1,7 +1,7 @@
 """The protocol between the flows and a driver, free of any hypervisor's terms.
 
-A driver stands for the hosts of one cluster. A ``Machine`` is one VM, or one to be, in the hands
-of one operation; each of its methods looks before it acts, so it may be called again.
+A driver represents the hosts of one cluster. A ``Machine`` is one VM, existing or to be created,
+for one operation; each of its methods looks before it acts, so it may be called again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from common.messages.reports import Category
 from common.states import PowerState
 from compute.messages import ClusterInventory
 
-#: facts to report about a step that is done
+#: facts to report about a finished step
 Detail = Mapping[str, Any]
 
 
@@ -49,28 +49,28 @@ class HypervisorError(OperationFailed):
 
 
 class Cancelled(Exception):
-    """The operation was overtaken by another one: unwind."""
+    """Another operation has overtaken this one: unwind."""
 
 
 class Abandoned(Exception):
-    """The process ends: stop here, without unwinding; a repeated command goes on."""
+    """The process ends: stop without unwinding; a repeated command continues."""
 
 
 class Work(Protocol):
-    """What a driver sees of the operation that it works for."""
+    """What a driver needs of the operation that it works for."""
 
     @property
     def command(self) -> Command:
-        """The command as it was sent last."""
+        """The latest copy of the command."""
 
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
-        """Report the task's id, and other facts, of the step that runs, at once."""
+        """Report the task's id and other facts of the running step at once."""
 
     def check(self) -> None:
         """Raise Cancelled, Abandoned, or HypervisorError (task_timeout) past the deadline."""
 
     def check_time(self) -> None:
-        """As ``check``, but not Cancelled: where what was begun must be seen to end."""
+        """As ``check``, but not Cancelled: for what must be seen to end once begun."""
 
     def pause(self, seconds: float) -> None:
         """Wait, but not past the deadline or the end of the process; then ``check_time``."""
@@ -89,7 +89,7 @@ class Removal:
 
 
 class Machine(Protocol):
-    """One VM of one server. Every method raises HypervisorError where it can't go on."""
+    """One VM of one server. Every method raises HypervisorError if it can't continue."""
 
     @property
     def absent(self) -> bool:
@@ -97,24 +97,24 @@ class Machine(Protocol):
 
     @property
     def foreign(self) -> bool:
-        """Whether the VM id was seen in the hands of somebody else."""
+        """Whether the VM id was seen to belong to somebody else."""
 
     @property
     def refused(self) -> bool:
-        """Whether others had the VM id before this operation made anything there."""
+        """Whether the VM id was somebody else's before this operation made anything there."""
 
     @property
     def stuck(self) -> tuple[str, ...]:
-        """What was seen at the VM id that only the operator can remove, whoever began it."""
+        """What was seen under the VM id that only the operator can remove, whoever made it."""
 
     def check_host(self, build: Build) -> Detail:
-        """Refuse the host where it can't take the server: health, room, leftovers, rights."""
+        """Refuse a host that can't take the server: health, room, leftovers, privileges."""
 
     def ensure_image(self, build: Build) -> Detail:
-        """Ensure that the host can make a disk of the image."""
+        """Ensure that the host can make a disk from the image."""
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
-        """Put the config drive, which `image` makes, where the VM can use it."""
+        """Upload the config drive, which `image` makes, to where the VM can use it."""
 
     def create(self, build: Build) -> Detail:
         """Ensure the VM with disk, devices and owner mark; it is not started."""
@@ -123,19 +123,19 @@ class Machine(Protocol):
         """Grow the root disk to the flavor's size; never shrinks."""
 
     def find(self, *, to_remove: bool = False) -> Detail:
-        """Look where the VM is and whose it is; absent is no error, somebody else's is.
+        """Find the VM and its owner; an absent VM is no error, somebody else's is.
 
-        ``to_remove``: one that is protected from removal is an error as well (``protected``).
+        ``to_remove``: protection from removal is an error as well (``protected``).
         """
 
     def start(self) -> Detail:
-        """Run the VM and see it running."""
+        """Start the VM and see it running."""
 
     def stop(self, graceful_seconds: int) -> Detail:
-        """Stop the VM; with seconds over 0 the guest is asked first, for that long."""
+        """Stop the VM; with seconds over 0 ask the guest first and wait that long."""
 
     def reboot(self, graceful_seconds: int) -> Detail:
-        """Restart; with seconds over 0 the guest is asked first, for that long."""
+        """Restart; with seconds over 0 ask the guest first and wait that long."""
 
     def power_state(self) -> PowerState:
         """Return the power state that the hypervisor shows now."""
@@ -147,41 +147,41 @@ class Machine(Protocol):
         """Remove the config drive's file."""
 
     def let_go_of_config_drive(self) -> Removal:
-        """Remove the config drive's file, unless a VM that has the id now uses it."""
+        """Remove the config drive's file, unless another VM with the id uses it."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One look at all hosts of a cluster."""
+    """One refresh of all hosts of a cluster."""
 
     cluster: ClusterFacts
     hosts: tuple[HostFacts, ...]
     vms: tuple[VmFacts, ...] = ()
-    """Every VM that is no template, whoever owns it, and whatever else has a VMID of the band."""
+    """Every VM that is no template, whoever owns it, and all else with a VMID of the band."""
     nodes: tuple[str, ...] = ()
     """Nodes that are online."""
     whole: bool = False
-    """Whether every node is online, with quorum and rights: what isn't seen isn't there."""
+    """Whether every node is online, with quorum and privileges: only then absence is certain."""
     locked: frozenset[int] = frozenset()
     """VMs that carry a lock."""
     usable: tuple[str, ...] = ()
-    """Nodes that take work, as far as can be seen: online, with quorum and rights, and they
-    answer."""
+    """Nodes that accept work, as far as can be seen: online, with quorum and privileges, and
+    they answer."""
 
 
 class OwnerMark(Protocol):
-    """The owner mark of one VM; nothing else of it is changed. Methods look before they act."""
+    """The owner mark of one VM; nothing else of the VM changes. Methods look before they act."""
 
     def mark(self, smbios_uuid: str | None) -> Detail:
-        """Have the VM marked as the server's. Raises HypervisorError where it is not the VM that
-        was looked at before, is somebody's, a template, or locked."""
+        """Mark the VM as the server's. Raises HypervisorError if it is not the VM that was looked
+        at before, has an owner, or is a template or locked."""
 
     def mark_again(self) -> Detail:
-        """Have a server's VM carry the mark that somebody edited. Raises HypervisorError where
+        """Restore the mark of a server's VM after somebody edited it. Raises HypervisorError if
         its SMBIOS UUID isn't the server's, others made it, or it is a template or locked."""
 
     def unmark(self) -> Detail:
-        """Have the VM carry no mark of the server; a VM that isn't there carries none."""
+        """Remove the server's mark from the VM; an absent VM has none."""
 
     def marked(self) -> bool:
         """Return whether it carries the server's mark now."""
@@ -195,28 +195,32 @@ class Hypervisor(Protocol):
 
     @property
     def cluster(self) -> str:
-        """Its name, as in ``Placed.cluster``."""
+        """The cluster's name, as in ``Placed.cluster``."""
 
     def observe(self) -> Observation:
-        """Look at everything in bulk. Raises HypervisorError when nothing answers."""
+        """Refresh everything in bulk. Raises HypervisorError when nothing answers."""
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
-        """All that is there and may be ours, in bulk; VMs of ``known`` ids need no closer look,
-        but for those of ``read``.
+        """Return everything that may be ours, in bulk; VMs with ``known`` ids are not looked at
+        closely, except those in ``read``.
 
         Raises HypervisorError when the cluster doesn't answer.
         """
 
     def group_writer(self, build: Build) -> Callable[[], Detail] | None:
-        """What tells the hypervisor of the strict group of a server that was built; it raises
-        nothing for what can't be told. None: it is not told of groups."""
+        """Return a function that adds a built server to its strict group in the hypervisor.
+
+        It never raises for what can't be written. None: the hypervisor gets no groups.
+        """
 
     def converge_affinity(
         self, cloud: str, group: StrictGroup, members: Mapping[int, str]
     ) -> None:
-        """Have the hypervisor told just these VMs of a strict group, {VMID: server's UUID}, those
-        that are the servers' by all marks; none where it shall not be told of groups. Raises
-        HypervisorError."""
+        """Make a strict group in the hypervisor have exactly these VMs, {VMID: server's UUID}.
+
+        Only VMs that all marks prove to be the servers' are taken; none if groups are not to
+        be written. Raises HypervisorError.
+        """
 
     def machine(self, work: Work) -> Machine:
         """Return the VM that the operation is about."""
@@ -227,13 +231,13 @@ class Hypervisor(Protocol):
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Look closely at one VM, wherever in the cluster it is; changes nothing.
 
-        ``node`` is where it should be, ``server_uuid`` whose it should be. Absent is only what
-        its node, alive, and the cluster's list don't have. Raises HypervisorError when that
-        can't be told.
+        ``node`` is where it should be, ``server_uuid`` whose it should be. It is absent only if
+        neither its node, which must answer, nor the cluster's list has it. Raises
+        HypervisorError when that is not known.
         """
 
     def owner_mark(self, work: Work) -> OwnerMark:
         """Return the owner mark of the VM that the operation is about."""
 
     def close(self) -> None:
-        """Let go of connections and threads."""
+        """Close connections and end threads."""

@@ -44,16 +44,16 @@ class ProxmoxHypervisor:
 
     @property
     def cluster(self) -> str:
-        """Its configured name."""
+        """The cluster's configured name."""
         return self._settings.name
 
     def observe(self) -> Observation:
-        """Two bulk calls, and what of the slower facts is due."""
+        """See ``port.Hypervisor``. Two bulk calls, and those of the slower facts that are due."""
         return facts.observation(self._conf, self._settings, self._refresh())
 
     def _refresh(self) -> Snapshot:
         with self._one_look:
-            # Within the lock: an older look never takes the place of a newer one.
+            # Within the lock, so that an older snapshot never replaces a newer one.
             self.shared.snapshot = self._refresher.refresh()
             return self.shared.snapshot
 
@@ -63,7 +63,7 @@ class ProxmoxHypervisor:
             self.shared.snapshot = self._refresher.refresh()
 
     def inventory(self, known: Collection[int], read: Collection[int] = ()) -> ClusterInventory:
-        """Three bulk calls, one for each storage, one for each VM that is to be read."""
+        """See ``port.Hypervisor``. Three bulk calls, one per storage, one per VM to be read."""
         return InventoryReader(self.shared, known, read).take()
 
     def group_writer(self, build: Build) -> Callable[[], Detail] | None:

@@ -1,4 +1,4 @@
-"""Options of the Proxmox VE driver, and what one cluster's group says, checked."""
+"""Options of the Proxmox VE driver, and the checked settings of each cluster."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ _TOKEN = re.compile(r"(?P<user>[^\s!@]+@[^\s!@]+)!(?P<name>[A-Za-z][\w.-]+)=(?P<
 
 @dataclass(frozen=True)
 class Token:
-    """An API token; its secret shows in no repr."""
+    """An API token; its repr hides the secret."""
 
     user: str
     name: str
@@ -168,7 +168,7 @@ class Token:
 
     @property
     def id(self) -> str:
-        """As task ids and permissions name it."""
+        """The token's id in task ids and permissions."""
         return f"{self.user}!{self.name}"
 
 
@@ -199,7 +199,7 @@ class ClusterSettings:
     blind_seconds: int
 
     def in_band(self, vmid: int) -> bool:
-        """Return whether a VMID is of the cloud's band."""
+        """Return whether a VMID is in the cloud's band."""
         return self.vmid_low <= vmid <= self.vmid_high
 
 
@@ -214,7 +214,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 def clusters(conf: cfg.ConfigOpts) -> list[ClusterSettings]:
-    """Return all clusters. Raises ConfigurationError, one line, for what is missing or wrong."""
+    """Return all clusters. Raises ConfigurationError, one line, for missing or wrong options."""
     if not conf.proxmox.clusters:
         raise ConfigurationError("[proxmox] clusters names no cluster.")
     found = [_cluster(conf, name) for name in conf.proxmox.clusters]
@@ -263,7 +263,7 @@ def _endpoint(group: str, url: str) -> tuple[str, int]:
 
 
 def read_token(path: Path, group: str) -> Token:
-    """Return the token in a file. Raises ConfigurationError; the secret is in no message."""
+    """Return the token in a file. Raises ConfigurationError; no message has the secret."""
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="utf-8").strip()

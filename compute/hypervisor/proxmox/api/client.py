@@ -1,7 +1,7 @@
-"""The HTTP client of one cluster: proxmoxer against several endpoints, taken in turn.
+"""The HTTP client of one cluster: proxmoxer against several endpoints, used in turn.
 
-Nothing that may have been sent is sent again, reads apart. An endpoint that can't be reached is
-left alone for a while (a circuit breaker), so that a dead node costs no other one its time.
+Only reads are ever sent twice. An endpoint that can't be reached is not used for a while (a
+circuit breaker), so that a dead node doesn't delay requests to the others.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from compute.hypervisor.proxmox.settings import ClusterSettings
 #: connections kept to one endpoint
 POOL = 64
 BREAK_SECONDS = (1.0, 2.0, 5.0, 15.0, 30.0)
-#: a proxying node could not connect to the node: nothing was sent
+#: the proxying node could not connect to the node: nothing was sent
 NOT_PROXIED = 595
-#: pauses before a read is tried again whose answer was lost; a server that closes an idle
-#: connection at the moment that it is used loses one like that
+#: pauses before a read is repeated whose answer was lost, as happens when a server closes an idle
+#: connection at the moment of its use
 READ_AGAIN_SECONDS = (0.1, 0.5, 2.0)
-#: what took longer than this was not lost but not answered: another try would take as long
+#: a longer request was not lost but not answered: another try would take as long
 LOST_SOON_SECONDS = 10.0
 
 
-#: says which node was asked, and where the others are
+#: names the node that was asked, and the others' addresses
 _STATUS = "cluster/status"
 #: what proxmoxer makes of an answer without a body
 _NO_BODY = {"errors": b""}
@@ -81,7 +81,7 @@ class _Endpoint:
         self.open_until = 0.0
 
     def call(self, method: str, path: str, values: Mapping[str, Any]) -> Any:
-        """One request. Raises ApiError, _NotSentError, or _LostError."""
+        """Send one request. Raises ApiError, _NotSentError, or _LostError."""
         for value in values.values():
             if isinstance(value, io.IOBase):
                 value.seek(0)
@@ -125,7 +125,7 @@ class _Endpoint:
 
 
 def _whole_reason(response: requests.Response, **_options: object) -> None:
-    """Take an error's whole text from its body: the reason phrase has its first line only."""
+    """Use an error's body as its text: the reason phrase has only the first line."""
     if response.status_code < 400:
         return
     try:
@@ -137,19 +137,19 @@ def _whole_reason(response: requests.Response, **_options: object) -> None:
 
 
 def _refused(error: requests.exceptions.ConnectionError) -> bool:
-    """Return whether the connection was not even made."""
+    """Return whether no connection was made."""
     cause = error.args[0] if error.args else None
     reason = getattr(cause, "reason", cause)
     return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
 
 
 def _node(path: str) -> str:
-    """Return the node that a path names; empty: it names none."""
+    """Return the node that a path names, or an empty text."""
     return path.split("/", 2)[1] if path.startswith("nodes/") else ""
 
 
 class Client:
-    """Requests to one cluster. Paths have no leading slash; answers are what ``data`` holds."""
+    """Requests to one cluster. Paths have no leading slash; answers are ``data``'s content."""
 
     def __init__(self, settings: ClusterSettings) -> None:
         self.settings = settings
@@ -167,7 +167,7 @@ class Client:
     def get(self, path: str, **params: Any) -> Any:
         """Read. Raises ApiError; tried on another endpoint when the first one fails.
 
-        An answer that was lost on the way is asked for again: reading changes nothing.
+        A read whose answer was lost is repeated: it changes nothing.
         """
         began = time.monotonic()
         for pause in READ_AGAIN_SECONDS:
@@ -193,10 +193,10 @@ class Client:
         return self._request("delete", path, params)
 
     def upload(self, node: str, storage: str, content: str, name: str, data: bytes) -> str:
-        """Upload a file into a storage; the UPID. A file of that name is replaced silently.
+        """Upload a file into a storage; return the UPID. A file of that name is replaced silently.
 
-        The node itself is asked where its endpoint is known and answers: another one would take
-        the file and copy it there by ssh.
+        The request goes to the node itself where its endpoint is known and answers: another node
+        would copy the file there by ssh.
         """
         stream = io.BytesIO(data)
         stream.name = name  # the multipart's file name
@@ -210,10 +210,10 @@ class Client:
             endpoint.close()
 
     def learn(self, asked: _Endpoint, status: list[Mapping[str, Any]]) -> None:
-        """Keep whose endpoint was asked, and derive those of the other nodes.
+        """Record whose endpoint was asked, and derive the other nodes' endpoints.
 
-        The addresses that the cluster knows are used where the endpoint asked has one of them and
-        certificates are checked: the token goes to nobody who can't prove to be of the cluster.
+        The cluster's addresses are used only if the endpoint asked has one of them and
+        certificates are checked: nobody outside the cluster must get the token.
         """
         members = [one for one in status if one.get("type") == "node"]
         nodes = {str(one["name"]): str(one.get("ip", "")) for one in members}
@@ -246,11 +246,11 @@ class Client:
         if not closed:
             closed = [min(turned, key=lambda one: one.open_until)]
         yield from closed
-        # What a breaker keeps apart is a last resort.
+        # Endpoints with an open breaker are a last resort.
         yield from (one for one in turned if one not in closed)
 
     def preferred(self, path: str) -> _Endpoint | None:
-        """Return the endpoint that a request is best sent to, if there is one."""
+        """Return the best endpoint for a request, if there is one."""
         parts = path.split("/")
         return self.own.get(parts[1]) if parts[-1] == "upload" else None
 
@@ -280,7 +280,7 @@ class Client:
                     self.forbidden |= error.category is Category.AUTHORIZATION
                     raise
                 self.silent.add(_node(path))
-                # Another endpoint may have a way to the node; nothing was done yet.
+                # Another endpoint may reach the node; nothing was done yet.
                 if last is not None:
                     raise
                 last = error

@@ -1,12 +1,12 @@
-"""How long tasks of Proxmox VE may take, by kind."""
+"""Time limits of Proxmox VE's tasks, by kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Seconds that a task of a kind may take. Then its outcome is unknown, and it is probed; the task
-#: itself is left to end. What moves data may take long, what only switches may not. The deadline
-#: of the operation ends the waiting in any case.
+#: Seconds that a task of a kind may take. After that its outcome is unknown, and the task is
+#: left to end. Tasks that move data may take long, others may not. The operation's deadline
+#: ends the wait in any case.
 DEADLINES: Mapping[str, float] = {
     "qmcreate": 3600.0,
     "qmclone": 3600.0,

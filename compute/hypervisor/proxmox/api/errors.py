@@ -1,7 +1,7 @@
 """The table of Proxmox VE's errors: message or code → category.
 
 Nearly every error is an HTTP 500 with the text in the reason phrase, or the exit status of a task.
-The order matters: the first pattern that is found decides. ``seen`` says where the text was seen:
+The order matters: the first matching pattern decides. ``seen`` is where the text was found:
 a version whose real answer is on record, or the sources.
 """
 
@@ -27,7 +27,7 @@ class Pattern:
     category: Category
     seen: str
     verdict: Verdict | None = None
-    """Where the text says more than its category about where to go on."""
+    """Where to continue, if the text says more about that than its category."""
 
 
 def _row(
@@ -97,8 +97,8 @@ TABLE: Sequence[Pattern] = (
         r"cannot import from '.*' - .*(no such|does not exist)", Category.IMAGE_NOT_FOUND, SOURCE
     ),
     _row(r"Image is not in \w+ format|checksum mismatch: got", Category.IMAGE_CORRUPT),
-    # In the log of a task that only says that `qemu-img convert` failed. What the disk below
-    # can't read is not the image's fault.
+    # In the log of a task that only says that `qemu-img convert` failed. A read error of the
+    # underlying disk is not the image's fault.
     _row(
         r"qemu-img: (could not open '[^']*/import/"
         r"|error while reading at byte \d+: (?!Input/output error))",
@@ -108,7 +108,7 @@ TABLE: Sequence[Pattern] = (
     # Networks.
     _row(r"bridge '.*' does not exist|no such bridge", Category.NETWORK),
     _row(r"/sdn/zones/.*SDN\.Use", Category.NETWORK),
-    # Rights.
+    # Privileges.
     _row(r"Permission check failed \(pool '.*' does not exist", Category.CONFIGURATION),
     _row(r"Permission check failed|only root (can|may)", Category.AUTHORIZATION),
     _row(r"authentication fail|no ticket|invalid csrf token", Category.AUTHORIZATION),
@@ -166,12 +166,12 @@ _STORAGE_LOCK = re.compile(
 )
 _NO_TASK = re.compile(r"no such task", re.I)
 
-#: said by an id's own lock while it is being created
+#: from an id's own lock while it is being created
 _BEING_CREATED = re.compile(r"can't lock file '.*lock-\d+\.conf' - got timeout", re.I)
 
-#: 596 to 599 and a gateway's own: the way broke
+#: 596 to 599 and a gateway's own: the connection broke
 _LOST_CODES = frozenset({502, 503, 504, 596, 597, 598, 599})
-#: 595 to 599 are the proxying node's words for the way to the other node, not the API's
+#: 595 to 599 come from the proxying node, about its connection to the other node
 _PROXY_CODES = range(595, 600)
 
 
@@ -207,13 +207,13 @@ class ApiError(HypervisorError):
 
     @property
     def unheard_of(self) -> bool:
-        """Whether an answer of 500 says nothing that is known: it may have been served."""
+        """Whether it is a 500 with an unknown text: the request may have been served."""
         return self.status == 500 and not self.no_config and _found(self.text) is None
 
     @property
     def may_look_different(self) -> bool:
-        """Whether another look may show what was asked, or a way to it: somebody had the lock,
-        wrote at the same time, or nobody knows what became of it."""
+        """Whether another look may show success or a way to it: somebody had the lock, or
+        wrote at the same time, or the outcome is unknown."""
         return self.unheard_of or self.category in (Category.LOCK, Category.UNKNOWN_OUTCOME)
 
     @property
@@ -223,12 +223,12 @@ class ApiError(HypervisorError):
 
     @property
     def config_lock(self) -> bool:
-        """Whether the lock of a VM's configuration was not had in time."""
+        """Whether the lock of a VM's configuration was not free in time."""
         return _BEING_CREATED.search(self.text) is not None
 
     @property
     def storage_lock(self) -> str | None:
-        """The storage whose lock was not had in time, or None."""
+        """The storage whose lock was not free in time, or None."""
         found = _STORAGE_LOCK.search(self.text)
         return None if found is None else found[1] or found[2]
 
@@ -260,7 +260,7 @@ def category_of(text: str, status: int = 500) -> Category:
 
 
 def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
-    """The category of a failed task: what its end says, else what its log says of the image."""
+    """Return the category of a failed task: by its exit status, else by the image in its log."""
     category = category_of(exit_status)
     if category is Category.CREATION_FAILED and any(
         category_of(line) is Category.IMAGE_CORRUPT for line in log
@@ -270,9 +270,9 @@ def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
 
 
 def verdict_of(text: str, status: int = 500) -> Verdict | None:
-    """Return where to go on, where a text or a code says more about it than its category does.
+    """Return where to continue, if a text or a code says more about it than its category.
 
-    What kept the node's answer from coming passes: most times its daemons restart.
+    An error on the way to the node is temporary: mostly its daemons restart.
     """
     if status in _PROXY_CODES or status in _LOST_CODES:
         return Verdict.AWAIT_HOST

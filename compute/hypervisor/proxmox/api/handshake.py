@@ -1,4 +1,4 @@
-"""Why a connection failed, in words, from the causes below requests' exceptions."""
+"""Sentences about why a connection failed, from the causes below requests' exceptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 
-#: what OpenSSL says of an answer that is no TLS: up to 3.1, later, and of a closed connection
+#: OpenSSL's text for an answer that is no TLS: up to 3.1, later, and for a closed connection
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
 #: X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 _OTHER_NAME = frozenset({62, 64})
@@ -15,7 +15,7 @@ _OUT_OF_DATE = frozenset({9, 10})
 
 
 def tls_problem(name: str, error: BaseException) -> str:
-    """Return one sentence about a TLS connection to ``name`` (host:port) that wasn't made."""
+    """Return one sentence about a failed TLS connection to ``name`` (host:port)."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _certificate_problem(name, cause)
@@ -32,7 +32,7 @@ def tls_problem(name: str, error: BaseException) -> str:
 
 
 def connect_problem(error: BaseException) -> str:
-    """Return a few words about a connection that was refused, or a name that isn't known."""
+    """Return a few words about a refused connection, or an unknown name."""
     for cause in _causes(error):
         if isinstance(cause, socket.gaierror):
             return "no such host"
@@ -57,7 +57,7 @@ def _certificate_problem(name: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an exception and all its causes, each once."""
+    """Yield an exception and all its causes, each once."""
     waiting, seen = [error], set()
     while waiting:
         one = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""Privileges that the driver needs, what the token has, and the lines that grant the rest."""
+"""Privileges that the driver needs and the token has, and the commands that grant the rest."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from compute.hypervisor.proxmox.settings import Token
 
 ROLE = "Micronova"
-#: what is granted on everything: a role of its own, for on a token's root path the other one would
-#: reach every VM and storage
+#: granted on everything by a role of its own: on a token's root path the other role would apply to
+#: every VM and storage
 AUDIT_ROLE = "MicronovaAudit"
 
 _VM = (
@@ -30,7 +30,7 @@ _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTe
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
 _ZONE = ("SDN.Use",)
 _AUDIT = ("Sys.Audit",)
-#: any of these on what is under a path lets it be listed
+#: any of these on a path makes what is under it visible in lists
 _SHOWS = {
     "/vms": frozenset({"VM.Audit"}),
     "/storage": frozenset({"Datastore.Audit", "Datastore.AllocateSpace"}),
@@ -39,7 +39,7 @@ _SHOWS = {
 
 @dataclass(frozen=True)
 class Need:
-    """Privileges on one path, and what for."""
+    """Privileges on one path, and their purpose."""
 
     path: str
     privileges: tuple[str, ...]
@@ -58,7 +58,7 @@ def needs(
     """Return the privileges that a cluster with these storages needs."""
     found = [
         Need("/vms", _VM, "create, configure, run and destroy VMs"),
-        # /cluster/status asks for it on the root itself, each node's status on its own path.
+        # /cluster/status needs it on the root itself, each node's status on its own path.
         Need("/", _AUDIT, "see the cluster's members and quorum"),
         Need("/nodes", _AUDIT, "see nodes and tasks"),
         Need("/sdn/zones/localnetwork", _ZONE, "attach interfaces to bridges"),
@@ -81,7 +81,7 @@ def lacking(granted: Mapping[str, Mapping[str, int]], needed: Iterable[Need]) ->
 
 
 def hidden(granted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Paths under which VMs or storages may be that the token isn't shown in lists."""
+    """Yield paths under which VMs or storages may be hidden from the token."""
     for root, shows in _SHOWS.items():
         named = (path for path in granted if path.startswith(f"{root}/"))
         for path in (root, *named):
@@ -90,7 +90,7 @@ def hidden(granted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 
 
 def _effective(granted: Mapping[str, Mapping[str, int]], path: str) -> set[str]:
-    """Privileges on a path: those named there, or on its nearest listed parent and propagated."""
+    """Return privileges on a path: those there, or propagated from its nearest listed parent."""
     if path in granted:
         return set(granted[path])
     parent = path
@@ -114,12 +114,12 @@ def grant_lines(missing: Iterable[Need], token: Token) -> list[str]:
         ours = [need for need in listed if _role(need) == role]
         names = ",".join(sorted({name for need in ours for name in need.privileges}))
         if names:
-            # It may be there already, with fewer.
+            # The role may exist already, with fewer privileges.
             lines.append(
                 f"{{ pveum role add {role} --privs '{names}'"
                 f" || pveum role modify {role} --append 1 --privs '{names}'; }}"
             )
-        # The rights of a token are those that both it and its user have.
+        # A token's privileges are those that both it and its user have.
         for path in dict.fromkeys(need.path for need in ours):
             lines.append(f"pveum acl modify {path} --users '{token.user}' --roles {role}")
             lines.append(f"pveum acl modify {path} --tokens '{token.id}' --roles {role}")
@@ -131,7 +131,7 @@ def _role(need: Need) -> str:
 
 
 def token_lines(token: Token) -> list[str]:
-    """Return the commands that make the user, which may be there already, and the token."""
+    """Return the commands that create the user, which may exist already, and the token."""
     return [
         f"{{ pveum user add {token.user} || true; }}",
         f"pveum user token add {token.user} {token.name} --privsep 1",
@@ -139,5 +139,5 @@ def token_lines(token: Token) -> list[str]:
 
 
 def all_grant_lines(token: Token) -> list[str]:
-    """Return the commands that grant all that is ever needed, whatever the storages are called."""
+    """Return the commands that grant everything ever needed, whatever the storages' names."""
     return grant_lines([*needs((), (), ()), ANY_STORAGE], token)

@@ -24,17 +24,17 @@ LOG = logger(__name__)
 
 FIRST_SECONDS = 0.05
 LAST_SECONDS = 1.0
-#: share of a task's age that passes between two looks at it
+#: share of a task's age between two looks at it
 PACE = 0.2
 #: how long a node's tasks may be unreadable before their outcome counts as unknown
 BLIND_SECONDS = 90.0
 LOG_LINES = 20
 
 LIST_LIMIT = 1000
-#: the last clones whose logs are read to find one
+#: how many of the last clones' logs are read to find one
 CLONES = 200
 
-#: a waiter looks this often whether its own time is over
+#: how often a waiter checks its own deadline
 _CHECK_SECONDS = 0.5
 
 
@@ -47,7 +47,7 @@ class Ended:
 
     @property
     def ok(self) -> bool:
-        """Whether it did its work; warnings count as done, and ask for a look."""
+        """Whether it did its work; warnings count as success, and need a look."""
         return self.exit_status == "OK" or self.warnings
 
     @property
@@ -117,7 +117,7 @@ class _Watcher:
         except ApiError as error:
             self._blind(waits, error.message)
         except Exception as error:
-            # Whatever the answer was: this thread is the only one that looks.
+            # Whatever the answer was: no other thread polls.
             LOG.exception("The tasks of node %s can't be read.", self._node)
             self._blind(waits, type(error).__name__)
 
@@ -152,7 +152,7 @@ class _Watcher:
 
 
 def is_running(listed: dict[str, Any]) -> bool:
-    """Whether an entry of a task list runs. The active list also holds some that just ended."""
+    """Return whether a task list's entry runs. The active list also has some that just ended."""
     return "endtime" not in listed and listed.get("status") in (None, "", "RUNNING")
 
 
@@ -174,9 +174,9 @@ class Tasks:
         """Wait until the task has ended well (warnings included).
 
         Raises ApiError with the task's category, id and log tail when it failed,
-        ``unknown_outcome`` when it can't be told, ``task_timeout`` when its kind's deadline has
-        passed, and what ``work.check_time`` raises: a task is never stopped, since that may cut
-        its own cleaning short.
+        ``unknown_outcome`` when that can't be read, ``task_timeout`` after the deadline of its
+        kind, and what ``work.check_time`` raises. A task is never stopped, since that could
+        interrupt its clean-up.
         """
         parsed = parse(upid)
         if parsed is None:
@@ -200,12 +200,12 @@ class Tasks:
         return ended
 
     def active(self, node: str) -> list[Upid]:
-        """Tasks that run on a node, as far as the token may see them."""
+        """Return a node's running tasks, as far as the token may see them."""
         listed = self._client.get(f"nodes/{node}/tasks", source="active", limit=LIST_LIMIT)
         return _parsed(one["upid"] for one in listed if is_running(one))
 
     def of_vm(self, node: str, vmid: int, kind: str) -> list[Upid]:
-        """Tasks of a kind on a VMID, running or ended, the newest first."""
+        """Return tasks of a kind on a VMID, running or ended, the newest first."""
         listed = self._client.get(
             f"nodes/{node}/tasks", source="all", vmid=vmid, typefilter=kind, limit=50
         )
@@ -213,7 +213,7 @@ class Tasks:
         return sorted(found, key=lambda one: one.start, reverse=True)
 
     def spans(self, node: str, vmid: int, kind: str, who: str) -> list[tuple[int, int]]:
-        """Start and end, by the node's clock, of one's ended tasks of a kind on a VMID."""
+        """Return start and end, by the node's clock, of a user's ended tasks on a VMID."""
         path = f"nodes/{node}/tasks"
         listed = self._client.get(path, source="all", vmid=vmid, typefilter=kind, limit=50)
         found = [(parse(one["upid"]), one.get("endtime")) for one in listed]
@@ -224,7 +224,7 @@ class Tasks:
         ]
 
     def clone_spans(self, node: str, vmid: int, who: str) -> list[tuple[int, int]]:
-        """The same of one's clones to a VMID: filed under their source, their logs name it."""
+        """Return the same of a user's clones to a VMID: only their logs name the VMID."""
         path = f"nodes/{node}/tasks"
         listed = self._client.get(path, source="all", typefilter="qmclone", limit=CLONES)
         found = []

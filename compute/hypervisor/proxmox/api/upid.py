@@ -21,12 +21,12 @@ class Upid:
     """Seconds since the epoch, by the node's clock."""
     kind: str
     subject: str
-    """What it works on: of a clone, the source's VMID; of a disk deleted, ``vmid@storage``."""
+    """What it works on: for a clone, the source's VMID; for a deleted disk, ``vmid@storage``."""
     who: str
     """``user@realm`` or ``user@realm!token``."""
 
     def concerns(self, vmid: int) -> bool:
-        """Whether it works on a VM, or deletes one of its disks: ``imgdel`` names both parts."""
+        """Return whether it works on a VM, or deletes one of its disks (``imgdel``)."""
         return self.subject.partition("@")[0] == str(vmid)
 
 

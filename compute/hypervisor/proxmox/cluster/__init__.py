@@ -1,1 +1,1 @@
-"""What all operations on one cluster share, and one VMID in the hands of one operation."""
+"""What all operations on one cluster share, and the handle of one VMID for one operation."""

@@ -1,11 +1,11 @@
-"""Tasks that hold a lock of a VM's configuration, or left one."""
+"""Tasks that hold a lock of a VM's configuration, or left one behind."""
 
 from __future__ import annotations
 
 from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster.shared import Shared
 
-#: locks of what is not made to its end → the kind of task that makes it
+#: lock of a half-created VM → the kind of task that creates it
 MAKERS = {"create": "qmcreate", "clone": "qmclone"}
 
 
@@ -20,7 +20,7 @@ def live(shared: Shared, node: str, vmid: int, lock: str) -> list[Upid]:
 
 
 def of_several(task: Upid, lock: str | None) -> bool:
-    """Whether a task that is filed under no VM, as it works on several, may hold this lock."""
+    """Return whether a task on several VMs, filed under none, may hold this lock."""
     return lock == "backup" and task.kind == "vzdump" and not task.subject
 
 
@@ -38,7 +38,7 @@ def maker(shared: Shared, node: str, vmid: int, lock: str) -> Upid | None:
 
 
 def clones_to(shared: Shared, vmid: int, task: Upid) -> bool:
-    """Return whether a clone's task, which is filed under its source, makes this VM."""
+    """Return whether a clone's task, which is filed under its source, creates this VM."""
     if task.kind != "qmclone":
         return False
     head = shared.tasks.log_head(task)

@@ -2,8 +2,8 @@
 
 When QEMU has ended, the node cleans up after it, beginning some seconds later. If the VM runs
 again by then, the clean-up takes the configuration's lock and waits up to 30 s for an end that
-doesn't come. A call that needs the lock meanwhile waits 10 s for it, fails, and stands in the
-node's task list as an error. So whoever knows of such a clean-up comes when it is about to end.
+doesn't come. A call that needs the lock meanwhile waits 10 s, fails, and leaves an error in the
+node's task list. So calls wait here until such a clean-up is about to end.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import threading
 import time
 from collections.abc import Callable
 
-#: shares of the time that a clean-up waits (30 s): until it begins, until it surely hasn't begun,
-#: and for how long a call waits for a lock by itself
+#: shares of the time that a clean-up waits (30 s): until it begins, until it certainly hasn't
+#: begun, and for how long a call waits for a lock itself
 _BEGINS, _STILL_FREE, _CALL_WAITS = 0.12, 0.05, 0.33
-#: VMs that are remembered before old ones are looked for
+#: number of remembered VMs from which old ones are removed
 _MANY = 1000
 
 
 class Restarts:
-    """When the VMs of one cluster ended, and which were started again; threads may share it."""
+    """When the VMs of one cluster ended, and which were restarted; thread-safe."""
 
     def __init__(self, seconds: float = 30.0, timer: Callable[[], float] = time.monotonic) -> None:
         """``seconds``: how long a clean-up waits for a VM that runs again. 0: none does."""
@@ -31,25 +31,25 @@ class Restarts:
 
     @property
     def call_seconds(self) -> float:
-        """How long a call waits for a VM's lock until it fails."""
+        """How long a call waits for a VM's lock before it fails."""
         return self._seconds * _CALL_WAITS
 
     def ended(self, vmid: int) -> None:
-        """Note that we ended a VM's QEMU just now."""
+        """Record that we ended a VM's QEMU just now."""
         with self._lock:
             self._forget_old()
             self._windows.pop(vmid, None)
             self._ended[vmid] = self._timer()
 
     def started(self, vmid: int) -> None:
-        """Note that a VM started just now."""
+        """Record that a VM started just now."""
         with self._lock:
             ended = self._ended.pop(vmid, None)
             if ended is not None and self._timer() - ended <= self._seconds * _BEGINS:
                 self._windows[vmid] = ended
 
     def pause_seconds(self, vmid: int) -> float:
-        """How long to wait before a call that needs the VM's lock; the call waits for the rest."""
+        """Return the seconds to wait before a call that needs the VM's lock; it waits the rest."""
         with self._lock:
             ended = self._windows.get(vmid)
             if ended is None:

@@ -23,11 +23,11 @@ class Listed:
 
     node: str
     kind: str
-    """``qemu`` or ``lxc``: both take their ids from one pool."""
+    """``qemu`` or ``lxc``: both share one range of ids."""
 
 
 class Shared:
-    """One per cluster; safe for any number of threads."""
+    """The shared state of one cluster; thread-safe."""
 
     def __init__(self, settings: ClusterSettings, client: Client | None = None) -> None:
         self.settings = settings
@@ -63,7 +63,7 @@ class Shared:
         self._snapshot = snapshot
 
     def node(self, name: str) -> Node:
-        """A node of the snapshot. Raises HypervisorError (node_unhealthy) when it isn't there."""
+        """Return a node of the snapshot. Raises HypervisorError (node_unhealthy) for others."""
         node = self.snapshot.nodes.get(name)
         if node is None:
             raise HypervisorError(
@@ -72,13 +72,13 @@ class Shared:
         return node
 
     def listed(self, vmid: int) -> Listed | None:
-        """Where the cluster lists a VMID now, or None. One call, as long as there are VMs."""
+        """Return where the cluster lists a VMID now, or None. One call, which lists all VMs."""
         for one in self.client.get("cluster/resources", type="vm"):
             if one.get("vmid") == vmid:
                 return Listed(str(one["node"]), str(one.get("type")))
         return None
 
     def storage_key(self, node: str, storage: str) -> Key:
-        """Return the lock that an allocation on this storage takes."""
+        """Return the key of the lock that an allocation on this storage takes."""
         seen = self.snapshot.storage(node, storage)
         return (None if seen is not None and seen.shared else node, storage)

@@ -1,10 +1,10 @@
-"""A fair queue per storage lock, whose width is learnt.
+"""A fair queue per storage lock, whose width adapts.
 
-Proxmox VE gives up on a storage lock after ten seconds, so what would only queue there and fail
-queues here: per cluster for a shared storage, per node for a local one. Work on a storage holds
-its lock for a part of the time only, and how long differs by storage; so the width follows what
-is seen. While being many costs an operation little, more are let in; where it costs a good part of
-Proxmox VE's patience, fewer; and half as many once a lock was not had in time.
+Proxmox VE gives up on a storage lock after ten seconds, so operations that would only wait there
+and fail wait here: per cluster for a shared storage, per node for a local one. Operations hold the
+lock only for a part of their time, which differs by storage; so the width follows measurements. It
+grows while parallel operations slow each other little, shrinks when the wait takes a good part of
+the ten seconds, and is halved when a lock was not free in time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CHECK_SECONDS = 0.5
 
 #: how long Proxmox VE waits for a storage lock
 LOCK_WAIT_SECONDS = 10.0
-#: shares of it that waiting for others may cost: below the first there is room for more
+#: shares of it that waiting may cost; below the first the width grows
 ROOM, ENOUGH = 0.15, 0.3
-#: what was the fastest once may have become slower for good
+#: after this time the best duration is forgotten: a storage may have become slower for good
 FADE = 1.002
 
 Key = tuple[str | None, str]
@@ -33,9 +33,9 @@ Key = tuple[str | None, str]
 
 @dataclass
 class Width:
-    """How many operations run at a time, learnt from how long each took. Pure.
+    """How many operations run at a time, learnt from their durations. Pure.
 
-    It is changed by rounds: as many results as it is wide, of operations that all began with it.
+    It changes by rounds: as many results as the width, of operations that all began in the round.
     """
 
     limit: int
@@ -45,10 +45,10 @@ class Width:
     _best: dict[str, float] = field(default_factory=dict)
     _costs: list[float] = field(default_factory=list)
     _deaf: int = 0
-    """Refusals of operations that began before the last halving and say nothing new."""
+    """Refusals of operations that began before the last halving; they don't count again."""
 
     def ended(self, began_in: int, kind: str, seconds: float, *, crowded: bool) -> None:
-        """Note that an operation of that round ended well; ``crowded``: others wait in line."""
+        """Record an operation of that round that ended well; ``crowded``: others wait."""
         best = min(seconds, self._best.get(kind, seconds) * FADE)
         self._best[kind] = best
         if began_in != self.round:
@@ -63,7 +63,7 @@ class Width:
             self._become(self.limit * 2 if cheap and crowded else self.limit)
 
     def refused(self) -> None:
-        """Note that the lock was not obtained in time."""
+        """Record that the lock was not obtained in time."""
         if self._deaf > 0:
             self._deaf -= 1
             return
@@ -88,7 +88,7 @@ class _Line:
 class StorageQueue:
     """Slots of all storages of one cluster; first come, first served.
 
-    ``local_slots`` and ``shared_slots`` are the widths to begin with, ``most_slots`` the widest.
+    ``local_slots`` and ``shared_slots`` are the first widths, ``most_slots`` the largest.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class StorageQueue:
     def slot(self, work: Work, key: Key, kind: str = "") -> Iterator[None]:
         """Hold a slot. While waiting, raises what ``work.check`` raises.
 
-        ``kind`` names operations that take equally long when nobody else is there.
+        ``kind`` groups operations that take equally long when nothing else runs.
         """
         began_in = self._enter(work, key)
         began = self._timer()
@@ -119,12 +119,12 @@ class StorageQueue:
         self._leave(key, (began_in, kind, self._timer() - began))
 
     def refused(self, key: Key) -> None:
-        """Note that Proxmox VE gave up on the storage's lock."""
+        """Record that Proxmox VE gave up on the storage's lock."""
         with self._lock:
             self._line(key).width.refused()
 
     def limit(self, key: Key) -> int:
-        """Return how many operations are let in at a time now."""
+        """Return the present number of slots."""
         with self._lock:
             return self._line(key).width.limit
 
@@ -135,7 +135,7 @@ class StorageQueue:
         return self._lines[key]
 
     def _enter(self, work: Work, key: Key) -> int:
-        """Wait for a turn; the round in which it came."""
+        """Wait for a slot; return the round in which it was given."""
         turn = threading.Event()
         with self._lock:
             line = self._line(key)
@@ -157,7 +157,7 @@ class StorageQueue:
             if turn in line.waiting:
                 line.waiting.remove(turn)
                 return
-        # The turn came while giving up.
+        # The slot was given while giving up.
         self._leave(key)
 
     def _leave(self, key: Key, ended: tuple[int, str, float] | None = None) -> None:

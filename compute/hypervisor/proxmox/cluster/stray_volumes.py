@@ -1,8 +1,8 @@
-"""Finds stray volumes on storages of other nodes: one listing serves all who wait for it.
+"""Finds stray volumes on storages of other nodes: one listing serves all that wait for it.
 
-A build may only trust a listing that began after it asked. So who asks while a look is under way
-waits for the next one, together with all others who do: however many builds there are, each
-storage is listed once at a time, and nothing is remembered.
+A build may only trust a listing that began after it asked. So a build that asks during a listing
+waits for the next one, together with all others: however many builds there are, each storage is
+listed by one request at a time, and nothing is cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOG = logger(__name__)
 
 #: storages that are listed at the same time
 READERS = 8
-#: What isn't listed by then is unseen: a node that hangs must not stop the builds of all others.
+#: What isn't listed by then is unseen: a node that hangs must not stop all other builds.
 PATIENCE_SECONDS = 10.0
 
 _CHECK_SECONDS = 0.5
@@ -33,7 +33,7 @@ Listing = list[Mapping[str, Any]]
 
 @dataclass
 class _Look:
-    """One look, for all that asked before it began."""
+    """One listing, for all that asked before it began."""
 
     vmids: set[int] = field(default_factory=set)
     places: set[Place] = field(default_factory=set)
@@ -42,7 +42,7 @@ class _Look:
 
 
 class StrayVolumes:
-    """The listings of one cluster, shared by threads: one of those that wait does it for all."""
+    """The listings of one cluster, thread-safe: one of the waiting threads lists for all."""
 
     def __init__(self, client: Client, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._client, self._patience_seconds = client, patience_seconds
@@ -54,7 +54,7 @@ class StrayVolumes:
         self._logged: frozenset[Place] = frozenset()
 
     def listed(self, work: Work, vmid: int, places: Collection[Place]) -> dict[Place, Listing]:
-        """The disk images under a VMID on each of these, but for those that could not be listed.
+        """Return the disk images of a VMID on each of these places, if they could be listed.
 
         While waiting for others, raises what ``work.check`` raises.
         """
@@ -87,7 +87,7 @@ class StrayVolumes:
                 self._turn.notify_all()
 
     def _read(self, look: _Look) -> dict[Place, Listing]:
-        # One VMID alone is asked for by number: that is cheaper where images are files.
+        # A single VMID is queried by number: that is cheaper where images are files.
         narrow = {"vmid": min(look.vmids)} if len(look.vmids) == 1 else {}
         self._late = {place: one for place, one in self._late.items() if not one.done()}
         readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-stray-volumes")
@@ -97,7 +97,7 @@ class StrayVolumes:
         }
         readers.shutdown(wait=False)
         done, late = concurrent.futures.wait(began.values(), self._patience_seconds)
-        # Those that were never begun wait for no node: the next look begins them.
+        # Those that were never begun wait for no node: the next listing begins them.
         self._late |= {
             place: one for place, one in began.items() if one in late and not one.cancel()
         }

@@ -1,4 +1,4 @@
-"""The handle of one VMID for one operation: look, fence, act, wait. Never writes twice blindly."""
+"""The handle of one VMID for one operation: look, fence, act, wait. Writes are never blind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compute.hypervisor.proxmox.vmconfig.marks import Mark, Owner
 
 Config = Mapping[str, Any]
 
-#: writes that may be tried until one is seen done
+#: tries of a write until it is seen done
 TRIES = 4
 #: looks for a task after an answer was lost
 SETTLE_SECONDS = (0.2, 0.5, 1.0, 2.0)
@@ -47,7 +47,7 @@ class Vm:
 
     @property
     def path(self) -> str:
-        """Of the VM in the API."""
+        """The VM's path in the API."""
         return f"nodes/{self.node}/qemu/{self.vmid}"
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Vm:
     # --- looking
 
     def look(self) -> Config | None:
-        """Return its configuration on this node; None when the node says that it has none."""
+        """Return its configuration on this node; None if the node says that it has none."""
         try:
             config: Config = self.shared.client.get(f"{self.path}/config")
         except ApiError as error:
@@ -66,10 +66,10 @@ class Vm:
         return config
 
     def locate(self, *, recent: bool = False) -> Config | None:
-        """Return its configuration wherever in the cluster it is; None when it is nowhere.
+        """Return its configuration wherever in the cluster it is; None if it is nowhere.
 
-        Nowhere takes two witnesses: its node, alive, and the cluster's list; with ``recent`` the
-        list of the last snapshot will do. Raises ForeignError when a container has the id.
+        Absence needs two sources: its node, which must answer, and the cluster's list; with
+        ``recent`` the last snapshot's list will do. Raises ForeignError for a container's id.
         """
         problem: ApiError | None = None
         try:
@@ -91,11 +91,11 @@ class Vm:
             return self._follow(listed.node)
         if problem is not None:
             raise problem
-        # Listed here, and yet the node had none: the list lags, or it came just now.
+        # Listed here, but the node had none: the list lags, or it was just created.
         return None if listed is None else self.look()
 
     def _follow(self, node: str) -> Config | None:
-        """Go on at the node to which it moved."""
+        """Continue on the node to which it moved."""
         there = Vm(self.shared, self.work, self.vmid, node, self.mark)
         config = there.look()
         if config is not None:
@@ -111,10 +111,10 @@ class Vm:
     # --- the fence
 
     def ours(self, config: Config) -> Config | None:
-        """Return the configuration once it is provably ours and no lock is held; None: it went.
+        """Return the configuration once it is provably ours and unlocked; None: it is gone.
 
         Raises ForeignError when the marks name another owner, and what ``unlocked`` raises. A
-        half-created VM without marks is waited for: its task writes them, or leaves it to root.
+        half-created VM without marks is waited for: its task writes them, or only root can act.
         """
         settled: Config | None = config
         if marks.owner(config, self.mark) is Owner.UNMARKED:
@@ -125,9 +125,9 @@ class Vm:
         return self.unlocked(settled)
 
     def fence(self) -> Config:
-        """Return its configuration, seen to be ours at the last moment before a write.
+        """Return its configuration, proven ours immediately before a write.
 
-        Raises ForeignError when it isn't ours, ApiError when it isn't there.
+        Raises ForeignError if it isn't ours, ApiError if it is absent.
         """
         config: Config = self.shared.client.get(f"{self.path}/config")
         self._require_ours(config)
@@ -144,16 +144,16 @@ class Vm:
         )
 
     def unlocked(self, config: Config | None) -> Config | None:
-        """Return the configuration once no lock is held, waiting for the live task that holds one.
+        """Return the configuration once it is unlocked, waiting for the live task that locked it.
 
-        None when the VM went meanwhile. Raises HypervisorError (lock) where no live task
+        None if the VM is gone meanwhile. Raises HypervisorError (lock) when no live task
         explains the lock: only root can clear that, and the remedy says how.
         """
         looks = 0
         while config is not None and "lock" in config:
             live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
             if not live:
-                # The task may have ended between the two looks, or is yet to begin.
+                # The task may have ended between the two looks, or not begun yet.
                 looks += 1
                 if config["lock"] in MAKERS:
                     self.work.pause(SETTLE_SECONDS[-1])
@@ -176,16 +176,16 @@ class Vm:
             Category.LOCK,
             f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
             left=(f"{self}: locked ({lock})",),
-            # Only what was never finished may go; a whole VM needs its lock off and no more.
+            # Only half-created VMs may be removed; others only need to be unlocked.
             remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
-            # A half-created VM's lock never ends; the other ends when somebody unlocks it.
+            # A half-created VM's lock never ends; another ends when somebody unlocks it.
             verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
         )
 
     def _wait_out(self, upid: Upid) -> None:
         """Wait for a task whose result doesn't matter: the look after it does."""
         if not upid.subject:
-            # It goes on with other VMs once it is through with this one.
+            # It continues with other VMs once it is done with this one.
             self.work.report(waits_for=upid.text)
             self.work.pause(LOCK_SECONDS[-1])
             return
@@ -193,7 +193,7 @@ class Vm:
         try:
             self.shared.tasks.wait(self.work, upid.text)
         except ApiError:
-            # A task of somebody else can't be read; then time does it.
+            # Somebody else's task can't be read; then the wait is by time.
             self.work.pause(LOCK_SECONDS[0])
 
     # --- acting
@@ -207,17 +207,17 @@ class Vm:
         return self.shared.tasks.wait(self.work, upid)
 
     def await_clean_up(self) -> None:
-        """Wait while the node is known to keep the VM's lock, since it was started again."""
+        """Wait while the node is known to keep the lock of a restarted VM."""
         seconds = self.shared.restarts.pause_seconds(self.vmid)
         if seconds:
             self.work.report(waits="the node cleans up after the VM's last stop", seconds=seconds)
             self.work.pause(seconds)
 
     def lock_pause(self, error: ApiError, attempt: int) -> float:
-        """Return seconds until a write is tried again that didn't get a lock.
+        """Return the seconds to wait before repeating a write that didn't get a lock.
 
-        Most of the times that a VM's lock isn't had, its node cleans up: that takes three times
-        as long as a call waits, so the second call after such a pause gets it.
+        Mostly the lock is held by the node's clean-up, which takes three times as long as a call
+        waits; so the second call after such a pause gets it.
         """
         seconds = LOCK_SECONDS[attempt] * random.uniform(0.7, 1.3)  # noqa: S311
         return max(seconds, self.shared.restarts.call_seconds if error.config_lock else 0.0)
@@ -230,10 +230,10 @@ class Vm:
         look_first: bool = True,
         fence: bool = False,
     ) -> Ended | None:
-        """Look; unless it is done, write and wait. None when nothing had to be done.
+        """Look; unless it is done, write and wait. None if nothing had to be done.
 
-        After a lost answer or a lock: look again, and only then write again. A failure of a
-        write that is seen done all the same is none. With ``fence`` it is seen to be ours before
+        After a lost answer or a lock: look again, and only then write again. A failed write
+        that is seen done nevertheless is no failure. With ``fence``, ownership is proven before
         each write.
         """
         problem: ApiError | None = None
@@ -263,9 +263,9 @@ class Vm:
         raise problem or ApiError(Category.UNKNOWN_OUTCOME, f"{self}: nothing was seen done.")
 
     def _settle(self, done: Callable[[], bool]) -> bool:
-        """After a lost answer: find the task it may have started and wait for its end.
+        """Find the task that a call with a lost answer may have started, and wait for its end.
 
-        Whether it was seen done.
+        Return whether the result was seen.
         """
         for seconds in SETTLE_SECONDS:
             self.work.pause(seconds)

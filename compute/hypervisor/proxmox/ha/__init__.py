@@ -1,1 +1,1 @@
-"""High availability: affinity rules, and whose they are."""
+"""High availability: affinity rules, and who owns them."""

@@ -1,17 +1,17 @@
 """Strict server groups as affinity rules of high availability: written, completed, removed.
 
-A rule takes only guests that are resources of high availability; so each becomes one, in state
-``ignored``: nobody manages it, and every other call works as before. Whoever sets one to
-``started`` has the rule kept. A VM that is purged leaves its rule, and the last one takes the rule
-along: Proxmox VE does that itself.
+Rules accept only guests that are HA resources; so each VM becomes one, in state ``ignored``:
+HA doesn't manage it, and all other calls work as before. If an operator sets one to ``started``,
+HA enforces the rule. Proxmox VE itself removes a purged VM from its rule, and the rule with its
+last VM.
 
-Each call that changes something goes out right after a look that proves ours what it changes
-(``ha_marks``); where Proxmox VE takes a digest, it is bound to that look. Deletes take none: what
-is to go is looked at last, and what changed while the rest was looked at is looked at anew. After
-a failure nothing is repeated without another look. A VM becomes a resource only while it is its
-server's by all marks. A resource of ours at whose VMID somebody else's VM is by now is still what
-we left: no machine is changed when it goes. One that somebody uses, having it started or in a rule
-of theirs, is theirs: it only loses our comment. Nobody holds a lock over a call: others write too.
+Each write directly follows a look that proves ownership (``ownership``); where Proxmox VE takes a
+digest, the write is bound to that look. Deletes take none: what is to be deleted is looked at
+last, and again if the rest changed meanwhile. After a failure nothing is repeated without another
+look. A VM becomes a resource only while all marks prove it to be its server's. A resource of ours
+whose VMID is another VM's by now is still ours: removing it changes no VM. A resource that others
+started or put into a rule of theirs is theirs: it only loses our comment. No lock is held over a
+call: others write too.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from compute.messages import SeenAffinity
 
 LOG = logger(__name__)
 
-#: many may write at the same time, and one digest covers all rules: one of them gets through
+#: many may write at the same time, and one digest covers all rules: one write succeeds
 TRIES = 8
-#: longest pause before the second try; each further one is as much longer
+#: longest pause before the second try; each further pause may be as much longer
 PAUSE_SECONDS = 0.25
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class NotOursError(HypervisorError):
 def write_group(
     affinity: Affinity, version: Callable[[], str], build: Build, proven: Proven
 ) -> Detail:
-    """Put the VM of a build into its group's rule, or say why there is none: no reason to fail."""
+    """Put the VM of a build into its group's rule, or report why not; never fails the build."""
     try:
         if not has_rules(version()):
             raise HypervisorError(
@@ -66,15 +66,17 @@ def write_group(
 
 
 class Affinity:
-    """The rules of one cluster; safe for any number of threads."""
+    """The affinity rules of one cluster; thread-safe."""
 
     def __init__(self, client: Client, pause: Callable[[float], object] = time.sleep) -> None:
         self._client, self._pause = client, pause
 
     def join(self, cloud: str, group: StrictGroup, vmid: int, proven: Proven) -> Detail:
-        """Have a VM in its group's rule; alone it only becomes a resource. Raises HypervisorError:
-        ``api_not_supported`` where no rule can say what the group does, ``storage_conflict`` where
-        resource or rule are somebody else's."""
+        """Put a VM into its group's rule; a single VM only becomes a resource.
+
+        Raises HypervisorError: ``api_not_supported`` where no rule can express the group,
+        ``storage_conflict`` where resource or rule are somebody else's.
+        """
         _fenced(cloud)
         _expressible(group)
         whose = (cloud, group.uuid)
@@ -85,9 +87,9 @@ class Affinity:
     def converge(
         self, cloud: str, group: StrictGroup, wanted: Iterable[int], proven: Proven
     ) -> None:
-        """Make the group's rule name just these VMs of ours; none: remove rule and resources.
+        """Make the group's rule name exactly these VMs; none: remove rule and resources.
 
-        What isn't proven is left out. Raises HypervisorError as ``join`` does, at the end.
+        Unproven VMs are left out. Raises HypervisorError as ``join`` does, at the end.
         """
         _fenced(cloud)
         whose, asked = (cloud, group.uuid), sorted(wanted)
@@ -98,7 +100,7 @@ class Affinity:
             self._anew(lambda: self._settle(whose, group, kept))
         except HypervisorError as error:
             problem = error
-        # What is ours all the same goes.
+        # What is still ours is removed.
         for vmid in sorted(ownership.managed(self._resources(), whose) - kept):
             self._anew(lambda vmid=vmid: self._let_go(whose, vmid))  # type: ignore[misc]
         if problem is not None and (asked or not isinstance(problem, NotOursError)):
@@ -134,7 +136,7 @@ class Affinity:
         return ownership.rules(self._client.get("cluster/ha/rules"))
 
     def _anew(self, act: Callable[[], T]) -> T:
-        """Look and act; repeat where another look may show something else."""
+        """Look and act; repeat while another look may show something else."""
         for left in reversed(range(TRIES)):
             try:
                 return act()
@@ -147,7 +149,7 @@ class Affinity:
     def _manage_all(
         self, whose: Whose, asked: Iterable[int], proven: Proven
     ) -> tuple[frozenset[int], HypervisorError | None]:
-        """Those that are resources of ours now, and what is wrong with one that can't be."""
+        """Return the VMs that are resources of ours now, and the error of one that can't be."""
         kept, problem = set(), None
         for vmid in asked:
             try:
@@ -181,7 +183,7 @@ class Affinity:
         return self._anew(act)
 
     def _let_go(self, whose: Whose, vmid: int) -> None:
-        """Remove our resource; one that somebody else manages or has a rule for stays."""
+        """Remove our resource, unless somebody else manages it or has a rule for it."""
         named = self._client.get("cluster/ha/rules", resource=f"vm:{vmid}")
         known = self._resources()
         resource = known.get(vmid)
@@ -200,11 +202,11 @@ class Affinity:
             )
 
     def _settle(self, whose: Whose, group: StrictGroup, only: frozenset[int] | None) -> Detail:
-        """Make the rule agree with the resources, of ``only`` these; one look and one call.
+        """Make the rule agree with the resources (only those in ``only``); one look and one call.
 
         Raises HypervisorError (storage_conflict) when the rule is somebody else's.
         """
-        # The rules first: their digest then holds for the time of the look at the resources.
+        # The rules first: so their digest covers the look at the resources.
         rule, known = self._rules().get(whose), self._resources()
         if rule is not None:
             self._require_ours(rule, whose, known)
@@ -212,7 +214,7 @@ class Affinity:
         members = managed if only is None else managed & only
         detail = {"rule": ownership.rule_name(whose), "vmids": sorted(members)}
         if len(members) < 2:
-            # Proxmox VE takes no rule of one, but leaves one where the others are purged.
+            # Proxmox VE refuses a rule for one VM, but keeps one when the others are purged.
             if rule is not None and not (members and rule.members <= members):
                 self._drop(rule, whose)
             return {**detail, "waits_for": "a second server of the group in this cluster"}
@@ -221,7 +223,7 @@ class Affinity:
         return detail
 
     def _drop(self, rule: AffinityRule, whose: Whose) -> None:
-        """Delete a rule of ours, if it is still what was looked at: no digest says so."""
+        """Delete a rule of ours if it is still as it was looked at: deletes take no digest."""
         now = self._rules().get(whose)
         if now is not None and now != rule:
             raise ApiError(Category.LOCK, f"Rule {rule.name} was changed meanwhile.")
@@ -261,7 +263,7 @@ def _theirs(what: str, why: str) -> NotOursError:
 
 
 def _fenced(cloud: str) -> None:
-    """Require a cloud id: without one a rule could not be told apart from another cloud's."""
+    """Require a cloud id: without one, clouds' rules could not be told apart."""
     if not cloud:
         raise HypervisorError(Category.CONFIGURATION, "The cloud has no id of its own.")
 

@@ -1,8 +1,8 @@
-"""Whose the resources and affinity rules of high availability are, by what they say. Pure.
+"""Who owns HA resources and affinity rules, by their content. Pure.
 
-Ours is a resource whose comment names a cloud and a group. Ours is a rule whose name and comment
-name a group, and that names no guest that somebody else made a resource of: whoever writes
-another comment or puts guests of theirs into it has taken it over.
+A resource is ours if its comment names a cloud and a group. A rule is ours if its name and comment
+name a group, and if none of its guests is somebody else's resource: whoever changes the comment or
+adds guests of theirs has taken it over.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Resource:
     whose: Whose | None
     state: str
     digest: str
-    """Of all resources of the cluster, as Proxmox VE does it."""
+    """The digest of all resources of the cluster, as Proxmox VE computes it."""
 
     @property
     def unused(self) -> bool:
-        """Whether nobody has the HA manager act on it."""
+        """Whether the HA manager is to leave it alone."""
         return self.state == "ignored"
 
 
@@ -53,7 +53,7 @@ class AffinityRule:
 
 
 def resource_comment(whose: Whose) -> str:
-    """Return what a resource of ours says."""
+    """Return the comment of a resource of ours."""
     return "micronova: cloud={} group={}".format(*whose)
 
 
@@ -63,12 +63,12 @@ def rule_name(whose: Whose) -> str:
 
 
 def rule_comment(whose: Whose) -> str:
-    """Return what a rule of ours says to people."""
+    """Return the comment of a rule of ours."""
     return f"Server group {whose[1]}"
 
 
 def resources(listed: Iterable[Mapping[str, Any]]) -> dict[int, Resource]:
-    """``GET /cluster/ha/resources`` by VMID."""
+    """Return the resources of ``GET /cluster/ha/resources`` by VMID."""
     return {vmid: _resource(one) for one in listed for vmid in vmids([str(one["sid"])])}
 
 
@@ -84,7 +84,7 @@ def managed(known: Mapping[int, Resource], whose: Whose) -> frozenset[int]:
 
 
 def rules(listed: Iterable[Mapping[str, Any]]) -> dict[Whose, AffinityRule]:
-    """``GET /cluster/ha/rules``, those whose name has our form, by whose they would be."""
+    """Return the rules of ``GET /cluster/ha/rules`` with a name of our form, by owner."""
     found = {}
     for one in listed:
         match = _RULE_NAME.match(str(one["rule"]))
@@ -108,9 +108,9 @@ def _rule(one: Mapping[str, Any]) -> AffinityRule:
 
 
 def taken_over(rule: AffinityRule, whose: Whose, known: Mapping[int, Resource]) -> str | None:
-    """Return why a rule of our name is somebody else's by now, or None.
+    """Return why a rule with our name is somebody else's by now, or None.
 
-    A member that is no resource any more is nobody's: it was forgotten without its rule.
+    A member that is no resource any more has no owner: it was removed without its rule.
     """
     if rule.kind != RULE_KIND:
         return f"it is a {rule.kind} rule"

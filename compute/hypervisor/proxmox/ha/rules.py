@@ -1,8 +1,8 @@
 """The node affinity rules of high availability, and the groups before version 9. Pure.
 
-A rule counts as Proxmox VE counts it: strict, guests run nowhere but on its nodes; else they
-prefer those of the highest priority and may run anywhere. Since version 9 groups are rules called
-``ha-group-<group>``; here they keep their name, so that what names one survives the upgrade.
+Rules are interpreted as Proxmox VE does: guests of a strict rule run only on its nodes; others
+prefer those of the highest priority and may run anywhere. Since version 9 groups are rules named
+``ha-group-<group>``; here they keep their name, so that references survive the upgrade.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from common.messages.facts import HaRule
 
 _FROM_GROUP = "ha-group-"
-#: rules took the place of groups
+#: rules replaced groups
 _RULES_SINCE = 9
 
 
@@ -42,8 +42,8 @@ def has_rules(version: str) -> bool:
 
 
 def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[NodeAffinity, ...]:
-    """Of ``GET /cluster/ha/rules``. Those that are switched off, or that the manager drops as
-    they contradict others, bind nobody."""
+    """Return the rules of ``GET /cluster/ha/rules``, without those that are disabled or that the
+    manager ignores because they contradict others."""
     return _sorted(
         NodeAffinity(
             str(one["rule"]).removeprefix(_FROM_GROUP),
@@ -59,7 +59,7 @@ def of_rules(listed: Iterable[Mapping[str, Any]]) -> tuple[NodeAffinity, ...]:
 def of_groups(
     groups: Iterable[Mapping[str, Any]], resources: Iterable[Mapping[str, Any]]
 ) -> tuple[NodeAffinity, ...]:
-    """Of ``GET /cluster/ha/groups`` and ``/cluster/ha/resources``, before version 9."""
+    """Return the rules of ``/cluster/ha/groups`` and ``/resources``, before version 9."""
     members: dict[str, list[str]] = {}
     for one in resources:
         members.setdefault(str(one.get("group") or ""), []).append(str(one.get("sid")))

@@ -1,6 +1,6 @@
-"""One VM, looked at closely: what an adoption, or the search for a lost VM, must know of it.
+"""A close look at one VM: what an adoption, or the search for a lost VM, must know.
 
-Nothing is changed. That a VM is absent takes two witnesses: the cluster's list and its own node.
+Nothing is changed. Absence needs two sources: the cluster's list and the VM's own node.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _POWER = {
 
 
 def inspect(shared: Shared, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
-    """See ``port.Hypervisor.inspect``. Two calls where it is on ``node``, else one long one more.
+    """See ``port.Hypervisor.inspect``. Two calls if it is on ``node``, else one long one more.
 
-    The cluster's list, long where there are many VMs, is asked only where its node hasn't got it.
+    The cluster's list, long with many VMs, is only read if the node hasn't got it.
     """
     problem: ApiError | None = None
     if node is not None:
@@ -48,7 +48,7 @@ def inspect(shared: Shared, vmid: int, node: str | None, server_uuid: str | None
     listed = shared.listed(vmid)
     if listed is None:
         if problem is not None and not problem.no_config:
-            # Its node is silent: it may be there all the same.
+            # Its node doesn't answer: it may be there all the same.
             raise problem
         return Inspection(vmid, node=node or "")
     if listed.kind != "qemu":
@@ -122,7 +122,7 @@ def _nics(config: Config) -> Iterator[NicFacts]:
 
 
 def _fixed_ip(ipconfig: Any) -> str | None:
-    """Return the address of an ``ipconfigN``; DHCP is none."""
+    """Return the address of an ``ipconfigN``; None for DHCP."""
     values = dict(part.partition("=")[::2] for part in str(ipconfig or "").split(","))
     address = values.get("ip", "").partition("/")[0]
     return address if address and address != "dhcp" else None

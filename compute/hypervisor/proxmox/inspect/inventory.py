@@ -1,8 +1,8 @@
 """The inventory of a cluster for the audit: VMs and volumes that are ours or in our band, in bulk.
 
-Three calls for the cluster, one for each storage (of each node, unless it is shared). No list of
-Proxmox VE tells descriptions, so of VMs only those are read that the record doesn't explain, that
-are locked, that lack our tag (a bounded number of them), and those that are asked for by number.
+Three calls for the cluster, one per storage (of each node, unless it is shared). Lists of Proxmox
+VE have no descriptions, so only those VMs are read that the record doesn't explain, that are
+locked, that lack our tag (a bounded number of them), and those asked for by number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compute.messages import ClusterInventory, SeenAffinity, SeenVm
 
 #: reads that run at the same time
 READERS = 6
-#: VMs that lack our tag and are read for that alone, each time; the others wait for their turn
+#: VMs without our tag that are read in each inventory; the others wait for a later one
 UNTAGGED = 100
 
 _TAGS = re.compile(r"[;, ]+")
@@ -36,7 +36,7 @@ class InventoryReader:
     """Takes the inventory of one cluster once."""
 
     def __init__(self, shared: Shared, known: Collection[int], read: Collection[int] = ()) -> None:
-        """``known``: VMIDs that the record accounts for; ``read``: those to look at closer."""
+        """``known``: VMIDs that the record explains; ``read``: those to look at closely."""
         self._shared, self._client = shared, shared.client
         self._known = frozenset(known)
         self._read = frozenset(read)
@@ -45,7 +45,7 @@ class InventoryReader:
         self._active: dict[str, list[Upid]] = {}
 
     def take(self) -> ClusterInventory:
-        """Return it. Raises HypervisorError when the cluster as a whole doesn't answer."""
+        """Return the inventory. Raises HypervisorError if the cluster doesn't answer at all."""
         resources = self._client.get("cluster/resources")
         online = self._online(resources, self._client.get("cluster/status"))
         with concurrent.futures.ThreadPoolExecutor(READERS, "compute-inventory") as readers:
@@ -75,7 +75,7 @@ class InventoryReader:
         )
 
     def _affinity(self) -> tuple[tuple[SeenAffinity, ...], bool, bool]:
-        """What was written of server groups, whether it shall be, and whether all was seen."""
+        """Return the written server groups, whether to write them, and whether all were seen."""
         writes = self._shared.settings.write_affinity_rules
         if not has_rules(self._shared.snapshot.version):
             return (), False, True
@@ -87,7 +87,7 @@ class InventoryReader:
             return (), writes, False
 
     def _is_short(self) -> bool:
-        """Return whether VMs or storages may be there that the token isn't shown."""
+        """Return whether VMs or storages may be hidden from the token."""
         if any("Audit" in one for one in self._shared.snapshot.missing):
             return True
         try:
@@ -103,7 +103,7 @@ class InventoryReader:
     # --- what to look at
 
     def _untagged(self, listed: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-        """VMs of the record that lost our tag, and with it perhaps their mark."""
+        """Yield VMs of the record without our tag, and so perhaps without their mark."""
         for one in listed:
             if int(one["vmid"]) in self._known and TAG not in _tags(one):
                 yield int(one["vmid"])
@@ -126,7 +126,7 @@ class InventoryReader:
     def _places(
         self, resources: Iterable[Mapping[str, Any]], online: frozenset[str]
     ) -> list[tuple[str, str, bool]]:
-        """(node, storage, shared) of each storage to list; a shared one once."""
+        """Yield (node, storage, shared) for each storage to list; a shared one once."""
         places: dict[tuple[str, str], tuple[str, str, bool]] = {}
         for one in resources:
             content = set(str(one.get("content", "")).split(","))
@@ -142,7 +142,7 @@ class InventoryReader:
     # --- VMs
 
     def _vm(self, one: Mapping[str, Any], online: frozenset[str]) -> SeenVm | None:
-        """Return one VM; None when it went meanwhile, or only bears our tag."""
+        """Return one VM; None if it went meanwhile, or has no mark but our tag."""
         vmid, node, lock = int(one["vmid"]), str(one["node"]), one.get("lock")
         memory = int(one.get("maxmem") or 0)
         facts: dict[str, Any] = {
@@ -169,7 +169,7 @@ class InventoryReader:
         facts |= {"read": True, "lock": config.get("lock"), **whose(config)}
         ours = self._shared.settings.in_band(vmid) or vmid in self._known
         if not ours and not (facts["server_uuid"] or facts["image_id"]):
-            # Our tag alone: anybody may set it.
+            # Only our tag: anybody may set it.
             return None
         return SeenVm(**facts, **self._lock(node, vmid, facts["lock"]))
 

@@ -15,14 +15,14 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
 from compute.messages import SeenVolume
 
-#: VMIDs without a VM whose disks' makers are looked for, each time
+#: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50
 
 _CONFIG_DRIVE = re.compile(r"micronova-(\d+)-([0-9a-f-]{36})\.iso$")
 
 
 class VolumeReader:
-    """Lists storages; what can't be looked at goes into ``unseen``, with the node it is about."""
+    """Lists storages; what can't be read goes into ``unseen``, with its node."""
 
     def __init__(self, shared: Shared, unseen: dict[str, str]) -> None:
         self._shared, self._unseen = shared, unseen
@@ -70,10 +70,10 @@ class VolumeReader:
         online: Collection[str],
         readers: concurrent.futures.Executor,
     ) -> list[SeenVolume]:
-        """Return the volumes, those that no VM has with whether a task of ours made them.
+        """Return the volumes; those without a VM with whether a task of ours made them.
 
-        The tasks of some VMIDs are looked at each time, whichever: a look costs a bounded number
-        of calls, however much lies about.
+        A bounded number of random VMIDs is checked each time, so that the number of calls is
+        bounded however many volumes there are.
         """
         stray = [one for one in found if one.server_uuid is None and one.vmid not in present]
         vmids = sorted({one.vmid for one in stray})
@@ -85,7 +85,7 @@ class VolumeReader:
         return [proven.get(one, one) for one in found]
 
     def _maker_of(self, volume: SeenVolume, online: Collection[str]) -> SeenVolume:
-        """Return the volume as seen by its maker's node, where its removal is proven once more."""
+        """Return the volume as its maker's node sees it, where its removal is proven once more."""
         created = int(volume.created_at.timestamp()) if volume.created_at else None
         nodes = sorted(online, key=lambda node: (node != volume.node, node))
         for node in nodes if volume.shared else [volume.node]:

@@ -1,1 +1,1 @@
-"""What is read of a cluster in bulk, and what it means."""
+"""Bulk reads of a cluster, and the facts they give."""

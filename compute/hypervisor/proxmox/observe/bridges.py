@@ -1,4 +1,4 @@
-"""A node's bridges and SDN vnets: which can be used, and which VLAN tags they take. Pure.
+"""A node's bridges and SDN vnets: which are usable, and which VLAN tags they take. Pure.
 
 ``GET /nodes/{node}/network?type=any_bridge`` lists Linux and Open vSwitch bridges, and those
 vnets of the node's zones that the token may use.
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: what a bridge that knows VLANs takes where nothing else is configured
+#: the tags of a VLAN-aware bridge where nothing else is configured
 _ALL = "2-4094"
 
 
 def usable(listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return names of those that are up; one that is configured, but not applied, isn't."""
+    """Return the names of those that are up, not of those that are configured but not applied."""
     return tuple(sorted(str(one["iface"]) for one in listed if _up(one)))
 
 
 def restricted(listed: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return those that don't take every tag, with the tags that they take; empty: none."""
+    """Return {bridge: tags it takes} of those that don't take every tag; empty tags: none."""
     found = {str(one["iface"]): _tags(one) for one in listed if _up(one)}
     return {name: tags for name, tags in sorted(found.items()) if tags is not None}
 
@@ -29,7 +29,7 @@ def _up(one: Mapping[str, Any]) -> bool:
 
 
 def _tags(one: Mapping[str, Any]) -> str | None:
-    """None: all."""
+    """Return the tags that a bridge takes; None: all."""
     kind = one.get("type")
     if kind == "vnet":
         return None if int(one.get("vlanaware") or 0) else ""
@@ -38,5 +38,5 @@ def _tags(one: Mapping[str, Any]) -> str | None:
     if int(one.get("bridge_vlan_aware") or 0):
         tags = ",".join(str(one.get("bridge_vids") or _ALL).replace(",", " ").split())
         return None if tags == _ALL else tags
-    # Tags are then made on the bridge's own interface, and without one there is nothing to tag.
+    # Tags are then set on the bridge's own interface, and without one there is nothing to tag.
     return None if str(one.get("bridge_ports") or "").strip() else ""

@@ -1,7 +1,7 @@
-"""Facts of a whole cluster that change when somebody configures it, read less often.
+"""Facts of a whole cluster that change only by configuration, read less often.
 
-Version, privileges and mapped devices, rules of high availability, SDN vnets: a few calls, however
-large the cluster. Of what isn't needed to build and run, a refusal is logged and leaves nothing.
+Version, privileges and mapped devices, HA rules, SDN vnets: a few calls, however large the
+cluster. A refusal of what isn't needed to build and run is logged and gives nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settled:
-    """The last look."""
+    """The result of the last read."""
 
     version: str = ""
     missing: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Settled:
 
 
 class Clusterwide:
-    """Keeps the last look until the next is due. Used by one thread."""
+    """Keeps the last result until the next read is due. Used by one thread."""
 
     def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
         self._client = client
@@ -59,7 +59,7 @@ class Clusterwide:
             self._read_rights(nodes)
             self._rights_due = now + self._detail_seconds
         elif self._missing or self._client.forbidden:
-            # What is lacking may be granted any moment, and somebody waits for it.
+            # Missing privileges may be granted any moment, and somebody waits for it.
             self._read_rights(nodes)
         if self._plans_due <= now:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
@@ -104,7 +104,7 @@ class Clusterwide:
 def missing_privileges(
     client: Client, storages: Iterable[tuple[str, Iterable[str]]]
 ) -> list[privileges.Need]:
-    """Return what the token lacks, with these storages (name and contents) that it sees."""
+    """Return the privileges that the token lacks for these storages (name and contents)."""
     settings = client.settings
     by_content: dict[str, set[str]] = {"images": set(), "iso": set(), "import": set()}
     seen = False
@@ -124,14 +124,14 @@ def missing_privileges(
 
 
 def storages_of(nodes: Iterable[Node]) -> list[tuple[str, frozenset[str]]]:
-    """Name and contents of the nodes' storages."""
+    """Return name and contents of the nodes' storages."""
     return [(one.name, one.content) for node in nodes for one in node.storages.values()]
 
 
 def configured_storages(client: Client) -> list[tuple[str, frozenset[str]]]:
-    """Name and contents of the storages that the token sees and our hosts may use.
+    """Return name and contents of the storages that the token sees and our hosts may use.
 
-    It needs no privilege, unlike a look at the nodes. Raises HypervisorError.
+    Needs no privilege, unlike a look at the nodes. Raises HypervisorError.
     """
     hosts = client.settings.hosts
     found = []

@@ -1,7 +1,7 @@
-"""Mapped PCI devices: which a guest on which node may be given. Pure.
+"""Mapped PCI devices: which are available to guests on which node. Pure.
 
-A token may use a mapping (``hostpciN: mapping=…``) where it has Mapping.Use on it; devices
-themselves (``host=…``) are for root@pam alone.
+A token may use a mapping (``hostpciN: mapping=…``) with Mapping.Use on it; devices
+themselves (``host=…``) are for root@pam only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ USE = "Mapping.Use"
 def by_node(
     mappings: Iterable[Mapping[str, Any]], granted: Mapping[str, Mapping[str, int]]
 ) -> dict[str, dict[str, int]]:
-    """{node: {mapping: devices there}}, of the mappings that the token may use.
+    """Return {node: {mapping: devices there}} of the mappings that the token may use.
 
-    Those of mediated devices are left out: how many guests share one isn't told.
+    Those of mediated devices are left out: how many guests share one isn't known.
     """
     found: dict[str, Counter[str]] = {}
     for one in mappings:

@@ -19,12 +19,12 @@ from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import hardware
 from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
 
-#: uploads of disk images into storages with content ``import``, and disks from them
+#: uploads of disk images into storages with content ``import``, and disks made from them
 IMPORTS_SINCE = (8, 4)
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _WHOLE_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
-#: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any that is supported
+#: what Proxmox VE gives guests of every x86-64 node since 7.1, older than any supported version
 _TRAITS = (
     os_traits.COMPUTE_FIRMWARE_UEFI,
     os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT,
@@ -87,7 +87,7 @@ def _host(
     running: int,
     cached: set[str],
 ) -> HostFacts:
-    # Longer than others, because it is one record and nothing else.
+    # Its interval is longer than others', since it is a single record.
     options = conf.compute
     disk = chosen(node, settings.vm_storage, "images")
     health = _health(settings, snapshot, node, disk)
@@ -143,13 +143,13 @@ def _host(
 
 
 def _pinned(settings: ClusterSettings, node: Node) -> dict[str, str]:
-    """Of this cloud's band: what is pinned there by an id that is gone says nothing of others."""
+    """Return pins of this cloud's band: those of deleted ids elsewhere mean nothing."""
     band = range(settings.vmid_low, settings.vmid_high + 1)
     return {str(vmid): why for vmid, why in node.pinned.items() if vmid in band}
 
 
 def capabilities(settings: ClusterSettings, node: Node, disk: Storage | None) -> dict[str, bool]:
-    """Ways that the node offers."""
+    """Return the ways to a disk that the node offers."""
     iso = chosen(node, settings.iso_storage, "iso")
     importing = imports(node.detail.version) and any(
         "import" in one.content and one.active for one in node.storages.values()
@@ -165,7 +165,7 @@ def capabilities(settings: ClusterSettings, node: Node, disk: Storage | None) ->
 
 
 def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
-    """Return what guests get there, and what the storage of their root disks is."""
+    """Return the traits of guests there, and of the storage for their root disks."""
     found = list(_TRAITS if detail.architecture == "x86_64" else ())
     if disk is not None:
         found.append(f"CUSTOM_STORAGE_{disk.type.upper()}")
@@ -176,13 +176,13 @@ def _traits(detail: NodeDetail, disk: Storage | None) -> tuple[str, ...]:
 
 
 def plain(version: str) -> str:
-    """``9.2.11`` of ``pve-manager/9.2.11/14a22df35955d97d``; what has no version stays."""
+    """Return ``9.2.11`` of ``pve-manager/9.2.11/14a22df35955d97d``; other texts unchanged."""
     found = _WHOLE_VERSION.search(version)
     return found[0] if found else version
 
 
 def imports(version: str) -> bool:
-    """Return whether a node of this version takes disks from import volumes; unknown ones do."""
+    """Return whether a node of this version takes disks from import volumes; default: yes."""
     found = _VERSION.search(version)
     return found is None or (int(found[1]), int(found[2])) >= IMPORTS_SINCE
 
@@ -243,7 +243,7 @@ def _cluster(settings: ClusterSettings, snapshot: Snapshot) -> ClusterFacts:
 def _vms(settings: ClusterSettings, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     """Return every VM; the conductor knows by the VMID whose it is.
 
-    Templates and containers only where they have an id that could else be given out.
+    Templates and containers only if they have an id that could be assigned otherwise.
     """
     found = []
     for vm in snapshot.vms.values():

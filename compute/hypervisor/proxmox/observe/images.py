@@ -13,14 +13,14 @@ SUFFIXES = ("qcow2", "raw", "vmdk")
 
 
 def image_name(volid: str) -> str:
-    """``shared:import/debian-12.qcow2`` → ``debian-12``."""
+    """Return ``debian-12`` of ``shared:import/debian-12.qcow2``."""
     file = volid.rsplit("/", 1)[-1]
     stem, _, suffix = file.rpartition(".")
     return stem if stem and suffix in SUFFIXES else file
 
 
 def facts(storage: str, listed: Iterable[Mapping[str, Any]]) -> tuple[ImageFacts, ...]:
-    """Images of one storage's listing; the name decides the id, so it is the same everywhere."""
+    """Return the images in a storage's listing; the name decides the id, the same everywhere."""
     found = []
     for one in listed:
         volid, form = str(one.get("volid", "")), str(one.get("format", ""))

@@ -12,15 +12,15 @@ from typing import Any
 
 from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 
-#: content types whose volumes may keep a VM where it is
+#: content types whose volumes may pin a VM to its node
 CONTENTS = frozenset({"images", "iso"})
 _DRIVE = re.compile(CONFIG_DRIVE_NAME)
-#: a clone names its base before itself where the storage keeps it bound
+#: a clone's volume id begins with its base where the storage keeps the two linked
 _CLONE = re.compile(r"[:/]base-\d+-[^/]+/")
 
 
 def of_storage(storage: str, listed: Iterable[Mapping[str, Any]]) -> dict[int, str]:
-    """VMID → what of it is on a node's own storage and can't leave it."""
+    """Return VMID → which of its volumes pin it to the node."""
     found: dict[int, str] = {}
     for one in listed:
         volid = str(one.get("volid", ""))

@@ -1,8 +1,8 @@
 """The refresh of a cluster's snapshot: two bulk calls each time, slower facts when they are due.
 
 ``/cluster/resources`` and ``/cluster/status`` are one call each, whatever the cluster's size. A
-node's processors and bridges, and a storage's import volumes, are read at their own pace, a few at
-a time; a shared storage is read once for all its nodes. No VM is ever polled.
+node's processors and bridges, and a storage's import volumes, have longer intervals and are read a
+few at a time; a shared storage is read once for all its nodes. No VM is ever polled.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Refresher:
         self._readers = concurrent.futures.ThreadPoolExecutor(READERS, "compute-refresh")
 
     def refresh(self) -> Snapshot:
-        """Return a snapshot of now. Raises HypervisorError when no endpoint answers."""
+        """Return a new snapshot. Raises HypervisorError when no endpoint answers."""
         listed = self._client.get("cluster/resources")
         status = self._client.get("cluster/status")
         nodes = resources.nodes(listed, status)
@@ -67,7 +67,7 @@ class Refresher:
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         settled = self._clusterwide.look(full.values())
         if settled.vnets != self._vnets:
-            # Nodes list others by now: they are read anew with the next refresh.
+            # Their nodes changed: they are read again with the next refresh.
             self._vnets = settled.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
@@ -90,9 +90,9 @@ class Refresher:
             self._images.pop(key, None)
 
     def _still_silent(self, nodes: Mapping[str, Node]) -> frozenset[str]:
-        """Return the nodes that did not answer when they were asked last, and still don't.
+        """Return the nodes that did not answer when they were last asked, and still don't.
 
-        One small call each, which its privileged daemon answers as it does writes.
+        One small call each, served by the same privileged daemon as writes.
         """
         for name in self._client.silent.copy():
             if name in nodes and nodes[name].online:
@@ -131,7 +131,7 @@ class Refresher:
             self._images[key] = (now + self._content_seconds, found)
 
     def _read_due_pins(self, nodes: Iterable[Node]) -> None:
-        """What of VMs is on nodes' own storages. Listing images costs the node a look at each."""
+        """Read which VMs have volumes on local storages. Each listing costs the node some work."""
         now = time.monotonic()
         there = {
             (node.name, storage.name): storage.content & pins.CONTENTS
@@ -183,7 +183,7 @@ class Refresher:
         return tuple(self._with_disk_size(path, image) for image in found)
 
     def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
-        """Return the image with its disk's size: a listing has the file's only."""
+        """Return the image with its disk's size: a listing only has the file's."""
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:
@@ -204,7 +204,7 @@ class Refresher:
         return replace(node, detail=detail, images=tuple(found), pinned=pinned)
 
     def _with_zones(self, node: Node, vnets: Mapping[str, str], zones: Mapping[str, str]) -> Node:
-        """Return the node with the vnets that it really has."""
+        """Return the node with the vnets that are applied on it."""
         mine = {
             zone: found for (name, zone), (_, found) in self._broken.items() if name == node.name
         }

@@ -24,13 +24,13 @@ class Storage:
 
     @property
     def available(self) -> int:
-        """Bytes that are free."""
+        """Free bytes."""
         return max(0, self.total - self.used)
 
 
 @dataclass(frozen=True)
 class NodeDetail:
-    """What changes rarely."""
+    """Facts of a node that change rarely."""
 
     version: str = ""
     cpu_model: str = ""
@@ -63,9 +63,9 @@ class Node:
     detail: NodeDetail = NodeDetail()
     images: tuple[ImageFacts, ...] = ()
     unready: Mapping[str, str] = field(default_factory=dict)
-    """Vnets of the cluster that it hasn't, and why not."""
+    """Vnets of the cluster that are missing here, and why."""
     pinned: Mapping[int, str] = field(default_factory=dict)
-    """VMIDs that can't be migrated off it, and what keeps them; see ``pins``."""
+    """VMIDs that can't be migrated off it, and why; see ``pins``."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ListedVm:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One look at a cluster."""
+    """One snapshot of a cluster."""
 
     quorate: bool
     nodes: Mapping[str, Node]
@@ -106,7 +106,7 @@ class Snapshot:
         return None if found is None else found.storages.get(name)
 
     def storages(self, node: str, content: str) -> Iterator[Storage]:
-        """Active storages of a node that take a content type."""
+        """Yield active storages of a node that take a content type."""
         found = self.nodes.get(node)
         for storage in found.storages.values() if found else ():
             if storage.active and content in storage.content:
@@ -114,16 +114,16 @@ class Snapshot:
 
 
 def quorate(status: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether ``/cluster/status`` says so. A single node says nothing of quorum: it has it."""
+    """Return whether ``/cluster/status`` has quorum. A single node needs none."""
     clusters = [one for one in status if one.get("type") == "cluster"]
     return all(bool(one.get("quorate")) for one in clusters)
 
 
 def chosen(node: Node, configured: str | None, content: str) -> Storage | None:
-    """The configured storage, or else the largest active one with the content, shared ones first.
+    """Return the configured storage, or the largest active one with the content, shared first.
 
-    What is on a node's own storage keeps its VM there: a CD of a local storage stops every
-    migration, and a local disk has to be copied.
+    Volumes on a node's local storage pin their VM to it: a CD prevents every migration, and a
+    local disk has to be copied.
     """
     if configured is not None:
         return node.storages.get(configured)

@@ -1,7 +1,7 @@
-"""SDN zones and vnets as the nodes have them: which vnets can't be used where, and why. Pure.
+"""SDN zones and vnets by node: which vnets can't be used where, and why. Pure.
 
-A node lists the vnets that it shall have, whether or not they are there. How its zones are, each
-node broadcasts: ``/cluster/resources`` says it of all of them, in the call that is made anyway.
+A node lists the vnets that are assigned to it, whether or not they are applied. The status of its
+zones is in ``/cluster/resources``, which is read anyway.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: a zone that is as it shall be; plain bridges are in a zone that is ``ok``
+#: the status of a working zone; plain bridges are in a zone that is ``ok``
 _FINE = frozenset({"available", "ok"})
 ERROR = "error"
 
 
 def statuses(resources: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """{node: {zone: status}}; the entries are called ``sdn`` before version 9."""
+    """Return {node: {zone: status}}; the entries are called ``sdn`` before version 9."""
     found: dict[str, dict[str, str]] = {}
     for one in resources:
         zone = one.get("sdn") if one.get("type") == "sdn" else _network(one)
@@ -35,10 +35,10 @@ def unready(
     zones: Mapping[str, str],
     broken: Mapping[str, Mapping[str, str]],
 ) -> dict[str, str]:
-    """{vnet: why it isn't on a node}.
+    """Return {vnet: why it isn't on a node}.
 
-    ``vnets`` is vnet → zone of the whole cluster, ``listed`` what the node shall have, ``zones``
-    its zones' statuses; ``broken`` says for a zone in error what is wrong with which of its vnets.
+    ``vnets`` is vnet → zone of the whole cluster, ``listed`` the node's assigned vnets, ``zones``
+    its zones' statuses; ``broken`` has the faulty vnets of each zone in error.
     """
     there = frozenset(listed)
     found = {}
@@ -56,7 +56,7 @@ def unready(
 
 
 def broken(content: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """{vnet: status and why}, of those of a zone that aren't there: one may be, for all others."""
+    """Return {vnet: status and reason} of a zone's missing vnets: one may fail for all others."""
     return {
         str(one["vnet"]): ", ".join(filter(None, (one.get("status"), one.get("statusmsg"))))
         for one in content

@@ -1,4 +1,4 @@
-"""The user of a volume: Proxmox VE deletes volumes even if a configuration names them."""
+"""Finds the user of a volume: Proxmox VE deletes volumes even if a configuration names them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from compute.hypervisor.proxmox.cluster.vmid import Vm
 
 
 def user(vm: Vm, storage: str, volid: str, node: str | None = None) -> str | None:
-    """Return a VM whose configuration names the volume, of all that can see its storage; or None.
+    """Return a VM with access to its storage whose configuration names the volume, or None.
 
-    One call for each of them: for what is left behind, which is rare. Raises ApiError when one
-    can't be read: then it isn't known.
+    One call per VM: only for leftovers, which are rare. Raises ApiError if one can't be read,
+    since then it isn't known.
     """
     where = node or vm.node
     shared = vm.shared.storage_key(where, storage)[0] is None

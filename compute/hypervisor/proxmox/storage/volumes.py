@@ -15,7 +15,7 @@ from compute.hypervisor.proxmox.cluster.stray_volumes import Place
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vmconfig import disks
 
-#: clocks of storage and node may differ by this much, and a copy's file may be touched at its end
+#: tolerance: clocks differ, and a copied file's time may be that of its end
 SLACK_SECONDS = 2
 
 
@@ -26,45 +26,45 @@ class Volume:
     volid: str
     storage: str
     node: str
-    """The one that it was seen by."""
+    """The node that saw it."""
     created: int | None
-    """Seconds since the epoch, where the storage knows."""
+    """Seconds since the epoch, if the storage has it."""
 
 
 @dataclass
 class Seen:
-    """A look for volumes of a VMID."""
+    """A search for volumes of a VMID."""
 
     volumes: list[Volume] = field(default_factory=list)
     storages: set[Key] = field(default_factory=set)
-    """Those that were listed."""
+    """The places that were listed."""
     missed: dict[Key, str] = field(default_factory=dict)
-    """Storages, and nodes without one, that could not be listed at some time, in words."""
+    """Storages, and nodes without one, that could not be listed, in words."""
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """What nobody could look at: a shared storage may be missed by one node alone."""
+        """The places that no node could list: another node may have listed a shared storage."""
         return tuple(text for key, text in self.missed.items() if key not in self.storages)
 
     def had(self, vm: Vm, volume: Volume) -> bool:
-        """Return whether the volume's storage is one of those that were listed."""
+        """Return whether the volume's storage was listed."""
         return vm.shared.storage_key(volume.node, volume.storage) in self.storages
 
 
 def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
-    """Return every volume that carries the VMID, on every storage with images of its node.
+    """Return every volume of the VMID on every storage with images of its node.
 
     Raises ApiError when a storage can't be listed that may hold one, or that has one of the
-    volumes ``known`` to be the VM's: then absence isn't seen.
+    volumes ``known`` to be the VM's: then absence isn't proven.
     """
     return _here(vm, known).volumes
 
 
 def everywhere(vm: Vm) -> Seen:
-    """Look on every storage with images of every node; of the VM's own as ``of_vm`` does it.
+    """Search every storage with images on every node; on the VM's own node as ``of_vm`` does.
 
-    What can't be looked at on other nodes is unseen, and no error. A storage that takes no images
-    any more lists none, whatever lies there.
+    What can't be listed on other nodes is unseen, and no error. A storage that doesn't take images
+    any more lists none, even if it has some.
     """
     found = _here(vm)
     places = list(_other_places(vm, found))
@@ -98,7 +98,7 @@ def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
 
 
 def _other_places(vm: Vm, found: Seen) -> Iterator[Place]:
-    """Return where other nodes can look: a shared storage once, unless it was listed already."""
+    """Yield the places to list on other nodes: a shared storage once, unless listed already."""
     looked_at = set(found.storages)
     for node in sorted(vm.shared.snapshot.nodes.values(), key=lambda one: one.name):
         if node.name != vm.node and not node.online:
@@ -120,9 +120,9 @@ def storages_of(volids: Iterable[str]) -> frozenset[str]:
 
 
 def require_reach(vm: Vm, volids: Iterable[str]) -> None:
-    """Raise ApiError unless the storages of these volumes can be listed just now.
+    """Raise ApiError unless the storages of these volumes can be listed now.
 
-    A destroy forgets the disks that it can't free: the configuration, which names them, goes.
+    A destroy removes the configuration, which names the disks, even if it can't free them.
     """
     for storage in sorted(storages_of(volids)):
         _listed(vm, storage)
@@ -142,7 +142,7 @@ def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:
 
 
 def strays(vm: Vm, found: Seen) -> HypervisorError | None:
-    """Return the refusal of a VMID that no VM has, but volumes; None when there are none."""
+    """Return the error for a VMID that has volumes but no VM; None if it has none."""
     if not found.volumes:
         return None
     names = [
@@ -180,12 +180,12 @@ def _may_hold_disks(vm: Vm, storage: str) -> bool:
 
 
 def made_by_us(vm: Vm, volumes: Iterable[Volume]) -> list[Volume]:
-    """Those that came to be while a task of our token that makes disks worked on this VMID."""
+    """Return those created while a task of our token that makes disks worked on this VMID."""
     return made_on(vm.shared, vm.node, vm.vmid, volumes)
 
 
 def made_on(shared: Shared, node: str, vmid: int, volumes: Iterable[Volume]) -> list[Volume]:
-    """Return those that came to be while such a task worked on the VMID on this node."""
+    """Return those created while such a task worked on the VMID on this node."""
     listed = list(volumes)
     if not listed:
         return []
@@ -208,7 +208,7 @@ def _within(volume: Volume, spans: Iterable[tuple[int, int]]) -> bool:
 
 
 def require_no_vm(vm: Vm, found: Iterable[Volume]) -> None:
-    """Raise HypervisorError when the VMID has a VM by now: then these volumes may be its."""
+    """Raise HypervisorError if the VMID has a VM by now: then these volumes may be its."""
     if vm.locate() is not None:
         raise HypervisorError(
             Category.STORAGE_CONFLICT,
@@ -220,8 +220,8 @@ def require_no_vm(vm: Vm, found: Iterable[Volume]) -> None:
 def free(vm: Vm, volume: Volume) -> None:
     """Delete one volume of a VMID that has no VM, and wait.
 
-    Proxmox VE refuses none, so whose it is must be known before. A VM that is made meanwhile may
-    have a volume of the same name: before every call it is looked whether there is one.
+    Proxmox VE refuses nothing, so the owner must be known before. A VM created meanwhile may have
+    a volume of the same name: each call is preceded by a look for a VM.
     """
     delete(
         vm, volume.node, volume.storage, volume.volid, fence=lambda: require_no_vm(vm, (volume,))
@@ -231,7 +231,7 @@ def free(vm: Vm, volume: Volume) -> None:
 def delete(
     vm: Vm, node: str, storage: str, volid: str, fence: Callable[[], None] = lambda: None
 ) -> None:
-    """Delete a volume by name, after ``fence``; a missing one is no error there."""
+    """Delete a volume by name, after ``fence``; a missing one is no error."""
 
     def call() -> Any:
         fence()
@@ -257,7 +257,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
 
 
 def grow_root(vm: Vm, storage: str, gib: int) -> None:
-    """Grow the root disk, bound to the configuration that was seen to be ours."""
+    """Grow the root disk, bound to the configuration that was proven ours."""
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "resize"):
         vm.converge(
             lambda: disks.root_bytes(vm.look() or {}) >= gib << 30,

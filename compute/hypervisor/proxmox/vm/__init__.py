@@ -1,1 +1,1 @@
-"""One VM: made, changed, powered and removed; templates are VMs too."""
+"""Work on one VM: create, change, power, remove; templates are VMs too."""

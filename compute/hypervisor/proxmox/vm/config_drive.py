@@ -1,4 +1,4 @@
-"""Config drives: each an ISO whose name carries VMID and server, so that it is provably ours."""
+"""Config drives: each is an ISO whose name has VMID and server, so that it is provably ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compute.hypervisor.proxmox.vmconfig import hardware
 
 
 def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
-    """Upload under a name of its own, which a repeated upload replaces; the volume."""
+    """Upload under the server's own name, so that a repeat replaces it; return the volume."""
     storage = host_checks.config_drives(vm.shared, vm.node).name
     name = hardware.config_drive_name(vm.vmid, server_uuid)
     volid = f"{storage}:iso/{name}"
@@ -25,7 +25,7 @@ def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
 
 
 def remove(vm: Vm, server_uuid: str) -> Removal:
-    """Delete the ISO by its own name, on every storage where this driver may have put it."""
+    """Delete the ISO by its name, on every storage where this driver may have put it."""
     name = hardware.config_drive_name(vm.vmid, server_uuid)
     cleaned: list[str] = []
     for node, storage in _places(vm):
@@ -42,7 +42,7 @@ def remove(vm: Vm, server_uuid: str) -> Removal:
 
 
 def _places(vm: Vm) -> Iterator[tuple[str, str]]:
-    """(node, storage): where the VM is, and where it was to be; a move leaves its drive there."""
+    """Yield (node, storage): where the VM is, and where it was planned (moves leave ISOs)."""
     seen = set()
     for node in (vm.node, vm.home):
         for storage in host_checks.all_config_drives(vm.shared, node):
@@ -55,7 +55,7 @@ def _places(vm: Vm) -> Iterator[tuple[str, str]]:
 def let_go(vm: Vm, server_uuid: str) -> Removal:
     """Delete the ISO of a server that has no VM here, unless the VMID's present VM uses it.
 
-    Somebody may have restored or copied the server's VM to it, with the drive inserted.
+    Somebody may have restored or copied the server's VM to that VMID, with the drive inserted.
     """
     try:
         config = vm.locate() or {}

@@ -1,4 +1,4 @@
-"""How a build gets its VM: the way to its root disk, clone or import, then the configuration."""
+"""Creates a build's VM: choose the way to its root disk, clone or import, then configure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from compute.hypervisor.proxmox.vmconfig.disks import Way
 
 
 class Creation:
-    """One build's VM, in the hands of one operation."""
+    """The creation of one build's VM."""
 
     def __init__(self, vm: Vm, templates: Templates, see: Callable[[], Config | None]) -> None:
-        """``see`` returns the VM's configuration, if it is ours and no lock is held."""
+        """``see`` returns the VM's configuration, if it is ours and not locked."""
         self._vm, self._shared, self._work = vm, vm.shared, vm.work
         self._templates, self._see = templates, see
         self.way = Way.IMPORT_FROM
@@ -28,9 +28,9 @@ class Creation:
         """The volume of the config drive, once it is uploaded."""
 
     def ensure_image(self, build: Build) -> Detail:
-        """Ensure the template where the storage can clone it; else import the image.
+        """Ensure the template if the storage can clone it; else import the image.
 
-        An image whose file was replaced since it was listed is listed anew, once.
+        An image whose file was replaced since it was listed is listed again, once.
         """
         try:
             return self._ensure_image(build)
@@ -64,8 +64,8 @@ class Creation:
                 raise
             if not error.no_config and not self._templates.is_lost(build, error):
                 raise
-            # It is no longer where it was last seen: looked for there, once, and made anew if
-            # somebody removed it; without its node there is another way.
+            # The template is not where it was last seen: look once more, and make it again if it
+            # was removed; if its node is down, import the image.
             self._templates.forget(build.template)
             self._work.report(template=f"{build.template.vmid} was not to be had: {error.message}")
             self._work.report(**self.ensure_image(build))
@@ -83,7 +83,7 @@ class Creation:
                     look_first=False,
                 )
         except ApiError as error:
-            # Whose it is decides: ours is gone on with, another's is never adopted.
+            # The owner decides: our VM is continued with, another's is never adopted.
             if not error.id_taken or self._see() is None:
                 raise
 
@@ -117,7 +117,7 @@ class Creation:
         return self._shared.client.post(f"nodes/{self._vm.node}/qemu", **values)
 
     def configure(self, build: Build, seen: Config, storage: Storage) -> None:
-        """Configure the VM, bound by digest to the configuration that was seen to be ours."""
+        """Configure the VM, bound by digest to the configuration that was proven ours."""
         wanted = guest.disks(guest.of(build), storage.name, storage.type)
         fresh = [] if firmware.ensure(self._vm, wanted, storage) else [seen]
 

@@ -1,7 +1,7 @@
-"""The small disks of firmware and TPM of a clone, which its template doesn't have.
+"""The small disks for firmware and TPM of a clone, which its template doesn't have.
 
-They are made while the VM is still marked as one that is being built: a configuration that is cut
-short may hold some of what was asked, so the marks are never in the same one as new disks.
+They are made while the VM is still marked as being built: an interrupted write may apply a part of
+the configuration, so marks and new disks are never in the same write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Half-created VMs: the disks that stay when root removes them."""
+"""Half-created VMs: the disks that remain when root removes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a node can take a server, by the last snapshot. Refusals give their numbers."""
+"""Checks whether a node can take a server, by the last snapshot. Refusals have their numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compute.hypervisor.proxmox.vmconfig.disks import THIN_TYPES
 
 
 class ReplacedError(HypervisorError):
-    """An image's file isn't the one that the last snapshot listed."""
+    """An image's file isn't the one in the last snapshot."""
 
 
 def host(shared: Shared, build: Build, node_name: str) -> Storage:
-    """Return the root disk's storage; raise for what the host lacks. ``node_name``: the VM's."""
+    """Return the root disk's storage. Raises for what the host lacks. ``node_name``: the VM's."""
     node(shared, build)
     found = storage(shared, node_name, build.storage)
     hardware(build)
@@ -32,7 +32,7 @@ def host(shared: Shared, build: Build, node_name: str) -> Storage:
 
 
 def node(shared: Shared, build: Build) -> Node:
-    """Return the placed node, if it is up, has quorum, the rights and the bridges."""
+    """Return the placed node if it is up and has quorum, privileges and bridges."""
     found = shared.node(build.placed.node)
     snapshot = shared.snapshot
     if not found.online:
@@ -66,7 +66,7 @@ def node(shared: Shared, build: Build) -> Node:
 
 
 def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
-    """Return the storage for the root disk. Raises configuration when there is none."""
+    """Return the storage for the root disk. Raises configuration if there is none."""
     found = chosen(shared.node(node_name), asked or shared.settings.vm_storage, "images")
     name = asked or shared.settings.vm_storage or "any"
     if found is None or not found.active or "images" not in found.content:
@@ -78,12 +78,12 @@ def storage(shared: Shared, node_name: str, asked: str | None) -> Storage:
 
 
 def hardware(build: Build) -> None:
-    """Refuse what no guest can have; the scheduler does, where its filter isn't switched off."""
+    """Refuse impossible hardware, as the scheduler does unless its filter is disabled."""
     guest.of(build)
 
 
 def room(build: Build, found: Storage) -> None:
-    """Refuse where the disk doesn't fit: all of it, or what a thin one takes at first."""
+    """Refuse a disk that doesn't fit: all of it, or what a thin disk takes at first."""
     disk = build.disk_gib << 30
     first = build.image.size_bytes if build.image is not None else 0
     needed = first if found.type in THIN_TYPES else max(disk, first)
@@ -96,7 +96,7 @@ def room(build: Build, found: Storage) -> None:
 
 
 def image(shared: Shared, build: Build) -> Image:
-    """Return the build's image. Raises image_not_found when it names none or the node lacks it."""
+    """Return the build's image. Raises image_not_found if it names none or the node has none."""
     found = build.image
     if found is None:
         raise HypervisorError(Category.IMAGE_NOT_FOUND, "The build names no image.")
@@ -111,9 +111,9 @@ def image(shared: Shared, build: Build) -> Image:
 
 
 def image_is_there(shared: Shared, build: Build) -> None:
-    """Refuse what the last snapshot didn't see, if a look at the storage doesn't see it either.
+    """Refuse an image that is in neither the last snapshot nor a new listing of the storage.
 
-    Raises image_not_found, and image_corrupt where what is there is no disk image.
+    Raises image_not_found, and image_corrupt if the file is no disk image.
     """
     found = image(shared, build)
     known = shared.snapshot.nodes[build.placed.node].images
@@ -123,10 +123,10 @@ def image_is_there(shared: Shared, build: Build) -> None:
 
 
 def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
-    """Look at an image's file before it is read: there, a disk image, and as the snapshot has it.
+    """Check an image's file before it is read: present, a disk image, and as in the snapshot.
 
-    Nothing in Proxmox VE tells a file's checksum: size and time of change are what it tells.
-    Raises image_not_found, image_corrupt where it is none, and ReplacedError.
+    Proxmox VE has no checksums of files: size and time of change must do. Raises image_not_found,
+    image_corrupt if it is no disk image, and ReplacedError.
     """
     place = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{place}/content"
@@ -145,7 +145,7 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
 
 
 def relist(shared: Shared, build: Build, node_name: str) -> None:
-    """See a replaced image as it is now. Raises image_corrupt where it needs a larger disk."""
+    """Take over a replaced image's new facts. Raises image_corrupt if it needs a larger disk."""
     found = image(shared, build)
     shared.relist(node_name, found.volid.split(":", 1)[0])
     for now in shared.node(node_name).images:
@@ -169,7 +169,7 @@ def _corrupt(found: Image, why: str) -> HypervisorError:
 
 
 def _look(shared: Shared, node_name: str, found: Image) -> None:
-    """Raise where a file isn't there, or is empty."""
+    """Raise if a file is missing or empty."""
     storage = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{storage}/content/{found.volid}"
     try:

@@ -26,7 +26,7 @@ from compute.hypervisor.proxmox.vmconfig import disks, marks
 
 
 class ProxmoxMachine:
-    """One VM of one server, in the hands of one operation."""
+    """One VM of one server, for one operation."""
 
     def __init__(self, shared: Shared, templates: Templates, work: Work) -> None:
         self._shared, self._work = shared, work
@@ -38,7 +38,7 @@ class ProxmoxMachine:
         self._refused = False
         self._proven = False
         self._stuck: tuple[str, ...] = ()
-        #: the id was seen free of config by this very operation, and of volumes on these storages
+        #: this operation saw the id free of a config, and these storages free of its volumes
         self._clear: volumes.Seen | None = None
         self._creation = Creation(self._vm, templates, self._see)
         self._root = ""
@@ -50,12 +50,12 @@ class ProxmoxMachine:
 
     @property
     def foreign(self) -> bool:
-        """Whether the VMID was seen in the hands of somebody else."""
+        """Whether the VMID was seen to belong to somebody else."""
         return self._foreign
 
     @property
     def refused(self) -> bool:
-        """Whether others had the VMID before this operation made anything there."""
+        """Whether the VMID was somebody else's before this operation made anything there."""
         return self._refused
 
     @property
@@ -66,7 +66,7 @@ class ProxmoxMachine:
     # --- build
 
     def check_host(self, build: Build) -> Detail:
-        """See ``port.Machine``; what is there already of this server is gone on with."""
+        """See ``port.Machine``; continues with what is already there of this server."""
         config = self._look_around()
         storage = host_checks.host(self._shared, build, self._vm.node)
         unseen = self._clear.unseen if self._clear is not None else ()
@@ -84,7 +84,7 @@ class ProxmoxMachine:
         return self._creation.ensure_image(build)
 
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
-        """Upload the ISO under a name of its own; a repeated upload replaces it."""
+        """Upload the ISO under the server's own name; a repeated upload replaces it."""
         iso = image()
         volid = config_drive.upload(self._vm, build.server_uuid, iso)
         self._creation.config_drive = volid
@@ -108,7 +108,7 @@ class ProxmoxMachine:
         return {"node": self._vm.node, "vmid": self._vm.vmid, "way": self._creation.way.value}
 
     def resize_disk(self, build: Build) -> Detail:
-        """Grow the root disk; an image larger than the flavor's disk is left as it is."""
+        """Grow the root disk; leave an image that is larger than the flavor's disk."""
         wanted = build.disk_gib << 30
         present = disks.size_bytes(self._root)
         if present >= wanted:
@@ -120,7 +120,7 @@ class ProxmoxMachine:
     # --- any operation
 
     def find(self, *, to_remove: bool = False) -> Detail:
-        """Where the VM is; somebody else's is an error, and one that shall go and may not."""
+        """Return where the VM is. Raises for another's, or (``to_remove``) a protected one."""
         config = self._see()
         if config is None:
             self._absent = not volumes.of_vm(self._vm)
@@ -131,12 +131,12 @@ class ProxmoxMachine:
         return {"node": self._vm.node, "found": "the server's VM", "lock": config.get("lock")}
 
     def start(self) -> Detail:
-        """Run it and see it running."""
+        """Start it and see it running."""
         power.start(self._vm, look_first=self._clear is None)
         return {"power_state": PowerState.RUNNING.name}
 
     def stop(self, graceful_seconds: int) -> Detail:
-        """Have it off; a VM that isn't there, or not yet, is off."""
+        """Stop it; an absent VM counts as stopped."""
         config = self._vm.look()
         if config is not None and "lock" not in config:
             power.stop(self._vm, graceful_seconds)
@@ -147,15 +147,15 @@ class ProxmoxMachine:
         return {"reboot": power.reboot(self._vm, graceful_seconds)}
 
     def power_state(self) -> PowerState:
-        """Return what status/current says, once the VM was seen to be the server's."""
+        """Return the state of status/current, once the VM was proven the server's."""
         if not self._proven:
             return PowerState.NOSTATE
         return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
 
     def remove(self) -> Removal:
-        """Make VM and disks absent."""
+        """Remove VM and disks."""
         if self._foreign:
-            # Our create met somebody else's VM: there is nothing of ours.
+            # Our create found somebody else's VM: there is nothing of ours.
             return Removal(True)
         try:
             removal_ = removal.remove(self._vm, self._clear)
@@ -167,26 +167,26 @@ class ProxmoxMachine:
         return removal_
 
     def remove_config_drive(self) -> Removal:
-        """Delete the ISO by its own name, on every storage where this driver may have put it."""
+        """Delete the ISO by its name, on every storage where this driver may have put it."""
         return config_drive.remove(self._vm, self._work.command.server_uuid)
 
     def let_go_of_config_drive(self) -> Removal:
-        """Delete the ISO of a server whose VM this is not, or no more."""
+        """Delete the ISO of a server that doesn't own this VM, or not any more."""
         return config_drive.let_go(self._vm, self._work.command.server_uuid)
 
     # --- inner
 
     def _look_around(self) -> Config | None:
-        """First of all: a host that is refused afterwards is known to hold nothing."""
+        """Look at VM and volumes first, so that a host refused later is known to hold nothing."""
         try:
             config = self._see(recent=True)
         except StuckError:
-            # An earlier run may have begun it; its drive can go.
+            # An earlier run may have begun it; its drive can be removed.
             config_drive.remove(self._vm, self._work.command.server_uuid)
             raise
         except ApiError as error:
             if error.category is Category.NODE_UNHEALTHY:
-                # The node is silent; the cluster's list, which survives its nodes, is not.
+                # The node doesn't answer, but the cluster's list has the VMs of all nodes.
                 self._absent = self._shared.listed(self._vm.vmid) is None
             raise
         if config is None:
@@ -208,7 +208,7 @@ class ProxmoxMachine:
             return True
 
     def _see(self, *, recent: bool = False) -> Config | None:
-        """Return the configuration, if it is ours and no lock is held."""
+        """Return the configuration, if it is ours and not locked."""
         self._proven = False
         try:
             config = self._vm.locate(recent=recent)
@@ -221,7 +221,7 @@ class ProxmoxMachine:
             self._foreign, self._stuck = False, error.left
             raise
         except HypervisorError as error:
-            # Whose it is was looked at before its lock.
+            # The owner was checked before the lock.
             self._proven = error.category is Category.LOCK
             raise
         self._proven = ours is not None

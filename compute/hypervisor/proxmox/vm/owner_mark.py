@@ -1,7 +1,7 @@
-"""The owner mark of a VM that was there before us: put on, taken off, nothing else changed.
+"""The owner mark of a VM that existed before: set or removed, nothing else changed.
 
 The mark is lines of the VM's description, the one setting that never needs a restart. The SMBIOS
-UUID stays as it is; where it isn't the server's own, a line of the mark says which it is.
+UUID stays; if it isn't the server's UUID, a line of the mark names it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 
 class ProxmoxOwnerMark:
-    """Implements ``port.OwnerMark`` for one VM in the hands of one operation."""
+    """Implements ``port.OwnerMark`` for one VM and one operation."""
 
     def __init__(self, shared: Shared, work: Work) -> None:
         command = work.command
@@ -76,7 +76,7 @@ class ProxmoxOwnerMark:
         return marks.owner(config, self._mark) is Owner.OURS
 
     def _require_free(self, config: Config | None, smbios_uuid: str | None) -> Config:
-        """Return the configuration, if it is that of the VM that was looked at and nobody's."""
+        """Return the configuration, if it is that of the VM looked at before and without owner."""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
         if marks.smbios_uuid(config) != smbios_uuid:
@@ -91,7 +91,7 @@ class ProxmoxOwnerMark:
         return config
 
     def _require_proven(self, config: Config | None) -> Config:
-        """Return the configuration, if all but the mark says that the VM is the server's."""
+        """Return the configuration, if all but the mark proves that the VM is the server's."""
         uuid = self._mark.smbios_uuid or ""
         if config is None:
             raise HypervisorError(Category.CONFIGURATION, f"{self._vm} is not there.")
@@ -142,7 +142,7 @@ class ProxmoxOwnerMark:
         return self._change(config, values)
 
     def _change(self, config: Config, values: dict[str, Any]) -> Any:
-        """One write that fails when somebody else writes at the same time."""
+        """Write once; fails when somebody else writes at the same time."""
         kept = {key: value for key, value in values.items() if value}
         empty = [key for key, value in values.items() if not value and key in config]
         if empty:

@@ -1,12 +1,10 @@
 """Start, stop and reboot of one VM, each seen done.
 
-A VM in the hands of high availability is started and stopped by its manager: Proxmox VE makes a
-request of ours one to it, whose task (``hastart``, ``hastop``) ends well at once. So what the
-server's owner wants is what the manager wants, and it brings nothing back; what it makes of the
-request is waited for.
-
-A hard reboot is a reset where that does all that it is for: the same QEMU goes on, and the node
-has nothing to clean up (see ``restarts``). What waits for the VM's next start needs a new QEMU.
+A VM under high availability is started and stopped by the HA manager: Proxmox VE turns our call
+into a request, whose task (``hastart``, ``hastop``) ends OK at once. So the manager has the state
+that the server's owner wants and doesn't revert it; here the result is waited for.
+A hard reboot is a reset where that is enough: the same QEMU goes on, and the node has nothing to
+clean up (see ``restarts``). Pending changes need a new QEMU.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ MANAGER_LOOK_SECONDS = 1.0
 
 
 def start(vm: Vm, *, look_first: bool) -> None:
-    """Run it and see it running. Raises HypervisorError when it doesn't."""
+    """Start it and see it running. Raises HypervisorError when it doesn't."""
     ended = vm.converge(
         vm.running,
         lambda: vm.shared.client.post(f"{vm.path}/status/start"),
@@ -45,7 +43,7 @@ def start(vm: Vm, *, look_first: bool) -> None:
 
 
 def stop(vm: Vm, graceful_seconds: int) -> None:
-    """Have it off. With seconds the guest is asked first and made to after that time."""
+    """Stop it. With seconds the guest is asked first, and stopped after that time."""
     verb, values = "stop", dict[str, int]()
     if graceful_seconds > 0:
         verb, values = "shutdown", {"timeout": graceful_seconds, "forceStop": 1}
@@ -66,9 +64,9 @@ def _is_request(ended: Ended | None) -> bool:
 
 
 def _await_manager(vm: Vm, wanted: str) -> None:
-    """Look until it is so. Raises HypervisorError when the manager gives up, or past the deadline.
+    """Wait for the HA manager. Raises HypervisorError when it gives up, or past the deadline.
 
-    It may start a VM on another node than it was on.
+    It may start a VM on another node than before.
     """
     while True:
         status = _status(vm)
@@ -95,8 +93,8 @@ def _status(vm: Vm) -> Mapping[str, Any]:
 
 
 def reboot(vm: Vm, graceful_seconds: int) -> str:
-    """Restart it; how: ``soft``; where that wasn't asked, or the guest didn't listen, ``reset``,
-    or ``hard``, that is with a new QEMU."""
+    """Restart it; return how: ``soft``; if that wasn't asked, or the guest didn't react,
+    ``reset``, or ``hard``, that is with a new QEMU."""
     if graceful_seconds > 0 and vm.running():
         vm.await_clean_up()
         vm.fence()

@@ -1,7 +1,7 @@
 """Removal: stop, purge, and see configuration and volumes gone. Gone means seen gone.
 
-``destroy-unreferenced-disks`` is never used: on shared storage it would take volumes of another
-cluster's VM of the same id.
+``destroy-unreferenced-disks`` is never used: on a shared storage it would remove volumes of
+another cluster's VM of the same id.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from compute.hypervisor.proxmox.vmconfig import disks
 
 
 def remove(vm: Vm, clear: Seen | None = None) -> Removal:
-    """Make the VM and its disks absent, if they are provably ours.
+    """Remove the VM and its disks, if they are provably ours.
 
-    ``clear``: there the VMID was seen without volumes before we began, so all that are there now
-    are ours. Otherwise only those that the configuration named, or that our own create task made,
-    are removed; others are left and reported. Raises HypervisorError when fenced off or locked.
+    ``clear``: places where the VMID had no volumes before we began, so that all volumes there are
+    ours now. Otherwise only those are removed that the configuration named, or that our own create
+    task made; others are left and reported. Raises HypervisorError when fenced off or locked.
     """
     cleaned: list[str] = []
     known: frozenset[str] = frozenset()
@@ -51,9 +51,9 @@ def remove(vm: Vm, clear: Seen | None = None) -> Removal:
 
 
 def require_unprotected(vm: Vm, config: Config) -> None:
-    """Raises HypervisorError (protected) for a VM that somebody protected from removal.
+    """Raise HypervisorError (protected) for a VM that is protected from removal.
 
-    Proxmox VE says so only when it is asked to destroy the VM, which has been stopped by then.
+    Proxmox VE refuses only the destroy, when the VM has been stopped already.
     """
     if str(config.get("protection", "0")) != "1":
         return
@@ -67,13 +67,13 @@ def require_unprotected(vm: Vm, config: Config) -> None:
 
 
 def stopped_on(vm: Vm) -> str | None:
-    """The node on which alone it may be removed, and only while it is stopped; None: anyway."""
+    """Return the node on which alone a stopped VM may be removed; None: no restriction."""
     command = vm.work.command
     return command.stopped_on if isinstance(command, Destroy) else None
 
 
 def _require_as_seen(vm: Vm, node: str) -> None:
-    """Raises HypervisorError when somebody moved or started it since."""
+    """Raise HypervisorError if somebody moved or started it since."""
     why = f"it is not on {node} any more" if vm.node != node else ""
     why = why or ("it runs by now" if vm.running() else "")
     if why:
@@ -92,7 +92,7 @@ def _destroy(vm: Vm, config: Config) -> None:
     key = vm.shared.storage_key(vm.node, storages[0] if storages else "")
 
     def delete() -> Any:
-        # Somebody may have started or protected it since; and ours it must be to the last.
+        # Somebody may have started or protected it since; ownership is checked to the last.
         quorum.require(vm)
         if node is None:
             power.stop(vm, 0)
@@ -119,9 +119,9 @@ def _sweep(
     cleaned: list[str],
     used: dict[str, str],
 ) -> list[Volume]:
-    """Free what is provably ours of the volumes that are still there; what is left after that.
+    """Free the remaining volumes that are provably ours; return what is left after that.
 
-    ``used`` gets those that others use: a person may have given them to another VM.
+    ``used`` gets those that others use: somebody may have attached them to another VM.
     """
     there = volumes.of_vm(vm, known)
     if not there:
@@ -141,5 +141,5 @@ def _sweep(
 
 
 def _children_first(found: Iterable[Volume]) -> list[Volume]:
-    """Linked clones before their bases: a longer path hangs on a shorter one."""
+    """Return linked clones before their bases: a clone has the longer path."""
     return sorted(found, key=lambda volume: -volume.volid.count("/"))

@@ -1,4 +1,4 @@
-"""Reset: the guest begins anew in the QEMU that runs it."""
+"""Reset: restart the guest in the same QEMU."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import LOCK_SECONDS, Vm
 
-#: what a new QEMU would meet as well
+#: failures that a stop and start would meet as well
 _SAME_FOR_ALL = frozenset({Category.LOCK, Category.AUTHORIZATION, Category.NODE_UNHEALTHY})
 
 
 def suffices(vm: Vm) -> bool:
     """Return whether a reset does what a stop and a start would.
 
-    Not where changes of the configuration wait for a start, where a newer QEMU is installed than
-    the one that runs it, for a paused VM, nor for one that high availability starts and stops.
+    It doesn't with pending changes, with a newer QEMU installed than the one that runs, for a
+    paused VM, nor for one under high availability.
     """
     status = vm.shared.client.get(f"{vm.path}/status/current")
     running = status.get("status") == "running" and status.get("qmpstatus") == "running"
@@ -36,9 +36,9 @@ def _is_outdated(vm: Vm, status: Mapping[str, Any]) -> bool:
 
 
 def reset(vm: Vm) -> bool:
-    """Have the guest begin anew; False where QEMU didn't do it, or nobody knows.
+    """Restart the guest; return False if QEMU didn't do it, or the outcome is unknown.
 
-    Raises ApiError for what keeps a VM from being stopped and started as well.
+    Raises ApiError for what prevents a stop and start as well.
     """
     for attempt in range(len(LOCK_SECONDS) + 1):
         vm.await_clean_up()

@@ -1,9 +1,9 @@
-"""Cached templates: one per image and (node or shared storage), made by whoever needs it first.
+"""Cached templates: one per image and (node or shared storage), made by the first that needs it.
 
 Its VMID was reserved by the conductor. In this process one thread makes it while the others wait;
-another process is noticed by the VMID being taken, and waited for as well. A template is never
-made anew in the place of one that is there: what is wrong with it ends the build, or is gone
-around. It goes when its image has gone and nothing hangs on it (``retire``).
+another process has taken the VMID and is waited for as well. A template is never made again while
+there is one: if it is broken, the build fails or avoids it. It is removed when its image is gone
+and no clone depends on it (``retire``).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from compute.hypervisor.proxmox.vmconfig import disks, hardware
 from compute.hypervisor.proxmox.vmconfig.marks import lines, template_mark
 
 _CHECK_SECONDS = 0.5
-#: the line of a template's description that tells which file it was made of
+#: the line of a template's description with the file it was made of
 SOURCE = "micronova: source="
 _CHANGED = ", changed "
 
 
 class TakenError(Exception):
-    """There is no template to be had here: the build takes another way."""
+    """No template is available here: the build imports the image."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Ready:
 
 
 class Templates:
-    """Of one cluster: which are known to be ready, and who makes which."""
+    """The templates of one cluster: which are ready, and which are being made."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -57,7 +57,7 @@ class Templates:
         return template.node if ready is None else ready.node
 
     def is_lost(self, build: Build, error: ApiError) -> bool:
-        """Return whether an error speaks of the template's node, and not of the build's own."""
+        """Return whether an error is about the template's node, not the build's own."""
         template = build.template
         if template is None or self.node_of(template) == build.placed.node:
             return False
@@ -67,11 +67,11 @@ class Templates:
         )
 
     def forget(self, template: Template) -> None:
-        """It wasn't there when it was needed."""
+        """Drop a template that was missing when it was needed."""
         self._ready.pop(template.vmid, None)
 
     def ensure(self, work: Work, build: Build, image: Image, template: Template) -> bool:
-        """Have the template; whether it was made here and now.
+        """Ensure the template; return whether it was made here and now.
 
         Raises TakenError, or HypervisorError when it can't be made.
         """
@@ -99,7 +99,7 @@ class Templates:
             maker.release()
 
     def retire(self, work: Work, node: str, vmid: int, image_id: str, cloud: str) -> Removal:
-        """Make a template absent that nobody needs, if it is ours and nothing hangs on it."""
+        """Remove a template that no image needs, if it is ours and no clone depends on it."""
         self._ready.pop(vmid, None)
         vm = Vm(self._shared, work, vmid, node, template_mark(image_id, cloud))
         clones = volumes.linked_to(vm)
@@ -108,9 +108,9 @@ class Templates:
         return removal.remove(vm)
 
     def locked(self, work: Work, build: Build, template: Template) -> HypervisorError | None:
-        """Return the error to end with when a template that was to be cloned is locked for good.
+        """Return the error to end with when a template to be cloned is locked for good.
 
-        None when a task that runs held it: that one was waited for.
+        None if a running task held the lock: that one was waited for.
         """
         mark = template_mark(build.image.id if build.image else "", build.cloud)
         vm = Vm(self._shared, work, template.vmid, self.node_of(template), mark)
@@ -121,7 +121,7 @@ class Templates:
         return None
 
     def _is_ready(self, template: Template, image: Image, source: str) -> bool:
-        """Return whether it was seen ready here, and the last snapshot doesn't say otherwise."""
+        """Return whether it was seen ready here, and the last snapshot doesn't contradict."""
         listed = self._shared.snapshot.vms.get(template.vmid)
         named = hardware.template_name(image.id)
         if listed is not None and listed.name and not (listed.template and listed.name == named):
@@ -136,13 +136,13 @@ class Templates:
             raise TakenError(f"node {name} of template {template.vmid} is offline")
 
     def _require_reach(self, vm: Vm, template: Template) -> None:
-        """Raise TakenError where somebody moved it, and its disk with it."""
+        """Raise TakenError if somebody moved it, and its disk with it."""
         storage = self._shared.snapshot.storage(vm.node, template.storage)
         if vm.node != template.node and not (storage is not None and storage.shared):
             raise TakenError(f"template {template.vmid} is on {vm.node} now")
 
     def _source(self, build: Build, image: Image) -> str:
-        """The line that tells which file the image is now; empty when it isn't known here."""
+        """Return the line with the image's present file; empty when that isn't known here."""
         node = self._shared.snapshot.nodes.get(build.placed.node)
         for known in node.images if node is not None else ():
             if known.volid == image.volid:
@@ -183,7 +183,7 @@ class Templates:
         return ours
 
     def _settled(self, vm: Vm) -> Config | None:
-        """Return what is there, after waiting for whoever is making it."""
+        """Return the configuration there, after waiting for the task that creates it."""
         try:
             config = vm.locate(recent=True)
             return None if config is None else vm.ours(config)
@@ -193,7 +193,7 @@ class Templates:
             raise _template_error(vm, error) from error
 
     def _create(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
-        """Import the image; whether it was this call that did it."""
+        """Import the image; return whether this call did it."""
         key = self._shared.storage_key(vm.node, template.storage)
         values = self._values(vm, image, template, source)
         try:
@@ -233,7 +233,7 @@ class Templates:
 
     @staticmethod
     def _unmake(vm: Vm) -> None:
-        """What was begun must go, so that the next one can make it; a template never does."""
+        """Remove an unfinished template, so that the next build can make it."""
         try:
             if not _is_template(vm):
                 removal.remove(vm)
@@ -244,8 +244,8 @@ class Templates:
 def _free_remains(vm: Vm) -> None:
     """Free what an earlier create of ours left whose worker was killed.
 
-    Root has removed the half-created VM, whose disks `qm destroy` doesn't know. What another
-    process makes just now is not of a task that has ended.
+    Root has removed the half-created VM, whose disks `qm destroy` doesn't know. The task of what
+    another process makes now has not ended.
     """
     remains = volumes.made_by_us(vm, volumes.of_vm(vm))
     if remains and vm.locate() is None:
@@ -258,7 +258,7 @@ def _key(image: Image, source: str) -> str:
 
 
 def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
-    """A template that is locked for good, or forbidden, ends the build at once."""
+    """Return an error that ends the build at once for a locked or forbidden template."""
     if error.category is Category.LOCK and error.remedy is not None:
         half_created.name_disks(vm, error)
         return HypervisorError(
@@ -270,7 +270,7 @@ def _template_error(vm: Vm, error: HypervisorError) -> HypervisorError:
 
 
 def _require_same_file(vm: Vm, config: Config, source: str) -> None:
-    """Raise TakenError where the image's file was replaced since the template was made."""
+    """Raise TakenError if the image's file was replaced since the template was made."""
     made_of = next((line for line in lines(config) if line.startswith(SOURCE)), "")
     if _CHANGED not in made_of:
         source = source.partition(_CHANGED)[0]  # one of an earlier release, or of a local file

@@ -1,4 +1,4 @@
-"""Ways to a disk, pure: which one a build takes, and the values it asks Proxmox VE for."""
+"""The ways to a disk: which one a build takes, and the values for Proxmox VE. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.messages.commands import Build
 ROOT_DISK = "scsi0"
 CONFIG_DRIVE = "ide2"
 
-#: storages that keep disks as files, where the format is a choice
+#: storages that keep disks as files, where the format can be chosen
 FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})
 #: storages whose templates can be cloned without copying (files as qcow2)
 LINKED_TYPES = frozenset({"dir", "nfs", "cifs", "glusterfs", "lvmthin", "zfspool", "zfs", "rbd"})
@@ -35,7 +35,7 @@ class Way(enum.StrEnum):
 
 
 def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
-    """The cheapest way that the template, the storage and the operator (``linked``) allow."""
+    """Return the cheapest way that template, storage and operator (``linked``) allow."""
     if build.template is None or storage_type not in LINKED_TYPES:
         return Way.IMPORT_FROM
     same = build.template.storage == storage
@@ -48,24 +48,24 @@ def links(linked_clones: str, *, shared: bool) -> bool:
 
 
 def imported(storage: str, storage_type: str, volid: str) -> str:
-    """The value of a disk made from an import volume. The size must be 0 and grows afterwards."""
+    """Return the value of a disk made from an import volume. Its size must be 0, to grow later."""
     fmt = ",format=qcow2" if storage_type in LINKED_TYPES & FILE_TYPES else ""
     return f"{storage}:0,import-from={volid}{fmt}"
 
 
 def size_bytes(value: str) -> int:
-    """Return the size in a disk's value, 0 when it names none."""
+    """Return the size in a disk's value, 0 if it has none."""
     match = _SIZE.search(value)
     return int(match[1]) * _UNITS[match[2]] if match else 0
 
 
 def root_bytes(config: Mapping[str, Any]) -> int:
-    """Return the size of a configuration's root disk, 0 when it names none."""
+    """Return the size of a configuration's root disk, 0 if it has none."""
     return size_bytes(str(config.get(ROOT_DISK, "")))
 
 
 def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:
-    """Volumes that a configuration references and that carry this VMID in their name."""
+    """Return the volumes in a configuration that have this VMID in their name."""
     own = re.compile(rf"(?:^|[/:])(?:vm|base)-{vmid}-[^/]*$")
     return frozenset(volid for volid in _references(config) if own.search(volid))
 

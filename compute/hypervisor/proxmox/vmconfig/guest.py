@@ -1,7 +1,7 @@
 """A guest's virtual hardware in Proxmox VE's options. Pure.
 
-None of them is for root@pam alone: what needs `affinity`, `hugepages` or `args`, no token may set,
-and `common.guest.limits` refuses it before it gets here.
+None of them is reserved to root@pam: `affinity`, `hugepages` and `args` can't be set with a token,
+and `common.guest.limits` refuses what needs them earlier.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.vmconfig.disks import FILE_TYPES, LINKED_TYPES
 
-#: more queues no network interface takes
+#: the most queues of a network interface
 _MAX_QUEUES = 64
 _VGA = {"vga": "std"}
 #: Windows 11 and Server 2022 and newer; Proxmox VE tunes the guest by it
@@ -25,7 +25,7 @@ _WINDOWS, _LINUX = "win11", "l26"
 
 
 def of(build: Build) -> Hardware:
-    """Return the guest's hardware. Raises configuration where it can't be had."""
+    """Return the guest's hardware. Raises configuration if it is impossible."""
     try:
         return read(build.vcpus, build.memory_mib, build.extra_specs, build.image_properties)
     except CannotError as error:
@@ -68,18 +68,18 @@ def _devices(found: Hardware) -> dict[str, str]:
 
 
 def network(found: Hardware, vcpus: int) -> tuple[str, int]:
-    """(model of the interfaces, their queues; 0: as the model has them)."""
+    """Return (model of the interfaces, their queues; 0: the model's default)."""
     queues = min(vcpus, _MAX_QUEUES) if found.multiqueue and vcpus > 1 else 0
     return found.vif_model, queues if found.vif_model == "virtio" else 0
 
 
 def disks(found: Hardware, storage: str, storage_type: str) -> dict[str, str]:
-    """The small disks that keep the firmware's and the TPM's state; Proxmox VE sizes them."""
+    """Return the small disks for the state of firmware and TPM; Proxmox VE sets their sizes."""
     values = {}
     if found.uefi:
-        # The keys make secure boot; without them, what isn't signed boots too.
+        # Secure boot needs the keys; without them, unsigned systems boot too.
         keys = int(found.secure_boot)
-        # Else it would be a raw file, of which there are no snapshots.
+        # Else it would be a raw file, which has no snapshots.
         fmt = ",format=qcow2" if storage_type in FILE_TYPES & LINKED_TYPES else ""
         values["efidisk0"] = f"{storage}:1,efitype=4m,pre-enrolled-keys={keys}{fmt}"
     if found.tpm:

@@ -19,9 +19,9 @@ _NOT_TAG = re.compile(r"[^a-z0-9_.+-]+")
 def parameters(
     build: Build, mark: Mark, cpu_type: str, config_drive: str | None
 ) -> dict[str, Any]:
-    """Everything but the disks. ``config_drive`` is the ISO's volume, if there is one.
+    """Return all parameters but the disks. ``config_drive`` is the ISO's volume, if there is one.
 
-    Raises HypervisorError where the server asks for hardware that can't be had.
+    Raises HypervisorError if the server asks for impossible hardware.
     """
     has = guest.of(build)
     model, queues = guest.network(has, build.vcpus)
@@ -54,7 +54,7 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
 
 
 def vm_name(build: Build) -> str:
-    """Return a DNS name near the server's; Proxmox VE takes nothing else."""
+    """Return a DNS name similar to the server's name; Proxmox VE takes nothing else."""
     text = _NOT_DNS.sub("-", (build.hostname or build.name).lower())
     labels = [label[:63].strip("-") for label in text.split(".")]
     name = ".".join(label for label in labels if label)[:253].strip(".-")
@@ -62,7 +62,7 @@ def vm_name(build: Build) -> str:
 
 
 def config_drive_name(vmid: int, server_uuid: str) -> str:
-    """The file name of a server's config drive: names its owner, so it can be proven ours."""
+    """Return the file name of a server's config drive, which names its owner."""
     return f"micronova-{vmid}-{server_uuid}.iso"
 
 

@@ -1,10 +1,10 @@
-"""The ownership fence: whose a VM is, by the marks in its configuration. Pure.
+"""The ownership fence: who owns a VM, by the marks in its configuration. Pure.
 
-A server's VM carries its UUID twice: in the description and as SMBIOS UUID. A clone gets a new
-SMBIOS UUID of its own, so until it is configured a second line of the description says that it is
-being built. A VM that was adopted keeps its SMBIOS UUID; where the server could not take that for
-its own, a second line says which it is, and a copy of the VM, which gets another one, is told
-apart. Nothing else is ever changed or destroyed.
+A server's VM has its UUID twice: in the description and as SMBIOS UUID. A clone gets a new SMBIOS
+UUID, so until it is configured a second line of the description says that it is being built. An
+adopted VM keeps its SMBIOS UUID; if that isn't the server's UUID, a second line names it, so that
+a copy of the VM, which gets another one, can be recognised. Nothing else is ever changed or
+destroyed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
 
 class Owner(enum.Enum):
-    """Whose a VM is."""
+    """Who owns a VM."""
 
     OURS = "ours"
     FOREIGN = "foreign"
     UNMARKED = "unmarked"
-    """A half-created VM without marks yet: only its task proves whose it is."""
+    """A half-created VM without marks yet: only its task proves the owner."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What the VM must carry to be ours."""
+    """What the VM must have to be ours."""
 
     line: str
     smbios_uuid: str | None
     also: tuple[str, ...] = ()
-    """Further lines of the description that must be there."""
+    """Further lines that the description must have."""
 
     def description(self, *more: str) -> str:
         """Return the text for the VM's description."""
@@ -51,17 +51,17 @@ class Mark:
 
 
 def server_mark(server_uuid: str) -> Mark:
-    """Of the VM of a server."""
+    """Return the mark of a server's VM."""
     return Mark(f"{SERVER}{server_uuid}", server_uuid)
 
 
 def template_mark(image_id: str, cloud: str) -> Mark:
-    """Of the cached template of an image in one cloud: an image has the same id in others."""
+    """Return the mark of an image's template in one cloud: other clouds use the same image id."""
     return Mark(f"{TEMPLATE}{image_id}", None, (cloud_line(cloud),) if cloud else ())
 
 
 def cloud_line(cloud: str) -> str:
-    """Names the cloud that made a VM."""
+    """Return the line that names the cloud that made a VM."""
     return f"{CLOUD}{cloud}"
 
 
@@ -77,7 +77,7 @@ def stranger(config: Mapping[str, Any]) -> str | None:
 
 
 def why_not(config: Mapping[str, Any], mark: Mark) -> str:
-    """Return why a VM is not ours, of one that isn't."""
+    """Return why a VM is not ours."""
     said = lines(config)
     if mark.line in said and mark.smbios_uuid is not None:
         has = smbios_uuid(config)
@@ -96,7 +96,7 @@ def is_building(config: Mapping[str, Any]) -> bool:
 
 
 def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
-    """Whose the VM with this configuration is."""
+    """Return who owns the VM with this configuration."""
     said = lines(config)
     if config.get("lock") in ("create", "clone") and not any(said):
         return Owner.UNMARKED
@@ -110,7 +110,7 @@ def owner(config: Mapping[str, Any], mark: Mark) -> Owner:
 
 
 def smbios_uuid(config: Mapping[str, Any]) -> str | None:
-    """Return the VM's SMBIOS UUID in lower case, where its configuration names one."""
+    """Return the VM's SMBIOS UUID in lower case, if its configuration has one."""
     match = _SMBIOS_UUID.search(str(config.get("smbios1", "")))
     return match[1].lower() if match is not None else None
 
@@ -122,17 +122,17 @@ def named(config: Mapping[str, Any]) -> str | None:
 
 
 def marks_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the description's lines that are a micronova's."""
+    """Return the description's lines that are marks of any micronova."""
     return tuple(line for line in lines(config) if line.startswith(_OURS))
 
 
 def is_claimed(config: Mapping[str, Any]) -> bool:
-    """Return whether the description names a server or an image, of whatever micronova."""
+    """Return whether the description names a server or an image of any micronova."""
     return any(line.startswith((SERVER, TEMPLATE)) for line in lines(config))
 
 
 def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
-    """Return the description of an adopted VM: what it was, and the mark at its end."""
+    """Return the description of an adopted VM: the old text, then the mark."""
     has = smbios_uuid(config)
     same = mark.smbios_uuid is not None and has == mark.smbios_uuid.lower()
     more = [mark.line] if same else [mark.line, f"{ADOPTED}{has or _NO_SMBIOS}"]
@@ -148,6 +148,6 @@ def without_owner(config: Mapping[str, Any]) -> str:
 
 
 def without_mark(config: Mapping[str, Any]) -> str:
-    """Return the description without any line of ours."""
+    """Return the description without any of our lines."""
     kept = (line for line in str(config.get("description", "")).splitlines())
     return "\n".join(line for line in kept if not line.strip().startswith(_OURS)).rstrip()

@@ -119,6 +119,13 @@ class ServerStateConflict(Conflict):
     sentence = "Cannot perform the action while the server is in its current state."
 
 
+class ServerLocked(Conflict):
+    """The server is locked, and who asks is no administrator; details: server_uuid."""
+
+    code = "micronova.server_locked"
+    sentence = "The server is locked."
+
+
 class StaleTransition(Conflict):
     """A compare-and-set failed: another writer has moved the server."""
 

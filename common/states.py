@@ -188,6 +188,8 @@ class InternalAction(enum.StrEnum):
     FOLLOW = "follow"  #: the VM was not where the record says: looked after, and followed
     HOLD = "hold"
     RELEASE_HOLD = "release-hold"
+    LOCK = "lock"  #: under Nova's names, as are the next two
+    UNLOCK = "unlock"
     RETRY = "retry"  #: what waited was tried again at once
     FORGET = "forget"  #: the record went, whatever became of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again

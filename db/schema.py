@@ -64,6 +64,10 @@ servers = sa.Table(
     sa.Column("scheduler_hints", Json, nullable=False),
     sa.Column("security_groups", Json, nullable=False),
     sa.Column("held", sa.Boolean, nullable=False, default=False),
+    sa.Column("locked_by", sa.String(16)),  # common.locks.LockedBy; None: not locked
+    sa.Column("locked_reason", _NAME),
+    sa.Column("access_ip_v4", sa.String(39)),
+    sa.Column("access_ip_v6", sa.String(39)),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),

@@ -69,6 +69,8 @@ ROUTES = (
             "os-start": "start",
             "os-stop": "stop",
             "reboot": "reboot",
+            "lock": "lock",
+            "unlock": "unlock",
             "release": "release",
             "mark": "mark",
             "hold": "hold",

@@ -27,8 +27,8 @@ class ServerCalls(Base):
     def act(self, ctxt: RequestContext, server_uuid: str, action: str, **params: Any) -> int:
         """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
 
-        Raises ServerStateConflict (details: attribute, state, action, server_uuid) and
-        ServerNotFound. A second delete of a server that is being deleted changes nothing.
+        Raises ServerStateConflict (details: attribute, state, action, server_uuid), ServerLocked
+        and ServerNotFound. A second delete of a server that is being deleted changes nothing.
         """
         return self._rpc.call(
             ctxt, ServerRpc.act, server_uuid=server_uuid, action=action, params=params
@@ -53,7 +53,8 @@ class ServerCalls(Base):
     ) -> dict[str, str]:
         """Merge (or replace by) the metadata, drop the deleted keys; returns what now is.
 
-        Raises ServerNotFound; QuotaExceeded when there are more than ``metadata_items``.
+        Raises ServerNotFound, ServerLocked, and QuotaExceeded when there are more than
+        ``metadata_items``.
         """
         return self._rpc.call(
             ctxt,
@@ -69,3 +70,17 @@ class ServerCalls(Base):
     ) -> None:
         """Replace the tags. Raises ServerNotFound."""
         self._rpc.call(ctxt, ServerRpc.set_server_tags, server_uuid=server_uuid, tags=list(tags))
+
+    def lock_server(self, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
+        """Lock a server: only administrators act on it then. Raises ServerNotFound.
+
+        Nothing changes where its owner locks it once more.
+        """
+        self._rpc.call(ctxt, ServerRpc.lock_server, server_uuid=server_uuid, reason=reason)
+
+    def unlock_server(self, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
+        """Unlock a server; ``override``: also one that others locked.
+
+        Raises ServerNotFound, Forbidden.
+        """
+        self._rpc.call(ctxt, ServerRpc.unlock_server, server_uuid=server_uuid, override=override)

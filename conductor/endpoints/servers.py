@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from common import locks
 from common.context import RequestContext
 from common.errors import Invalid
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
+from conductor.flows import lock
 from conductor.flows.accept import Accept, scope
 from conductor.messages import CreatedServers, CreateServers
 from conductor.store import quotas, servers
@@ -72,6 +74,7 @@ class ServerEndpoint:
 
         def work(connection: Transaction) -> dict[str, str]:
             server = servers.alive(connection, server_uuid, scope(ctxt))
+            locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
             merged = {} if replace else dict(server.meta)
             merged.update(metadata)
             for key in delete:
@@ -86,6 +89,14 @@ class ServerEndpoint:
     def set_server_tags(self, ctxt: RequestContext, server_uuid: str, tags: list[str]) -> None:
         """See ``ConductorClient.set_server_tags``."""
         self._change(ctxt, server_uuid, {"tags": tags})
+
+    def lock_server(self, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
+        """See ``ConductorClient.lock_server``."""
+        lock.lock(self._cloud, ctxt, server_uuid, reason)
+
+    def unlock_server(self, ctxt: RequestContext, server_uuid: str, override: bool) -> None:
+        """See ``ConductorClient.unlock_server``."""
+        lock.unlock(self._cloud, ctxt, server_uuid, override=override)
 
     def _change(self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]) -> None:
         def work(connection: Transaction) -> None:

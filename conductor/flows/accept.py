@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common import clock, codec, ids, states
+from common import clock, codec, ids, locks, states
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, ServerStateConflict
 from common.messages.reports import Step
@@ -116,6 +116,7 @@ class Accept:
         action: str,
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
+        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)

@@ -51,6 +51,7 @@ class Server:
     launched_at: datetime.datetime | None
     deleted_at: datetime.datetime | None
     server_group_uuid: str | None = None
+    locked_by: str | None = None
 
     def replace(self, **values: Any) -> Server:
         """Return a copy with some columns changed; columns that it doesn't have are ignored."""

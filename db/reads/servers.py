@@ -20,6 +20,9 @@ from db.types import UtcDateTime
 COMPUTE = "nova-compute"
 """The services whose hosts carry servers, under the name that clients know."""
 
+LOCKED = "locked"
+"""A sort key that is no column: whether a server is locked."""
+
 _T = schema.servers.c
 
 
@@ -65,6 +68,11 @@ class Server:
     terminated_at: datetime.datetime | None
     deleted_at: datetime.datetime | None
     server_group_uuid: str | None = None
+    locked_by: str | None = None
+    """`common.locks.LockedBy`; None: not locked."""
+    locked_reason: str | None = None
+    access_ip_v4: str | None = None
+    access_ip_v6: str | None = None
     service_disabled: bool | None = None
     """Of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
@@ -112,6 +120,7 @@ class Filters:
     tags_any: Sequence[str] = ()
     not_tags: Sequence[str] = ()
     not_tags_any: Sequence[str] = ()
+    locked: bool | None = None
     changed_since: datetime.datetime | None = None
     changed_before: datetime.datetime | None = None
     """The whole second that it names is included."""
@@ -219,7 +228,14 @@ def _order(sort: Sequence[tuple[str, bool]]) -> list[keyset.Sort]:
     descending = sort[0][1] if sort else True
     named = {name for name, _ in sort}
     ties = [(name, descending) for name in ("created_at", "id") if name not in named]
-    return [keyset.Sort(_never_null(_T[name]), down) for name, down in [*sort, *ties]]
+    return [keyset.Sort(_sorted_by(name), down) for name, down in [*sort, *ties]]
+
+
+def _sorted_by(name: str) -> sa.ColumnElement[Any]:
+    """Return the expression of a sort key: a column, or `locked`."""
+    if name == LOCKED:
+        return sa.case((_T.locked_by.is_(None), 0), else_=1)
+    return _never_null(_T[name])
 
 
 def _never_null(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
@@ -239,6 +255,8 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
         yield _T.flavor["id"].as_string() == filters.flavor_id
     if filters.deleted is not None:
         yield _T.deleted_at.is_not(None) if filters.deleted else _T.deleted_at.is_(None)
+    if filters.locked is not None:
+        yield _T.locked_by.is_not(None) if filters.locked else _T.locked_by.is_(None)
     changed = sa.func.coalesce(_T.deleted_at, _T.updated_at, _T.created_at)
     if filters.changed_since is not None:
         yield changed >= sa.literal(filters.changed_since, _T.created_at.type)

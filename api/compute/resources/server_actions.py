@@ -28,3 +28,17 @@ class ServerActions(ManageActions):
         """Reboot a server: through the guest (SOFT), or by power (HARD)."""
         hard = call.body["reboot"]["type"].upper() == "HARD"
         call.conductor.act(call.ctxt, call.server.uuid, "reboot-hard" if hard else "reboot")
+
+    @operation(named("os-lock-server:lock"), body=schemas.LOCK, status=202, on=the_server)
+    def lock(self, call: Call) -> None:
+        """Lock a server: only administrators may act on it; since 2.73 with a reason."""
+        asked = call.body["lock"] if call.version >= 73 else None
+        reason = asked.get("locked_reason") if asked else None
+        call.conductor.lock_server(call.ctxt, call.server.uuid, reason)
+
+    @operation(named("os-lock-server:unlock"), body=schemas.UNLOCK, status=202, on=the_server)
+    def unlock(self, call: Call) -> None:
+        """Unlock a server; one that others locked only where the policy allows it."""
+        target = {"project_id": call.server.project_id}
+        override = call.allows(named("os-lock-server:unlock:unlock_override"), target)
+        call.conductor.unlock_server(call.ctxt, call.server.uuid, override=override)

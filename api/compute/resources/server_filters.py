@@ -19,7 +19,7 @@ from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
 from common import ids, states
 from common.errors import Forbidden, Invalid
 from common.states import TaskState, VmState
-from db.reads.servers import Filters
+from db.reads.servers import LOCKED, Filters
 
 #: filter for all users → since
 _FOR_USERS: Mapping[str, int] = {
@@ -67,15 +67,17 @@ _PATTERNS: Mapping[str, str] = {
     "created_at": "created_at",
     "launched_at": "launched_at",
     "terminated_at": "terminated_at",
+    "locked_by": "locked_by",
+    "access_ip_v4": "access_ip_v4",
+    "access_ip_v6": "access_ip_v6",
 }
 
 #: filters for what no server here has: they match nothing
-_NEVER = ("kernel_id", "ramdisk_id", "locked_by", "access_ip_v4", "access_ip_v6")
+_NEVER = ("kernel_id", "ramdisk_id")
 
 #: Nova's sort key → column; None: the same for every server
 _SORT: Mapping[str, str | None] = {
-    **dict.fromkeys(("access_ip_v4", "access_ip_v6", "kernel_id"), None),
-    **dict.fromkeys(("locked_by", "progress", "ramdisk_id", "root_device_name", "locked"), None),
+    **dict.fromkeys(("kernel_id", "progress", "ramdisk_id", "root_device_name"), None),
     "config_drive": None,
     "display_description": "description",
     "display_name": "name",
@@ -136,6 +138,7 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
         flavor_id=query.last("flavor"),
         ip=query.last("ip"),
         ip6=query.last("ip6"),
+        locked=query.boolean("locked") if "locked" in query else None,
         changed_since=since,
         changed_before=before,
         deleted=_deleted(call, query, exact),
@@ -215,8 +218,6 @@ _STATES_OF = _pairs()
 
 def _nothing(query: Query) -> bool:
     """Return whether a filter matches no server here."""
-    if "locked" in query and query.boolean("locked"):
-        return True
     return query.last("progress") not in (None, "0") or any(query.last(name) for name in _NEVER)
 
 
@@ -267,7 +268,8 @@ def sort_of(call: Call) -> list[tuple[str, bool]]:
     for position, key in enumerate(keys or ["created_at"]):
         if key in ("host", "node") and not call.is_admin:
             raise Forbidden(f"Only administrators can sort servers by {key}")
-        column = None if key in IGNORED_SORT_KEYS else _SORT.get(key, key)
+        ignored = key in IGNORED_SORT_KEYS and not (key == LOCKED and call.version >= 73)
+        column = None if ignored else _SORT.get(key, key)
         if column is not None:
             word = directions[min(position, len(directions) - 1)] if directions else "desc"
             found.setdefault(column, word == "desc")

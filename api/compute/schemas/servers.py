@@ -194,6 +194,13 @@ REBOOT = {
     )
 }
 
+_REASON: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+LOCK = {
+    "2.1": body("lock", {}),
+    "2.73": body("lock", {**record({"locked_reason": _REASON}), "type": ["object", "null"]}),
+}
+UNLOCK = {"2.1": body("unlock", {})}
+
 #: parameters that name a thing of Nova's database: refused as filters
 NOT_FILTERS = (
     *("block_device_mapping", "services", "metadata", "system_metadata"),

@@ -161,8 +161,8 @@ FIELDS = (
     Field("created", lambda s, _: clock.iso(s.created_at)),
     Field("updated", lambda s, _: clock.iso(s.updated_at or s.created_at)),
     Field("addresses", _addresses),
-    Field("accessIPv4", lambda s, _: ""),
-    Field("accessIPv6", lambda s, _: ""),
+    Field("accessIPv4", lambda s, _: s.access_ip_v4 or ""),
+    Field("accessIPv6", lambda s, _: s.access_ip_v6 or ""),
     Field("links", lambda s, sight: sight.links.item(COLLECTION, s.uuid)),
     Field("OS-DCF:diskConfig", lambda s, _: disk_config(s.auto_disk_config)),
 )
@@ -198,12 +198,12 @@ EXTENDED_FIELDS = (
 
 #: fields of later versions, in all answers
 LATER_FIELDS = (
-    Field("locked", lambda s, _: False, 9),
+    Field("locked", lambda s, _: s.locked_by is not None, 9),
     Field("description", lambda s, _: s.description, 19),
     Field("tags", lambda s, _: list(s.tags), 26),
     Field("trusted_image_certificates", lambda s, _: None, 63),
     Field("server_groups", _groups, 71, lambda sight: sight.single),
-    Field("locked_reason", lambda s, _: None, 73),
+    Field("locked_reason", lambda s, _: s.locked_reason, 73),
     Field(_HOSTNAME, lambda s, _: s.hostname, 90, lambda sight: not sight.extended),
     Field("scheduler_hints", lambda s, _: s.scheduler_hints, 100),
 )

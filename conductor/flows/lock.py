@@ -1,0 +1,87 @@
+"""Locks of servers: only the record changes, and the ledger keeps who did it."""
+
+from __future__ import annotations
+
+from common import clock, locks
+from common.context import RequestContext
+from common.errors import Forbidden
+from common.log import logger
+from common.messages.reports import Step
+from common.states import InternalAction, OperationState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import scope
+from conductor.store import operations as ledger
+from conductor.store import servers
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+#: the event of both actions, under Nova's name
+_EVENTS = {InternalAction.LOCK: "api_lock", InternalAction.UNLOCK: "api_unlock"}
+
+
+def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
+    """See ``ConductorClient.lock_server``."""
+
+    def work(connection: Transaction) -> bool:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        changes = lock_changes(server, ctxt, reason)
+        if changes is not None:
+            servers.change(connection, server, changes)
+            _record(connection, cloud, ctxt, server, InternalAction.LOCK)
+        return changes is not None
+
+    if cloud.store.run(work):
+        LOG.info("Server %s is locked.", server_uuid)
+
+
+def unlock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
+    """See ``ConductorClient.unlock_server``."""
+
+    def work(connection: Transaction) -> None:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        check_unlock(server, ctxt, override=override)
+        servers.change(connection, server, {"locked_by": None, "locked_reason": None})
+        _record(connection, cloud, ctxt, server, InternalAction.UNLOCK)
+
+    cloud.store.run(work)
+    LOG.info("Server %s is unlocked.", server_uuid)
+
+
+def lock_changes(
+    server: Server, ctxt: RequestContext, reason: str | None
+) -> dict[str, str] | None:
+    """Return the columns that a lock sets; None where the owner finds the server locked already.
+
+    An administrator's lock replaces the owner's; without a reason of its own it keeps that one's.
+    """
+    who = locks.locker(server.project_id, ctxt.project_id)
+    if server.locked_by is not None and who == locks.LockedBy.OWNER:
+        return None
+    return {"locked_by": who} | ({"locked_reason": reason} if reason else {})
+
+
+def check_unlock(server: Server, ctxt: RequestContext, *, override: bool) -> None:
+    """Raise Forbidden for a lock of somebody else, unless the policy allows to override it."""
+    who = locks.locker(server.project_id, ctxt.project_id)
+    if server.locked_by not in {None, who} and not override:
+        raise Forbidden(
+            "Policy doesn't allow os_compute_api:os-lock-server:unlock:unlock_override "
+            "to be performed."
+        )
+
+
+def _record(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server: Server,
+    action: InternalAction,
+) -> None:
+    operation = begins.begin(connection, cloud, ctxt, server, action)
+    now = clock.utcnow()
+    step = Step(_EVENTS[action], 0, now, now, "Success")
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+    ledger.close(connection, operation.id, OperationState.DONE)

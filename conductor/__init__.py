@@ -1,1 +1,1 @@
-"""Owns servers and their life: the only writer of the cloud database."""
+"""Owns servers and their states; the only writer of the cloud database."""

@@ -1,4 +1,4 @@
-"""What every flow of the conductor works with, and how it ends or postpones an operation."""
+"""What all flows of the conductor use, and how they end or postpone an operation."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Cloud:
     quota: Mapping[str, int]
     """Default limits."""
     wake: Callable[[], None]
-    """Have operations looked for that are due now."""
+    """Look for operations that are due now."""
     heard_for: Callable[[], float]
-    """For how many seconds agents could be heard without a gap."""
+    """For how many seconds reports of agents could arrive without a gap."""
 
     @functools.cached_property
     def id(self) -> str:
-        """What tells this cloud's templates from those of others that share a cluster."""
+        """The id that distinguishes this cloud's templates from others' in a shared cluster."""
         with self.store.read() as connection:
             return identity.cloud_id(connection)
 
     @property
     def lease_seconds(self) -> float:
-        """How long a lease lasts without a sign of life."""
+        """How long a lease lasts without renewal."""
         return float(self.conf.conductor.lease_seconds)
 
     def worker_of(self, connection: Transaction, host: str) -> str | None:
@@ -61,14 +61,14 @@ class Cloud:
         return registry.workers(connection, [host]).get(host)
 
     def down(self, connection: Transaction) -> frozenset[str]:
-        """The hosts whose agents are down: they were silent for long, and could be heard."""
+        """Return the hosts whose agents are down: silent for long although they could be heard."""
         seconds = self.conf.conductor.host_down_seconds
         if self.heard_for() < seconds:
             seconds = math.inf
         return frozenset(registry.silent(connection, registry.COMPUTE, seconds))
 
     def take_to(self, operation: Operation, host: str) -> str | None:
-        """Hand the lease to the worker that carries the host now; None while it is down."""
+        """Pass the lease to the worker that carries the host now; None while it is down."""
 
         def work(connection: Transaction) -> str | None:
             worker = self.worker_of(connection, host)
@@ -87,7 +87,7 @@ class Cloud:
         drive_only: bool = False,
         stopped_on: str | None = None,
     ) -> None:
-        """Have what is provably the operation's server's removed; later where no agent answers."""
+        """Have the operation's VM removed, as far as provably ours; later if no agent answers."""
         worker = self.take_to(operation, where.host)
         if worker is None:
             self.wait(operation, backoff(operation.attempt))
@@ -107,7 +107,7 @@ class Cloud:
         )
 
     def wait(self, operation: Operation, seconds: float) -> None:
-        """Nobody's for that long."""
+        """Postpone the operation: no process works on it for that long."""
         self.store.run(lambda c: leases.postpone(c, operation.id, seconds))
 
 
@@ -120,9 +120,9 @@ def placed(operation: Operation) -> Placed | None:
 
 
 def backoff(count: int) -> float:
-    """Return seconds to pause before the try after the ``count``-th, jitter included.
+    """Return the seconds to wait before the try after the ``count``-th, jitter included.
 
-    Whoever pauses writes it down (``not_before``), so a restart doesn't begin it anew.
+    It is stored (``not_before``), so a restart doesn't begin the wait again.
     """
     jitter = random.uniform(1 - failures.JITTER, 1 + failures.JITTER)  # noqa: S311
     return failures.backoff_seconds(count) * jitter
@@ -136,7 +136,7 @@ def failure_of(outcome: Outcome) -> Failure:
 
 
 def not_again(connection: Transaction, target: Place, verdict: Verdict) -> tuple[str, ...]:
-    """Hosts that the next attempt leaves out."""
+    """Return the hosts that the next attempt avoids."""
     if verdict == Verdict.QUARANTINE:
         return ()
     if verdict == Verdict.OTHER_CLUSTER:
@@ -145,8 +145,8 @@ def not_again(connection: Transaction, target: Place, verdict: Verdict) -> tuple
 
 
 def unwind_later(connection: Transaction, operation: Operation, message: str) -> None:
-    """What the operation made is still there, or may be: it stays open until it is seen gone."""
-    # What was asked is needed no more, and may be secret.
+    """Keep the operation open, to unwind, until what it may have made is seen gone."""
+    # What was asked is not needed any more, and may be secret.
     ledger.save(
         connection, operation.id, state=OperationState.UNWINDING, message=message, params={}
     )

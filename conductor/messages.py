@@ -1,4 +1,4 @@
-"""What the API asks of the conductor. Plain values; the conductor checks again what can change."""
+"""The API's requests to the conductor, which checks again what may have changed."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class CreateServers:
     image_id: str
     image_properties: Mapping[str, str] = field(default_factory=dict)
     least_memory_mib: int = 0
-    """What the image needs."""
+    """The image's minimum disk and memory."""
     least_disk_gib: int = 0
     min_count: int = 1
     max_count: int = 1
     networks: tuple[RequestedNetwork, ...] = ()
     auto_network: bool = False
-    """``networks: auto``, or none given: the one network there is."""
+    """``networks: auto``, or none given: the only network there is."""
     needs_network: bool = False
-    """``networks: auto``: refused where there is no network."""
+    """``networks: auto``: refused if there is no network."""
     description: str | None = None
     hostname: str | None = None
     key_name: str | None = None
@@ -62,9 +62,9 @@ class CreateServers:
     user_data: str | None = None
     """Base64."""
     config_drive: bool = False
-    """What the user asked; the guest always has one."""
+    """As the user gave it; the guest always has one."""
     auto_disk_config: bool = False
-    """What the user asked, to be shown."""
+    """As the user gave it, to be shown."""
     availability_zone: str | None = None
     force_host: str | None = None
     """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""
@@ -79,7 +79,7 @@ class CreateServers:
 
 @dataclass(frozen=True)
 class CreatedServers:
-    """The records that now exist, in launch order."""
+    """The records that were created, in launch order."""
 
     reservation_id: str
     uuids: tuple[str, ...]
@@ -87,18 +87,18 @@ class CreatedServers:
 
 @dataclass(frozen=True)
 class Evacuation:
-    """A server of a host that is taken for gone, and where it would go."""
+    """A server of a host that is assumed to be gone, and where it would go."""
 
     server_uuid: str
     name: str
     decision: Decision
     kept: str = ""
-    """Why it can't be had there while its node is gone; empty: it can."""
+    """Why it can't be moved while its node is gone; empty: it can."""
 
 
 @dataclass(frozen=True)
 class NewFlavor:
-    """A flavor to be created; ``flavorid`` None: the conductor makes one (a UUID)."""
+    """A flavor to be created; ``flavorid`` None: the conductor makes a UUID."""
 
     name: str
     vcpus: int
@@ -125,7 +125,7 @@ class NewServerGroup:
 
 @dataclass(frozen=True)
 class NewKeyPair:
-    """A public key to be kept for a user."""
+    """A public key to be stored for a user."""
 
     user_id: str
     name: str
@@ -136,7 +136,7 @@ class NewKeyPair:
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that the API answered with an error, for who asks later why."""
+    """A request that the API answered with an error."""
 
     method: str
     path: str
@@ -146,26 +146,26 @@ class Refused:
     received_at: datetime.datetime
     answered_at: datetime.datetime
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Of the error, and the names of who asked (``db.reads.refusals.ASKED_BY``)."""
+    """Details of the error, and the names of the caller (``db.reads.refusals.ASKED_BY``)."""
 
 
 @dataclass(frozen=True)
 class Adoption:
-    """An existing VM that shall become a server."""
+    """An existing VM that is to become a server."""
 
     cluster: str
     vmid: int
     project_id: str
     user_id: str
     name: str | None = None
-    """None: as the VM is called."""
+    """None: the VM's name."""
     flavor: FlavorSnapshot | None = None
-    """None: one of its own, made from what the VM has."""
+    """None: a flavor is made from what the VM has."""
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """The record that now exists; the rest of the adoption shows in it."""
+    """The new record; its states show the progress of the adoption."""
 
     server_uuid: str
     operation_id: int

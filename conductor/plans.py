@@ -1,8 +1,8 @@
 """What an operation was asked, and what was decided and reserved for it: one class per action.
 
-Both are kept as JSON in the operation's row. The place where it acts lies flat in a plan's JSON,
-as the release before, which had one class for all actions, writes and reads it. Reading is
-tolerant: keys that are not known are left out, missing ones take their default.
+Both are stored as JSON in the operation's row. The place where it acts is flat in a plan's JSON,
+as the previous release, which had one class for all actions, writes and reads it. Unknown keys are
+ignored, missing ones take their default.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ NOWHERE = Place()
 
 @dataclass(frozen=True)
 class Plan:
-    """Where an operation acts: committed before Proxmox is touched."""
+    """Where an operation acts: committed before Proxmox VE is called."""
 
     target: Place = NOWHERE
 
 
 @dataclass(frozen=True)
 class CreatePlan(Plan):
-    """Of a build."""
+    """The plan of a build."""
 
     worker: str | None = None
     storage: str | None = None
@@ -57,11 +57,11 @@ class CreatePlan(Plan):
     template: Template | None = None
     nics: tuple[Nic, ...] = ()
     too_few: str | None = None
-    """Of a build bound by ``min_count``: why none of its create is built; empty: hosts were found
-    for that many. None: not decided yet."""
+    """Why none of a create's builds bound by ``min_count`` is done; empty: enough hosts were
+    found. None: not decided yet."""
 
     def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
-        """The plan of an attempt on another host than these; ``awaited``: they didn't answer."""
+        """Return the plan of an attempt on other hosts; ``awaited``: these didn't answer."""
         others = tuple(host for host in self.awaited if host not in failed)
         return CreatePlan(
             alternates=self.alternates,
@@ -75,7 +75,7 @@ class CreatePlan(Plan):
         )
 
     def anew(self, attempt: int) -> CreatePlan:
-        """The plan of an attempt after a pause: hosts that were awaited count as not tried."""
+        """Return the plan of an attempt after a wait: awaited hosts count as not tried."""
         kept, waits = tuple(h for h in self.failed_hosts if h not in self.awaited), self.waits + 1
         return dataclasses.replace(
             self,
@@ -92,7 +92,7 @@ class CreatePlan(Plan):
 
 @dataclass(frozen=True)
 class ReapPlan(Plan):
-    """Of a reap; see ``common.messages.commands.Destroy``."""
+    """The plan of a reap; see ``common.messages.commands.Destroy``."""
 
     stopped_on: str | None = None
     drive_only: bool = False
@@ -100,7 +100,7 @@ class ReapPlan(Plan):
 
 @dataclass(frozen=True)
 class FollowPlan(Plan):
-    """Of a search for a VM: from where the record had it, to where it is."""
+    """The plan of a search for a VM: from where the record had it, to where it is."""
 
     source: Place = NOWHERE
     saw: str | None = None  # what it found: conductor.sync.drift.Saw
@@ -108,14 +108,14 @@ class FollowPlan(Plan):
 
 @dataclass(frozen=True)
 class RemoveTemplatePlan(Plan):
-    """Of the removal of a cached template."""
+    """The plan of the removal of a cached template."""
 
     image_id: str = ""
 
 
 @dataclass(frozen=True)
 class CacheImagePlan(Plan):
-    """Of an image that is made ready; its VMID is the template's."""
+    """The plan of caching an image; its VMID is the template's."""
 
     image: Image | None = None
     template: Template | None = None
@@ -124,15 +124,15 @@ class CacheImagePlan(Plan):
 
 @dataclass(frozen=True)
 class Params:
-    """What was asked, where the action and its resource say all of it."""
+    """What was asked, beyond the action and its resource."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface that was asked for."""
+    """A requested network interface."""
 
     id: str
-    """Of its network, as the name, the bridge and what follows."""
+    """Its network's: name, bridge and what follows."""
     name: str
     bridge: str
     vlan: int | None
@@ -142,7 +142,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class CreateParams(Params):
-    """Of a build, besides what the server's record says."""
+    """What was asked of a build, beyond the server's record."""
 
     networks: tuple[Interface, ...] = ()
     force_host: str | None = None
@@ -154,14 +154,14 @@ class CreateParams(Params):
 
 @dataclass(frozen=True)
 class AdoptParams(Params):
-    """Of an adoption."""
+    """What was asked of an adoption."""
 
     smbios_uuid: str | None = None
 
 
-#: of actions that decide, or ask, nothing
+#: of actions that decide, or were asked, nothing else
 NOTHING_PLANNED, NOTHING_ASKED = Plan(), Params()
-#: actions whose plan says more than where
+#: actions whose plan has more than the place
 PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
     InternalAction.REAP: ReapPlan,
@@ -169,7 +169,7 @@ PLANS: Mapping[str, type[Plan]] = {
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }
-#: actions that are asked more than themselves
+#: actions with parameters
 PARAMS: Mapping[str, type[Params]] = {"create": CreateParams, "adopt": AdoptParams}
 
 
@@ -179,12 +179,12 @@ def load_plan(action: str, data: Mapping[str, Any]) -> Plan:
 
 
 def load_params(action: str, data: Mapping[str, Any]) -> Params:
-    """Return what an operation was asked, from its row; all defaults once that is forgotten."""
+    """Return what an operation was asked, from its row; defaults once that was deleted."""
     return codec.load(PARAMS.get(action, Params), data)
 
 
 def dump_plan(plan: Plan) -> dict[str, Any]:
-    """Return a plan for its row."""
+    """Return a plan as JSON for its row."""
     values = dict(vars(plan))
     target: Place = values.pop("target")
     return {**vars(target), **values}

@@ -1,6 +1,6 @@
 """The RPC surface of the conductor: one protocol a noun, one method a row.
 
-What others publish to the same topic, unasked, is in ``common.events.ConductorEvents``.
+Events that other services publish to the same topic are in ``common.events.ConductorEvents``.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class QuotaRpc(Protocol):
 
 
 class ServiceRpc(Protocol):
-    """Services, the conductor that answers among them."""
+    """Services, including the conductor that answers."""
 
     def ping(self, ctxt: RequestContext) -> str: ...
     def update_service(
@@ -171,7 +171,7 @@ class ConductorRpc(
     RefusalRpc,
     Protocol,
 ):
-    """Topic ``conductor``. What each promises is at ``ConductorClient``."""
+    """Topic ``conductor``. ``ConductorClient`` documents the methods."""
 
 
 #: one endpoint a noun

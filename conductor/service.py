@@ -1,4 +1,4 @@
-"""A conductor process: RPC server, runner, and what is put in order at its start."""
+"""A conductor process: RPC server, runner, and the configured subnets and flavors."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class ConductorService:
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])
 
     def start(self) -> None:
-        """Put configured subnets and flavors in place, then listen and work.
+        """Create configured subnets and flavors, then listen and work.
 
-        What agents told while no conductor's queue was there is lost, so they are asked again.
+        Agents are asked again, as reports are lost while no conductor's queue exists.
         """
         self.store.run(self._seed)
         self._server.start()
@@ -114,7 +114,7 @@ class ConductorService:
         self._beat.start()
 
     def stop(self) -> None:
-        """Take no more requests, finish what is being done; the rest stays in the ledger."""
+        """Take no more requests, finish those in progress; the rest stays in the ledger."""
         self._beat.stop()
         self._server.stop()
         self.auditor.stop()
@@ -133,7 +133,7 @@ class ConductorService:
 
 
 def _flavor(text: str) -> NewFlavor:
-    """``[ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB``. Raises ConfigurationError."""
+    """Parse ``[ID:]NAME:VCPUS:MEMORY_MIB:DISK_GIB``. Raises ConfigurationError."""
     parts = text.split(":")
     try:
         vcpus, memory, disk = (int(part) for part in parts[-3:])

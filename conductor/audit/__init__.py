@@ -1,1 +1,1 @@
-"""The standing audit: servers = VMs = volumes = allocations = addresses = quota."""
+"""The audit: compares servers, VMs, volumes, allocations, addresses and quota."""

@@ -1,6 +1,6 @@
-"""What clusters were told of strict server groups, against the record. Pure.
+"""Compares strict server groups in the clusters with the record. Pure.
 
-A server in flux may or may not be in its group's rule. Alone in its cluster it needs none.
+A server in flux may or may not be in its group's rule; a single one in its cluster needs none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from conductor.audit.records import PRESENT
 
 
 def affinity(facts: Facts) -> Iterator[Finding]:
-    """Rules and resources of ours that no group explains, and groups without all of theirs."""
+    """Yield rules and resources of ours without a group, and groups with an incomplete rule."""
     for cluster, inventory in facts.inventories.items():
         if not inventory.affinity_seen or not facts.cloud:
             continue
@@ -32,7 +32,7 @@ def affinity(facts: Facts) -> Iterator[Finding]:
 
 
 def _wanted(facts: Facts, cluster: str) -> dict[str, set[int]]:
-    """Group → the VMs that its servers have in a cluster, where a rule can say its policy."""
+    """Return group → the VMs of its servers in a cluster, if a rule can express its policy."""
     found: dict[str, set[int]] = {}
     for server in facts.servers.values():
         group = facts.groups.get(server.server_group_uuid or "")

@@ -1,7 +1,7 @@
-"""Runs audits: when they are due or asked for, one conductor at a time, each in two looks.
+"""Runs audits: when they are due or requested, one conductor at a time, each in two looks.
 
-The looks are taken at different moments of a cloud that works, so a difference is believed only
-when it is seen twice; what is healed is looked at a third time.
+The looks are taken at different times while the cloud works, so a difference counts only if both
+show it; what was healed is looked at a third time.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from conductor.store.findings import Kept, Told
 LOG = logger(__name__)
 
 LEASE = "audit"
-#: who asked, while another conductor is at it, looks again after this
+#: a requested audit tries again after this while another conductor runs one
 ASKED_SECONDS = 1.0
-#: how long an audit waits for what it began to be gone
+#: how long an audit waits until what it began to remove is gone
 HEAL_SECONDS = 60.0
-#: tries of the periodic audit to heal one finding; who asks for an audit asks for a try as well
+#: tries of the periodic audit to heal one finding; a requested audit always tries
 MAX_HEALS = 5
 KEEP_DAYS = 30.0
-#: how long the end of the process waits for an audit, which may wait for an agent that has gone;
-#: its lease runs out, and another conductor begins anew
+#: how long the end of the process waits for an audit, which may wait for a lost agent; then its
+#: lease runs out, and another conductor starts a new one
 STOP_SECONDS = 10.0
 
 _ALLOCATIONS = frozenset(
@@ -50,7 +50,7 @@ Wait = Callable[[float], object]
 
 
 class Auditor:
-    """One conductor's part in the standing audit."""
+    """Runs this conductor's audits."""
 
     def __init__(self, cloud: Cloud, gatherer: Gatherer, healer: Healer) -> None:
         self._cloud, self._gatherer, self._healer = cloud, gatherer, healer
@@ -63,16 +63,16 @@ class Auditor:
         self._periodic.add(Periodic(LEASE, interval, self._look_for_work), after=interval)
 
     def start(self) -> None:
-        """Begin to look whether an audit is due; the first is after one interval."""
+        """Begin to check whether an audit is due; the first is after one interval."""
         self._periodic.start()
 
     def stop(self) -> None:
-        """Begin no further audit; one that runs ends at its next step."""
+        """Begin no further audit; a running one ends at its next step."""
         self._stopped.set()
         self._periodic.stop(STOP_SECONDS)
 
     def ask(self, request_id: str) -> int:
-        """Have an audit run now; returns its id."""
+        """Request an audit; return its id."""
         audit_id = self._cloud.store.run(lambda c: store.request(c, request_id))
         self._asked = True
         self._periodic.wake(LEASE)
@@ -81,7 +81,7 @@ class Auditor:
     # --- when
 
     def _look_for_work(self) -> float:
-        """Take a turn; returns in how many seconds the next one is."""
+        """Run what is due; return the seconds until the next check."""
         failed = False
         try:
             self.turn()
@@ -92,7 +92,7 @@ class Auditor:
         return ASKED_SECONDS if soon else max(0.0, self._due_at - time.monotonic())
 
     def turn(self) -> None:
-        """Run every audit that is asked for or due, unless another conductor is at it."""
+        """Run every audit that is requested or due, unless another conductor runs one."""
         interval = self._options.audit_interval_seconds
         if time.monotonic() >= self._due_at:
             self._due_at = time.monotonic() + interval
@@ -126,7 +126,7 @@ class Auditor:
         level("Audit %d: %s", audit_id, codec.dumps(report))
 
     def audit(self, *, asked: bool = True) -> dict[str, Any]:
-        """Look, look again, heal, look at what was healed; returns the report."""
+        """Look, look again, heal, look at what was healed; return the report."""
         facts, found = self._look_twice()
         kept = self._cloud.store.run(lambda c: store.keep(c, [_told(one) for one in found]))
         now = {one.key for one in found}
@@ -146,7 +146,7 @@ class Auditor:
         return _report(facts, left, healed=len(gone))
 
     def _next_turn(self, facts: Facts) -> None:
-        """Whose description was read waits until all others had their turn."""
+        """Put VMs whose description was read behind all others."""
         for cluster, asked in facts.read.items():
             inventory = facts.inventories.get(cluster)
             if inventory is not None and asked:
@@ -165,7 +165,7 @@ class Auditor:
         return facts, [one for one in differences(facts) if one.key in first]
 
     def _heal(self, kept: Iterable[Kept], *, asked: bool) -> list[int | None]:
-        """Try to heal what may be healed; the operations that were begun (None: done at once)."""
+        """Heal what may be healed; return the operations that were begun (None: done at once)."""
         if not self._options.audit_heals:
             return []
         tries: list[int | None] = []
@@ -192,7 +192,7 @@ class Auditor:
         self._cloud.store.run(lambda c: store.tried(c, finding.id, text, operation_id))
 
     def _await(self, tried: Collection[int | None]) -> None:
-        """Wait until the operations that were begun are at their end, but not for ever."""
+        """Wait a limited time until the operations have ended."""
         ids = [one for one in tried if one is not None]
         until = time.monotonic() + HEAL_SECONDS
         while ids and time.monotonic() < until and not self._stopped.is_set():
@@ -240,7 +240,7 @@ def _told(finding: Finding) -> Told:
 
 
 def _looked_at(facts: Facts, finding: Kept) -> bool:
-    """Return whether the look would have shown the finding if it were still so."""
+    """Return whether the look would show the finding if it still existed."""
     if finding.kind == "operation_overdue":
         return True
     if finding.server_uuid in facts.busy:
@@ -255,7 +255,7 @@ def _looked_at(facts: Facts, finding: Kept) -> bool:
 
 
 def _is_left(facts: Facts, cluster: str) -> bool:
-    """Return whether the record has neither a host nor a server in the cluster any more."""
+    """Return whether the record has neither hosts nor servers in the cluster any more."""
     hosts = any(host.cluster == cluster for host in facts.hosts.values())
     return not hosts and not any(
         server.place is not None and server.cluster == cluster for server in facts.servers.values()

@@ -1,7 +1,7 @@
-"""Facts → differences. Pure: both sides are compared, and what doesn't agree is said.
+"""Compares the facts and returns the differences. Pure.
 
-What a server's open operation may still change is left alone: the ledger brings it to its end, and
-``operation_overdue`` says when it doesn't.
+What a server's open operation may still change is skipped: the operation will end, and if not,
+``operation_overdue`` reports it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ from conductor.audit.volumes import volumes
 
 
 def differences(facts: Facts) -> list[Finding]:
-    """Return all of them, each once, in a stable order."""
+    """Return all differences, each once, in a stable order."""
     found = [*vms(facts), *volumes(facts), *records(facts), *affinity(facts)]
     return sorted({one.key: one for one in found}.values(), key=lambda one: one.key)

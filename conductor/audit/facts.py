@@ -1,4 +1,4 @@
-"""What the audit compares: frozen facts of the record, of placement, and of every cluster."""
+"""The facts that the audit compares: of the record, of placement, and of every cluster."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class ServerFacts:
 
     @property
     def amounts(self) -> dict[str, int]:
-        """What it takes of its host in placement."""
+        """Return what it uses of its host in placement."""
         return resources.wanted(self)
 
 
 @dataclass(frozen=True)
 class OpenOperation:
-    """An operation that is not at its end."""
+    """An operation that has not ended."""
 
     id: int
     server_uuid: str
@@ -77,7 +77,7 @@ class Reservation:
     reason: str | None
     since: datetime.datetime
     read_at: datetime.datetime | None = None
-    """When the description of its VM was read last."""
+    """When the description of its VM was last read."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class PortFacts:
 
 @dataclass(frozen=True)
 class GroupPlace:
-    """What a server of a strict group takes on its host."""
+    """The place that a server of a strict group takes on its host."""
 
     server_uuid: str
     group_uuid: str
@@ -119,31 +119,31 @@ class HostFact:
 
 @dataclass(frozen=True)
 class Facts:
-    """One look at everything. What could not be looked at is missing, and named."""
+    """One look at everything. What could not be read is missing, and named in ``unseen``."""
 
     now: datetime.datetime
     cloud: str = ""
-    """Which cloud we are, by the marks."""
+    """The id of this cloud in marks."""
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
-    """Those that are not deleted, by UUID, and every other one that something names."""
+    """Those that are not deleted, by UUID, and all others that something names."""
     busy: frozenset[str] = frozenset()
     """Servers with an open operation before or after the look: they are in flux."""
     operations: tuple[OpenOperation, ...] = ()
     deleted_on_request: frozenset[str] = frozenset()
-    """Servers whose delete is in the ledger, and that nobody released or forgot."""
+    """Servers that the ledger has deleted, and that were not released or abandoned."""
     released: frozenset[str] = frozenset()
-    """Servers whose VM was let go: it stays, with its config drive, and is nobody's of ours."""
+    """Unmanaged servers: their VM and config drive stay, and are not ours any more."""
     journal: Mapping[Place, frozenset[str]] = field(default_factory=dict)
-    """Which servers ever had a VMID, for those that something was found at. A VMID that others
-    had already was never a server's."""
+    """Servers that ever had a VMID where something was found, without VMIDs that were refused
+    because others had them."""
     refused: Mapping[Place, frozenset[str]] = field(default_factory=dict)
-    """Servers whose builds were refused a VMID, as others had it: of those places."""
+    """Servers whose builds were refused a VMID because others had it, by place."""
     read: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """VMIDs of the record whose VMs' descriptions were asked for this time, by cluster."""
+    """VMIDs of the record whose VMs' descriptions were requested in this look, by cluster."""
     template_places: frozenset[Place] = frozenset()
-    """Places that were a template's, of those that something was found at."""
+    """Places with a finding that once were a template's."""
     bands: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """First and last VMID of what is ours alone, by cluster, where that is known."""
+    """First and last VMID of our own band, by cluster, if known."""
     reservations: Mapping[Place, Reservation] = field(default_factory=dict)
     templates: tuple[TemplateFacts, ...] = ()
     ports: tuple[PortFacts, ...] = ()
@@ -155,7 +155,7 @@ class Facts:
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     """{consumer: {provider: {resource class: amount}}}; None: placement doesn't answer."""
     unseen: tuple[str, ...] = ()
-    """What could not be looked at, a sentence each."""
+    """What could not be read, a sentence each."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Finding:
     cause: str
     """What was seen and what the record says, in a sentence."""
     proven: bool = True
-    """Whether what the kind's verb needs was seen to agree."""
+    """Whether the proof that the kind's verb needs was seen."""
     server_uuid: str | None = None
     cluster: str | None = None
     node: str | None = None
@@ -177,5 +177,5 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which two looks are compared."""
+        """The key by which two looks are compared."""
         return self.kind, self.subject

@@ -1,7 +1,7 @@
 """Gathers the facts of one look: the record, placement, every cluster, and the record again.
 
-The record is read before and after: who has an open operation in either is in flux, and what was
-found is held against servers that came or went meanwhile.
+The record is read before and after: a server with an open operation in either is in flux, and
+findings are compared with servers created or deleted meanwhile.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ LOG = logger(__name__)
 
 #: clusters, and providers, that are asked at the same time
 READERS = 8
-#: actions after which the VM stays, though the record goes
+#: actions that keep the VM and delete the record
 _LET_GO = ("release", InternalAction.FORGET)
 
 Allocations = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Gatherer:
-    """Looks at everything."""
+    """Gathers the facts of a look."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._reads: int = cloud.conf.conductor.audit_reads
 
     def look(self, read: Mapping[str, frozenset[int]] | None = None) -> Facts:
-        """One look. What doesn't answer is named in ``unseen``; only our own database must.
+        """Look once. What doesn't answer is named in ``unseen``; only our own database must.
 
-        ``read``: VMIDs of the record whose VMs' descriptions are to be read; None: those whose
-        turn it is.
+        ``read``: VMIDs of the record whose VMs' descriptions are to be read; None: those that are
+        due.
         """
         unseen: list[str] = []
         with self._cloud.store.read() as connection:
@@ -77,7 +77,7 @@ class Gatherer:
     # --- the clusters
 
     def _workers(self, connection: Transaction, unseen: list[str]) -> dict[str, str]:
-        """Return a worker for each cluster that carries agents of it and was heard of."""
+        """Return a live worker with agents of the cluster, for each cluster."""
         down = self._cloud.down(connection)
         agents = audit_record.agents(connection)
         workers: dict[str, str] = {}
@@ -116,7 +116,7 @@ class Gatherer:
     # --- placement
 
     def _allocations(self, hosts: Iterable[HostFact], unseen: list[str]) -> Allocations | None:
-        """Return what servers have of hosts, by server and host; None when nobody can tell."""
+        """Return servers' allocations, by server and host; None if placement doesn't answer."""
         uuids = {host.uuid for host in hosts}
         try:
             everything = self._cloud.placement.all_allocations()
@@ -132,7 +132,7 @@ class Gatherer:
         return {consumer: held for consumer, held in mine if held}
 
     def _allocations_by_host(self, uuids: Sequence[str], unseen: list[str]) -> Allocations | None:
-        """Ask for each host: OpenStack's placement can't list allocations otherwise."""
+        """Return the same by one request per host: OpenStack's placement has no list of all."""
 
         def ask(uuid: str) -> Mapping[str, Mapping[str, int]]:
             try:
@@ -151,7 +151,7 @@ class Gatherer:
 
 
 def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
-    """Ask about several at a time; the answer, or the error that came instead."""
+    """Call ``ask`` for several at a time; yield each answer, or the error."""
     with concurrent.futures.ThreadPoolExecutor(READERS, "audit") as readers:
         futures = [(item, readers.submit(ask, item)) for item in items]
         for item, future in futures:
@@ -160,7 +160,7 @@ def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
             except MicronovaError as error:
                 yield item, error
             except Exception as error:
-                # An agent of an older release, or one that broke: the rest is looked at.
+                # An agent of an older release, or a broken one: the rest is still read.
                 LOG.exception("Asking about %s broke.", item)
                 yield item, Unavailable(f"{type(error).__name__}; see the log.")
 
@@ -168,9 +168,9 @@ def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
 def due(
     reservations: Iterable[Reservation], doubted: Collection[Place], most: int
 ) -> dict[str, frozenset[int]]:
-    """Whose descriptions are read this time, by cluster: at most so many of each. Pure.
+    """Return whose descriptions to read this time, by cluster: a bounded number of each. Pure.
 
-    First those of which the last audit was in doubt, then who was looked at longest ago.
+    First those that the last audit doubted, then those last read the longest ago.
     """
     by_cluster: dict[str, list[Reservation]] = {}
     for one in reservations:
@@ -190,7 +190,7 @@ def due(
 
 
 def _record(connection: Transaction) -> Facts:
-    """The record before the look. Operations first: who ends meanwhile counts as in flux."""
+    """Return the record before the look. Operations first: so all that end are in flux."""
     operations = audit_record.open_operations(connection, OpenOperation)
     servers = _servers(audit_record.living_servers(connection, ServerFacts))
     return Facts(
@@ -220,7 +220,7 @@ def _servers(rows: Iterable[dict[str, Any]]) -> dict[str, ServerFacts]:
 
 
 def _after(connection: Transaction, facts: Facts) -> Facts:
-    """Return the facts with what was found held against the record as it is now."""
+    """Return the facts, updated by the record as it is after the look."""
     had, refused = audit_record.journal(connection, _strange(facts))
     journal = {place: frozenset(one for one in who if one) for place, who in had.items()}
     named = _named(facts) | {uuid for uuids in journal.values() for uuid in uuids}
@@ -229,7 +229,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     others = _servers(audit_record.servers(connection, ServerFacts, unknown))
     operations = audit_record.open_operations(connection, OpenOperation)
     busy = {one.server_uuid for one in operations}
-    # Not deleted, and not there before: it came while we looked.
+    # Not deleted, and not there before: created during the look.
     came = {uuid for uuid, server in others.items() if server.deleted_at is None}
     return dataclasses.replace(
         facts,
@@ -250,7 +250,7 @@ def _recorded(facts: Facts) -> set[Place]:
 
 
 def _strange(facts: Facts) -> set[Place]:
-    """Return where something was found that the record doesn't explain by itself."""
+    """Return the places with something that the record doesn't explain."""
     found: set[Place] = set()
     for cluster, inventory in facts.inventories.items():
         found |= {(cluster, vm.vmid) for vm in inventory.vms}
@@ -265,7 +265,7 @@ def _strange(facts: Facts) -> set[Place]:
 
 
 def _doubtful(facts: Facts) -> set[Place]:
-    """Return where a VM was read whose marks don't agree."""
+    """Return the places of VMs whose marks don't agree."""
     return {
         (cluster, vm.vmid)
         for cluster, inventory in facts.inventories.items()
@@ -275,7 +275,7 @@ def _doubtful(facts: Facts) -> set[Place]:
 
 
 def _named(facts: Facts) -> set[str]:
-    """Servers that anything names."""
+    """Return the servers that anything names."""
     named: set[str | None] = set(facts.allocations or ())
     for inventory in facts.inventories.values():
         named |= {one.server_uuid for one in inventory.vms}
@@ -290,7 +290,7 @@ def _deleted_on_request(
     connection: Transaction, servers: Mapping[str, ServerFacts]
 ) -> frozenset[str]:
     found = audit_record.actions_on(connection, _deleted(servers), ("delete", *_LET_GO))
-    # Whose VM an operator let go is nobody's to remove, whatever else was asked before.
+    # A VM that an operator unmanaged is never removed, whatever was asked before.
     return frozenset(uuid for uuid, actions in found.items() if actions == {"delete"})
 
 

@@ -1,7 +1,7 @@
-"""Heals a difference by the verb of its kind, having looked once more that it is proven.
+"""Heals a finding by the verb of its kind, after proving it once more.
 
-Every verb reads its subject again in the transaction that changes it, and changes nothing when it
-isn't any more what the audit saw; each may run twice.
+Every verb reads its subject again in the transaction that changes it, and changes nothing if it
+has changed since the audit; each may run twice.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True)
 class Answer:
-    """How a try to heal went."""
+    """The result of a try to heal."""
 
     text: str
     operation_id: int | None = None
-    """The operation that goes on with it."""
+    """The operation that does it."""
 
 
 class Healer:
-    """Knows a way for every verb."""
+    """Has one method per verb."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud, self._runner = cloud, runner
@@ -74,7 +74,7 @@ class Healer:
     # --- what is on a hypervisor
 
     def _destroy(self, finding: Kept) -> Answer:
-        """Begin a reap: the server has no VM there, the journal names it, nobody works on it."""
+        """Begin a reap: the server has no VM there, the journal has it, no operation is open."""
         operation = self._cloud.store.run(lambda c: self._begin_reap(c, finding))
         self._runner.submit(operation)
         return Answer(f"Operation {operation.id} removes it.", operation.id)
@@ -85,14 +85,14 @@ class Healer:
         if proof.has_vm(server) and (server.cluster, server.vmid) == (cluster, vmid):
             raise RefusedError("The record says that the VM is the server's.")
         had = proof.journalled(connection, cluster, vmid, server.uuid)
-        # Others had the VMID before the server: there only what its name says is the server's.
+        # Others had the VMID before the server: only volumes named after the server are its own.
         named = finding.kind == "config_drive_without_server" and proof.journalled(
             connection, cluster, vmid, server.uuid, refused=True
         )
         if not had and not named:
             raise RefusedError(f"The journal never gave VMID {vmid} to server {server.uuid}.")
         host, node = proof.host(connection, cluster, finding.node)
-        # What was seen is what goes: if somebody starts or moves it meanwhile, it stays.
+        # Only the state that was seen may be removed: a VM started or moved meanwhile stays.
         running = finding.evidence.get("status") not in (None, "stopped")
         stopped_on = None if running else finding.node or node
         target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
@@ -104,7 +104,7 @@ class Healer:
         return operation
 
     def _retire(self, finding: Kept) -> Answer:
-        """Begin its removal: the record has no such template."""
+        """Begin to remove a template that the record doesn't have."""
         operation = self._cloud.store.run(lambda c: self._begin_removal(c, finding))
         self._cloud.wake()
         return Answer(f"The agent of {operation.plan.target.host} is asked to remove it.")
@@ -126,7 +126,7 @@ class Healer:
         return operation
 
     def _affinity(self, finding: Kept) -> Answer:
-        """Tell the cluster anew what the record says of the group now; nothing, if it is gone."""
+        """Write the group to the cluster as the record has it; remove it if it is deleted."""
         cluster, uuid = str(finding.cluster), finding.subject.partition("/")[2]
         with self._cloud.store.read() as connection:
             group = server_groups.strict(connection, [uuid]).get(uuid)
@@ -173,7 +173,7 @@ class Healer:
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)
         if not proof.has_vm(now):
-            # It was deleted meanwhile, perhaps before this came to be.
+            # It was deleted meanwhile, perhaps before this began.
             self._cloud.placement.release(server.uuid)
         return Answer(f"Its allocation is what the record says, on {server.host}.")
 

@@ -1,7 +1,7 @@
-"""Every kind of difference as data: how bad it is, what heals it, what people read.
+"""Every kind of finding as data: severity, what heals it, and texts for operators.
 
-``verb`` is what heals a difference *that is proven*; without proof, or with ``REPORT``, it is only
-told. Nothing is touched on the word of a name, a tag or a VMID alone.
+``verb`` heals a finding *that is proven*; without proof, or with ``REPORT``, it is only reported.
+A name, a tag or a VMID alone never proves anything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 class Verb(enum.StrEnum):
-    """What heals."""
+    """What heals a finding."""
 
     REPORT = "report"  #: nobody but a person
     DESTROY = "destroy"  #: an operation of its own: a Destroy command with its ownership fence
@@ -28,7 +28,7 @@ class Verb(enum.StrEnum):
 
 
 class Severity(enum.StrEnum):
-    """How bad it is."""
+    """How serious a finding is."""
 
     LEAK = "leak"  #: something is there that no record owns
     DAMAGE = "damage"  #: the record says something that isn't so
@@ -37,7 +37,7 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of difference."""
+    """One kind of finding."""
 
     name: str
     severity: Severity
@@ -47,7 +47,7 @@ class Kind:
     remedy: str | None = None
     """For the operator; may name {vmid}, {node}, {cluster}, {server}, {subject} and {volid}."""
     doubt: str | None = None
-    """The remedy where it is not proven; None: the same."""
+    """The remedy if it is not proven; None: the same."""
 
 
 _JOURNAL_AND_MARK = (
@@ -275,7 +275,7 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 
-#: what only a VM's own configuration shows: one that was not read says nothing of these
+#: kinds that only a VM's own configuration shows; unread VMs say nothing of these
 BY_MARKS = frozenset(
     {"mark_lost", "smbios_edited", "vm_replaced", "template_unmarked"}
     | {"vm_of_deleted_server", "vm_not_recorded", "vm_without_server", "vm_half_made"}

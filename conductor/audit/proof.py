@@ -1,4 +1,4 @@
-"""What a heal looks at once more, in the transaction that changes it."""
+"""Proofs that a heal repeats in the transaction that changes something."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conductor.store.transactions import Transaction
 
 
 class RefusedError(Conflict):
-    """It isn't any more what the audit saw, or the proof doesn't hold."""
+    """The subject has changed since the audit, or the proof doesn't hold."""
 
     sentence = "The difference can't be healed."
 
@@ -33,14 +33,14 @@ def has_vm(server: Server) -> bool:
 def journalled(
     connection: Transaction, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
 ) -> bool:
-    """Whether the journal ever gave the VMID to the server; ``refused``: even if others had it."""
+    """Return whether the journal gave the VMID to the server; ``refused``: even if refused."""
     return vmids.was_of(connection, cluster, vmid, server_uuid, refused=refused)
 
 
 def host(connection: Transaction, cluster: str, node: str | None) -> tuple[str, str]:
-    """Return the host, and its node, from which something in the cluster is reached.
+    """Return the host, and its node, through which something in the cluster is reached.
 
-    Raises RefusedError when the cluster has none that is known.
+    Raises RefusedError if the cluster has no known host.
     """
     rows = vm_states.nearest(connection, cluster, node)
     if not rows:
@@ -49,7 +49,7 @@ def host(connection: Transaction, cluster: str, node: str | None) -> tuple[str, 
 
 
 def provider(connection: Transaction, server: Server) -> str:
-    """The resource provider of the server's host. Raises RefusedError when it isn't known."""
+    """Return the resource provider of the server's host. Raises RefusedError if unknown."""
     found = audit_record.provider(connection, server.host)
     if found is None:
         raise RefusedError(f"Host {server.host} is not known.")

@@ -1,4 +1,4 @@
-"""The record against itself, against placement, and against the clusters. Pure."""
+"""Compares the record with itself, with placement, and with the clusters. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from common.states import VmState
 from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 
-#: how long after its deadline an operation may still clean up before it is told
+#: time after its deadline for an operation to clean up before it is reported
 OVERDUE = datetime.timedelta(seconds=900)
-#: states that promise a VM
+#: states in which a server has a VM
 PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED})
 
 
 def records(facts: Facts) -> Iterator[Finding]:
-    """Return what is wrong about servers, allocations, ports, VMIDs and operations."""
+    """Yield what is wrong about servers, allocations, ports, VMIDs and operations."""
     yield from _servers(facts)
     yield from _allocations(facts)
     yield from _ports(facts)
@@ -69,7 +69,7 @@ def _gone(server: ServerFacts | None) -> str:
 
 
 def _settled(facts: Facts) -> Iterator[ServerFacts]:
-    """Servers that are not deleted and that nobody works on."""
+    """Yield servers that are not deleted and have no open operation."""
     for server in facts.servers.values():
         if server.deleted_at is None and server.uuid not in facts.busy:
             yield server
@@ -195,7 +195,7 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_clear(inventory: ClusterInventory, vmid: int) -> bool:
-    """Return whether the whole cluster was looked at and has nothing of this VMID."""
+    """Return whether the whole cluster was read and has nothing with this VMID."""
     taken = {vm.vmid for vm in inventory.vms} | {one.vmid for one in inventory.volumes}
     return not inventory.unseen and vmid not in taken
 
@@ -206,7 +206,7 @@ def _operations(facts: Facts) -> Iterator[Finding]:
         if operation.deadline is None or operation.deadline + OVERDUE > facts.now:
             continue
         if server is not None and server.held:
-            continue  # an operator has it wait
+            continue  # an operator holds it
         late = int((facts.now - operation.deadline).total_seconds())
         last = f": {operation.message}" if operation.message else "."
         text = f"The {operation.action} is {operation.state}, {late} s after its deadline{last}"

@@ -1,4 +1,4 @@
-"""VMs against the record: whose each one is, and whether it should be there. Pure."""
+"""Compares VMs with the record: the owner of each, and whether it should exist. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HALF_MADE = frozenset({"create", "clone"})
 
 
 def vms(facts: Facts) -> Iterator[Finding]:
-    """Return what is wrong about each VM that may be ours."""
+    """Yield what is wrong about each VM that may be ours."""
     templates = {(one.cluster, one.vmid): one.image_id for one in facts.templates}
     owners = {server.place: server for server in facts.servers.values() if server.place}
     for cluster, inventory in facts.inventories.items():
@@ -33,7 +33,7 @@ def vms(facts: Facts) -> Iterator[Finding]:
 
 
 def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:
-    """Return whether it is in the band of another cloud, and says that it is that one's."""
+    """Return whether it is in the band of another cloud and has that cloud's mark."""
     if _in_band(facts, cluster, vm):
         return False
     if vm.image_id is not None:
@@ -47,7 +47,7 @@ def _in_band(facts: Facts, cluster: str, vm: SeenVm) -> bool:
 
 
 def _in_flux(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts | None) -> bool:
-    """Return whether an operation, or a task of anybody's, may be at work on this VM."""
+    """Return whether an operation, or anybody's task, may be at work on this VM."""
     reserved = facts.reservations.get((cluster, vm.vmid))
     named = {vm.server_uuid, owner.uuid if owner else None}
     named.add(reserved.server_uuid if reserved else None)
@@ -72,7 +72,7 @@ def _vm(
 
 
 def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
-    """Somebody else's; one that was released says no more of itself, and is known."""
+    """Return a finding for somebody else's VM, unless it was unmanaged and so is known."""
     had = facts.journal.get((cluster, vm.vmid), _NOBODY)
     if vm.server_uuid is None and had & facts.released:
         return None
@@ -80,14 +80,14 @@ def _foreign(facts: Facts, cluster: str, vm: SeenVm) -> Finding | None:
 
 
 def _unread(cluster: str, vm: SeenVm) -> Finding | None:
-    """It is as the record has it by all that a list shows, or its node is told as unseen."""
+    """Return a finding for an unread VM that lists contradict; else its node is unseen."""
     if vm.kind == "qemu":
         return None
     return _finding("vm_foreign", cluster, vm, f"A container has the VMID: {vm.name}.")
 
 
 def _owned(facts: Facts, cluster: str, vm: SeenVm, owner: ServerFacts) -> Finding | None:
-    """A VM at a server's VMID; what of its marks still names the server says what can be done."""
+    """Return a VM with a server's VMID whose marks don't agree, by what they still name."""
     if vm.proven and vm.server_uuid == owner.uuid:
         return None
     journalled = owner.uuid in facts.journal.get((cluster, vm.vmid), ())
@@ -109,7 +109,7 @@ def _names(vm: SeenVm) -> str:
 
 
 def _unmarked(facts: Facts, cluster: str, vm: SeenVm, image_id: str) -> Finding:
-    """Return a VM at the VMID of a template of ours that says of itself that it is none."""
+    """Return a VM with the VMID of a template of ours, but without its mark."""
     text = f"By the record it is the template of image {image_id}, but {_says(vm)}."
     found = _finding("template_unmarked", cluster, vm, text)
     marks = f"micronova: template={image_id} / micronova: cloud={facts.cloud} (a line each)"
@@ -142,7 +142,7 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
 
 
 def _is_there(facts: Facts, server: ServerFacts) -> bool:
-    """Whether the server's own VM is seen at its place: never take the only one there is."""
+    """Return whether the server's own VM is seen at its place: else this may be the only one."""
     inventory = facts.inventories.get(str(server.cluster))
     return inventory is not None and any(one.vmid == server.vmid for one in inventory.vms)
 
@@ -155,7 +155,7 @@ def _half_made(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
 
 
 def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -> Finding | None:
-    """One that a record names is the keeper's, who removes it when nobody needs it."""
+    """Return a finding for a template that the record doesn't have."""
     if recorded == vm.image_id:
         return None
     if vm.cloud not in (None, facts.cloud):

@@ -1,4 +1,4 @@
-"""Volumes and config drives against the record. Pure."""
+"""Compares volumes and config drives with the record. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 
 
 def volumes(facts: Facts) -> Iterator[Finding]:
-    """Return those that no VM has."""
+    """Yield findings for volumes without a VM."""
     recorded = {server.place: server.uuid for server in facts.servers.values() if server.place}
     known = recorded.keys() | {(one.cluster, one.vmid) for one in facts.templates}
     for cluster, inventory in facts.inventories.items():
         if inventory.short:
-            continue  # whose VM isn't listed may be there all the same
+            continue  # a VM that isn't listed may be there all the same
         present = {vm.vmid for vm in inventory.vms}
         for volume in inventory.volumes:
             place = (cluster, volume.vmid)
@@ -29,7 +29,7 @@ def volumes(facts: Facts) -> Iterator[Finding]:
 
 
 def _in_flux(facts: Facts, place: Place, volume: SeenVolume) -> bool:
-    """Return whether an open operation may be at work on this VMID, or the server of the drive."""
+    """Return whether an open operation may be at work on this VMID, or on the drive's server."""
     reserved = facts.reservations.get(place)
     named = {volume.server_uuid, reserved.server_uuid if reserved else None}
     named |= facts.journal.get(place, frozenset())
@@ -44,7 +44,7 @@ def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> 
     what = "is deleted" if server.deleted_at is not None else "has no VM of this id"
     text = f"A config drive of server {uuid}, which {what}."
     place = (cluster, volume.vmid)
-    # Its name names the server: a build that was refused the VMID may have put it there.
+    # Named after the server: a build that was refused the VMID may have uploaded it.
     had = facts.journal.get(place, frozenset()) | facts.refused.get(place, frozenset())
     proven = _may_go(facts, server, place) and uuid in had
     return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
@@ -70,7 +70,7 @@ def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Find
 
 
 def _may_go(facts: Facts, server: ServerFacts, place: Place) -> bool:
-    """Return whether the server has nothing there by the record, and nobody let it go."""
+    """Return whether the server has nothing there by the record, and was not unmanaged."""
     if server.deleted_at is not None:
         return server.uuid in facts.deleted_on_request
     return server.place != place

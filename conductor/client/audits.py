@@ -11,15 +11,15 @@ class AuditCalls(Base):
     """See ``conductor.rpc_api.AuditRpc``."""
 
     def begin_audit(self, ctxt: RequestContext) -> int:
-        """Begin an audit; returns its id, under which the database has its result."""
+        """Request an audit; return its id, under which the database has its result."""
         return self._rpc.call(ctxt, AuditRpc.begin_audit)
 
     def heal_finding(
         self, ctxt: RequestContext, finding_id: int, *, force: bool
     ) -> dict[str, str | int | None]:
-        """Heal what an audit found: {"answer": a sentence, "operation_id": of what heals it}.
+        """Heal a finding; return {"answer": a sentence, "operation_id": the operation for it}.
 
-        Raises NotFound when it is no open finding; Conflict when it isn't proven ours, isn't any
-        more what the audit saw, or is a VM that runs, without ``force``.
+        Raises NotFound if it is no open finding; Conflict if it isn't proven ours, has changed
+        since the audit, or, without ``force``, is a VM that runs.
         """
         return self._rpc.call(ctxt, AuditRpc.heal_finding, finding_id=finding_id, force=force)

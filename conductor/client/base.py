@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Base:
-    """Sends to whichever conductor takes it."""
+    """Sends to any conductor."""
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
         self._rpc: TypedClient[ConductorRpc] = TypedClient(rpc.Client(transport, CONDUCTOR_TOPIC))

@@ -44,9 +44,9 @@ class FlavorCalls(Base):
     def set_flavor_access(
         self, ctxt: RequestContext, flavorid: str, project_id: str, *, allowed: bool
     ) -> None:
-        """Let a project use a private flavor, or no longer.
+        """Grant a project access to a private flavor, or revoke it.
 
-        Raises FlavorNotFound; Conflict when it may already; NotFound when it may not.
+        Raises FlavorNotFound; Conflict if it has access already; NotFound if it has none.
         """
         self._rpc.call(
             ctxt,

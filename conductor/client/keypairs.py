@@ -12,7 +12,7 @@ class KeyPairCalls(Base):
     """See ``conductor.rpc_api.KeyPairRpc``."""
 
     def create_keypair(self, ctxt: RequestContext, keypair: NewKeyPair) -> None:
-        """Keep a public key. Raises Conflict (the name), QuotaExceeded over ``key_pairs``."""
+        """Store a public key. Raises Conflict (the name), QuotaExceeded over ``key_pairs``."""
         self._rpc.call(ctxt, KeyPairRpc.create_keypair, keypair=keypair)
 
     def delete_keypair(self, ctxt: RequestContext, user_id: str, name: str) -> None:

@@ -12,27 +12,27 @@ class ManageCalls(Base):
     """See ``conductor.rpc_api.ManageRpc``."""
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
-        """Look at an existing VM, write its record, and begin to take it under management.
+        """Look at an existing VM, write its record, and begin to manage it.
 
         Raises NotFound (no such cluster or VM), Conflict (with the reason: it is a template,
-        locked, somebody's already …), QuotaExceeded, Unavailable (it can't be looked at).
+        locked, another server's …), QuotaExceeded, Unavailable (the VM can't be read).
         """
         return self._rpc.call(ctxt, ManageRpc.adopt, adoption=adoption)
 
     def forget(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> None:
-        """Delete a record whose VM isn't ours, or can't be looked at (only with ``force``).
+        """Delete a record whose VM isn't ours, or can't be read (only with ``force``).
 
-        Raises ServerNotFound; Conflict where the VM is the server's, or can't be looked at;
-        Invalid when it is forced without a reason.
+        Raises ServerNotFound; Conflict if the VM is the server's, or can't be read; Invalid if
+        forced without a reason.
         """
         self._rpc.call(ctxt, ManageRpc.forget, server_uuid=server_uuid, reason=reason, force=force)
 
     def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        """Write the owner mark of a server's VM again, where all else proves it the server's.
+        """Write the owner mark of a server's VM again, if all else proves it the server's.
 
-        Raises ServerNotFound, and Conflict where the record names no VM that the journal gave it.
+        Raises ServerNotFound; Conflict if the record has no VM that the journal gave it.
         """
         self._rpc.call(ctxt, ManageRpc.mark_server, server_uuid=server_uuid)
 
@@ -41,8 +41,8 @@ class ManageCalls(Base):
         self._rpc.call(ctxt, ManageRpc.hold_server, server_uuid=server_uuid, held=held)
 
     def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        """Retry at once what waits; look at the VM of a server in ERROR that waits for nothing.
+        """Retry a waiting operation at once; check the VM of a server in ERROR without one.
 
-        Raises ServerNotFound; Conflict where nothing waits, and for a server that is held.
+        Raises ServerNotFound; Conflict if nothing waits, or the server is held.
         """
         self._rpc.call(ctxt, ManageRpc.retry_server, server_uuid=server_uuid)

@@ -51,7 +51,7 @@ class ServerCalls(Base):
         replace: bool,
         delete: tuple[str, ...] = (),
     ) -> dict[str, str]:
-        """Merge (or replace by) the metadata, drop the deleted keys; returns what now is.
+        """Merge (or replace by) the metadata, drop the deleted keys; return the result.
 
         Raises ServerNotFound, ServerLocked, and QuotaExceeded when there are more than
         ``metadata_items``.

@@ -23,7 +23,7 @@ class ServiceCalls(Base):
         reason: str | None = None,
         forced_down: bool | None = None,
     ) -> None:
-        """Enable, disable or force down a service; what is None stays. Raises HostNotFound."""
+        """Enable, disable or force down a service; None: unchanged. Raises HostNotFound."""
         self._rpc.call(
             ctxt,
             ServiceRpc.update_service,

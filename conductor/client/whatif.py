@@ -18,7 +18,7 @@ class WhatIfCalls(Base):
     ) -> list[Decision]:
         """Return where the servers of a create would go now; nothing is claimed or written.
 
-        Hosts named in ``without`` are taken for gone. Raises as ``create_servers`` does for
+        Hosts in ``without`` are ignored. Raises as ``create_servers`` does for
         networks, and Unavailable while no scheduler answers.
         """
         return self._rpc.call(

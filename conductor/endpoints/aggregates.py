@@ -1,8 +1,8 @@
-"""Host aggregates: what the API asks, and who else is told of them, and of how hosts are set.
+"""Host aggregates: the API's requests, and publishing them and hosts' settings to the others.
 
-Schedulers and agents are told by fanout, at each change and now and then, so that a lost message
-heals. Placement is told after the transaction; what it did not take stays marked, and is told
-again.
+Schedulers and agents get them by fanout, at each change and at intervals, so that a lost message
+does no lasting harm. Placement gets them after the transaction; what it has not taken stays in the
+outbox and is sent again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LOG = logger(__name__)
 
 #: the trait by which placement knows that a host is disabled, as Nova sets it
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
-#: after this time schedulers are told again
+#: interval at which everything is published to schedulers again
 TELL_SECONDS = 60.0
-#: after this time placement is asked again to take what it did not take
+#: interval at which placement is sent again what it has not taken
 RETRY_SECONDS = 10.0
-#: the task that tells placement
+#: the periodic task that updates placement
 PLACEMENT = "tell_placement"
-#: hosts that placement is told of at a time
+#: hosts that are sent to placement at a time
 _AT_ONCE = 100
 
 
@@ -84,7 +84,7 @@ class AggregateEndpoint:
 
 
 class Notifier:
-    """Tells schedulers, agents and placement of the aggregates."""
+    """Publishes aggregates and hosts' settings to schedulers, agents and placement."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -93,17 +93,17 @@ class Notifier:
         self._periodic.add(Periodic(PLACEMENT, TELL_SECONDS, self._mirror_again))
 
     def start(self) -> None:
-        """Tell now, and again now and then, what may have been missed."""
+        """Publish now, and again at intervals."""
         self._periodic.start()
 
     def stop(self) -> None:
-        """Tell no more."""
+        """Publish no more."""
         self._periodic.stop(5)
 
     def spread(self, ctxt: RequestContext) -> None:
-        """There is news: tell schedulers at once, placement as soon as it listens.
+        """Publish a change: to schedulers at once, to placement in the background.
 
-        What was committed stays so, whoever can't be told now.
+        The change stays committed even if nobody can be reached.
         """
         try:
             self.tell(ctxt)
@@ -112,8 +112,10 @@ class Notifier:
         self._periodic.wake(PLACEMENT)
 
     def tell(self, ctxt: RequestContext) -> None:
-        """All aggregates, and how hosts are set, to every scheduler; ratios, to every agent. Who
-        misses it hears it the next time."""
+        """Send all aggregates and hosts' settings to every scheduler, and ratios to every agent.
+
+        A lost message is made up for by the next one.
+        """
         with self._cloud.store.read() as connection:
             version = reads.version(connection)
             known = reads.list_aggregates(connection)
@@ -130,7 +132,7 @@ class Notifier:
         self._cloud.compute.update_ratios(ctxt, ratios(everything))
 
     def mirror(self) -> bool:
-        """Placement: all hosts of which it isn't told; whether it has everything."""
+        """Send placement all hosts in its outbox; return whether it has taken everything."""
         with self._cloud.store.read() as connection:
             untold = placement_outbox.untold(connection, _AT_ONCE)
         complete = len(untold) < _AT_ONCE
@@ -150,7 +152,7 @@ class Notifier:
         return complete
 
     def _tell_placement(self, told: placement_outbox.Mirrored) -> bool:
-        """Aggregates and the trait of a disabled host, or that it is gone; False: not yet."""
+        """Update a provider's aggregates and disabled trait; return False to have it repeated."""
         placement, uuid = self._cloud.placement, told.provider_uuid
         try:
             if told.disabled is None:
@@ -161,7 +163,7 @@ class Notifier:
             change = placement.add_trait if told.disabled else placement.remove_trait
             change(uuid, DISABLED_TRAIT)
         except NotFound:
-            # Its agent makes the provider; nobody may have heard that it went.
+            # Its agent creates the provider; perhaps the provider's removal went unnoticed.
             self._ask_back(uuid)
             return not told.uuids and not told.disabled
         except GenerationConflict:
@@ -172,7 +174,7 @@ class Notifier:
         return True
 
     def _ask_back(self, uuid: str) -> None:
-        """A host that came back while its provider went makes it anew."""
+        """Ask the agent of a host whose provider was removed meanwhile to create it again."""
         with self._cloud.store.read() as connection:
             worker = placement_outbox.worker_of(connection, uuid)
         if worker is not None:

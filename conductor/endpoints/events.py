@@ -1,4 +1,4 @@
-"""The RPC endpoint of what agents, schedulers and conductors publish: ``ConductorEvents``."""
+"""The RPC endpoint for events of agents, schedulers and conductors: ``ConductorEvents``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EventEndpoint:
         self._notifier = notifier
 
     def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
-        """Note a conductor's or scheduler's sign of life."""
+        """Record a conductor's or scheduler's sign of life."""
         self._store.run(lambda c: registry.seen(c, binary, [host], worker=host))
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
@@ -32,7 +32,7 @@ class EventEndpoint:
         self._reports.heartbeat(heartbeat)
 
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
-        """Keep steps, and hand outcomes to their flows."""
+        """Store steps, and pass outcomes to their flows."""
         self._reports.take(reports)
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:

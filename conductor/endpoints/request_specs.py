@@ -1,4 +1,4 @@
-"""Request specs of servers that exist, from the record."""
+"""Request specs of existing servers, from the record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conductor.store.transactions import Transaction
 
 @dataclass(frozen=True)
 class Standing:
-    """A server and what it would ask; ``requested.group`` counts the server itself too."""
+    """A server and its request spec; ``requested.group`` counts the server itself too."""
 
     name: str
     host: str
@@ -25,10 +25,10 @@ class Standing:
 
 
 def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
-    """Return what these servers would ask.
+    """Return the request specs of these servers.
 
-    Its disk moves with a server: no image is needed. It is an operator who asks: hints count
-    whoever's the servers are that they name.
+    A server keeps its disk: no image is needed. An operator asks, so hints may name servers of any
+    project.
     """
     rows, nics = placed.rows, placed.nics
     named = {uuid for row in rows for uuid in hints.all_servers(row.scheduler_hints)}
@@ -64,5 +64,5 @@ def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
 
 
 def _of(where: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of it a server's hints ask about."""
+    """Return the facts that a server's hints need."""
     return {one: where[one] for one in hints.all_servers(asked) if one in where}

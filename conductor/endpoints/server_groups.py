@@ -1,4 +1,4 @@
-"""Server groups: what the API asks. How their policies are held: ``store/server_groups.py``."""
+"""Server groups: the API's requests. ``store/server_groups.py`` enforces their policies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ServerGroupEndpoint:
         return self._cloud.store.run(work)
 
     def delete_server_group(self, ctxt: RequestContext, group_uuid: str) -> None:
-        """See ``ConductorClient.delete_server_group``. It stays so, whoever can't be told."""
+        """See ``ConductorClient.delete_server_group``. Clusters that don't answer don't matter."""
 
         def work(connection: Transaction) -> dict[str, str]:
             told = self._told(connection, group_uuid)
@@ -52,11 +52,11 @@ class ServerGroupEndpoint:
             try:
                 self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
             except MicronovaError as error:
-                # The group is gone; the audit tells the cluster.
+                # The group is deleted; the audit updates the cluster.
                 LOG.warning("Cluster %s is not told of a group's end: %s", cluster, error.message)
 
     def _told(self, connection: Transaction, uuid: str) -> dict[str, str]:
-        """Cluster → a worker of it, of those that may have been told of a strict group."""
+        """Return cluster → one of its workers, for clusters that may have a rule of the group."""
         if not server_groups.strict(connection, [uuid]):
             return {}
         found: dict[str, str] = {}

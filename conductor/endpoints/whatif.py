@@ -20,9 +20,9 @@ from conductor.store import servers as servers_store
 from conductor.store.transactions import Transaction
 from scheduler.messages import Capacity, Movable, Rebalancing
 
-#: servers that one preview places at the most
+#: servers that one preview places at most
 MAX_PREVIEW = 1000
-#: servers that one plan to rebalance looks at, the largest first
+#: servers that one plan to rebalance considers, the largest first
 MAX_MOVABLE = 2000
 _MOVABLE = (VmState.ACTIVE, VmState.STOPPED)
 
@@ -100,7 +100,7 @@ class WhatIfEndpoint:
 
 
 def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSpec]]:
-    """(name, what it needs of another host) of each server there, the largest first."""
+    """Return (name, request spec without host) of each server there, the largest first."""
     return [
         (
             one.name,
@@ -111,7 +111,7 @@ def _servers_on(connection: Transaction, host: str) -> list[tuple[str, RequestSp
 
 
 def kept(facts: HostFacts, request: RequestSpec) -> str:
-    """Return why a server can't be had elsewhere while its host is gone; empty: it can."""
+    """Return why a server can't be moved while its host is gone; empty: it can."""
     own = any(one.name == facts.vm_storage and not one.shared for one in facts.storages)
     if own:
         return f"its disk is on the node's own storage {facts.vm_storage}"
@@ -125,5 +125,5 @@ def _movable(one: request_specs.Standing) -> Movable:
 
 
 def _left(group: GroupFacts | None, host: str) -> GroupFacts | None:
-    """Return the group once the host is gone."""
+    """Return the group without the host."""
     return None if group is None else group.without(host)

@@ -1,1 +1,1 @@
-"""Cached templates of images: which are made ahead, and which nobody needs."""
+"""Cached templates of images: caching them ahead of builds, and removing unneeded ones."""

@@ -1,7 +1,7 @@
-"""Images made ready on the hosts of an aggregate, ahead of any build (microversion 2.81).
+"""Caches images on the hosts of an aggregate, ahead of any build (microversion 2.81).
 
-What can be made ready is a template to clone. It is reserved as for a build, and stays as long as
-its image does. Nothing is retried: what fails is logged, and the first build makes it after all.
+What is cached is a template to clone. It is reserved as for a build, and kept as long as its image
+exists. Nothing is retried: a failure is logged, and the first build makes the template.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ LOG = logger(__name__)
 
 @dataclass(frozen=True)
 class _Wanted:
-    """One image that a host doesn't have ready."""
+    """One image that is not cached on a host."""
 
     facts: HostFacts
     image: Image
 
 
 class Precache:
-    """Asks agents to make images ready."""
+    """Asks agents to cache images."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def cache(self, ctxt: RequestContext, number: int, image_ids: Sequence[str]) -> None:
-        """Begin on every host of an aggregate; hosts that are down are left out.
+        """Begin on every host of an aggregate that is up.
 
-        Raises NotFound, and Invalid, before anything is begun, where an image can't be made
-        ready on a host.
+        Raises NotFound, and Invalid, before anything is begun, if an image can't be cached on a
+        host.
         """
         with self._cloud.store.read() as connection:
             wanted = list(self._missing(connection, number, image_ids))
@@ -59,7 +59,7 @@ class Precache:
     def _missing(
         self, connection: Transaction, number: int, image_ids: Sequence[str]
     ) -> Iterator[_Wanted]:
-        """Return what is to be made ready; raises Invalid where that can't be done."""
+        """Return what is to be cached. Raises Invalid if that is impossible."""
         refused: list[str] = []
         found: list[_Wanted] = []
         for name in aggregates.get(connection, number).hosts:
@@ -83,7 +83,7 @@ class Precache:
 
 
 def _refusal(facts: HostFacts, image_id: str, image: Image | None) -> str | None:
-    """Return why an image can't be made ready on a host, whatever is tried."""
+    """Return why an image can never be cached on a host, or None."""
     if image_id in facts.cached_images:
         return None
     if image is None or image_id not in facts.images:

@@ -1,6 +1,6 @@
-"""An image made ready on a host ahead of any build: its template is made, nothing else.
+"""Caches an image on a host ahead of any build, by making its template.
 
-It is tried once: what fails is shown, and the first build makes it after all.
+It is tried once: a failure is shown, and the first build makes the template.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG = logger(__name__)
 def begin(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, facts: HostFacts, image: Image
 ) -> Operation | None:
-    """Reserve the template and write the operation, due at once; None: the template is going."""
+    """Reserve the template and write the operation, due at once; None: it is being removed."""
     template = templates.reserve(connection, facts, image.id)
     if template is None:
         return None
@@ -44,7 +44,7 @@ def begin(
 
 
 def load(_: Transaction, operation: Operation) -> Work:
-    """All that counts of the image is in the plan."""
+    """Return the operation alone: its plan has all that is needed."""
     return Work(operation)
 
 
@@ -55,7 +55,7 @@ class Cache:
         self._cloud = cloud
 
     def table(self) -> Table[Work]:
-        """One stage: an agent makes the template."""
+        """Return the one stage: an agent makes the template."""
         stage = Stage("make_template", self._send, self._heard)
         return Table((stage,), lost=None, late=self._late, owns=False, load=load)
 
@@ -86,7 +86,7 @@ class Cache:
         self._cloud.compute.cache_image(operation.ctxt, worker, command)
 
     def _heard(self, task: Work, outcome: Outcome) -> None:
-        """It is ready, or why it isn't, which the list of VMIDs shows."""
+        """Store that it is ready, or why not, which the list of VMIDs shows."""
         if not outcome.ok:
             unknown = Failure(Category.UNKNOWN_OUTCOME, "The template was not seen there.")
             self._fail(task, outcome.failure or unknown)

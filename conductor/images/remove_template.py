@@ -1,7 +1,7 @@
 """Removes a cached template.
 
-An agent does, if it is provably this cloud's and nothing hangs on it; the VMID is free once it was
-seen gone. What could not be removed is tried again.
+An agent removes it, if it is provably this cloud's and no clone depends on it; the VMID is free
+once it was seen gone. What could not be removed is tried again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
-#: between two tries
+#: seconds between two tries
 AGAIN_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
 class Removal(Work):
-    """A removal that is worked on, and the template as the record has it."""
+    """A removal in progress, and the template by the record."""
 
     template: Known | None
-    """None: the record has none, as of one that the audit found."""
+    """None: the record has none, as for one that the audit found."""
 
 
 def load(connection: Transaction, operation: Operation) -> Removal:
@@ -47,7 +47,7 @@ def load(connection: Transaction, operation: Operation) -> Removal:
 
 
 def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) -> Operation | None:
-    """Write a removal, due at once; None where one is under way already."""
+    """Write a removal, due at once; None if one is in progress already."""
     resource_id = f"{where.cluster}/{where.vmid}"
     if ledger.open_of(connection, resource_id, ResourceType.TEMPLATE):
         return None
@@ -63,18 +63,18 @@ def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) ->
 
 
 class RemoveTemplate:
-    """The flow of ``InternalAction.REMOVE_TEMPLATE``: there is no return, it is tried again."""
+    """The flow of ``InternalAction.REMOVE_TEMPLATE``: past the point of no return, so repeated."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def table(self) -> Table[Removal]:
-        """One stage: an agent removes it."""
+        """Return the one stage: an agent removes the template."""
         stage = Stage("remove", self._send, self._heard, final=True)
         return Table((stage,), lost=None, owns=False, load=load)
 
     def _send(self, task: Removal) -> None:
-        """Have it removed by the agent of its node, or else of any in the cluster that is up."""
+        """Have it removed by the agent of its node, or of any node in the cluster that is up."""
         operation = task.operation
         found = self._cloud.store.run(lambda c: self._hand_over(c, task))
         if found is None:
@@ -114,7 +114,7 @@ class RemoveTemplate:
         return plan, worker
 
     def _heard(self, task: Removal, outcome: Outcome) -> None:
-        """It is gone; or why it isn't, which the list of VMIDs shows until the next try."""
+        """Store that it is gone; or why not, which the list of VMIDs shows until the next try."""
         if outcome.gone:
             self._cloud.store.run(lambda c: self._gone(c, task.operation))
             LOG.info("Template %s is gone.", task.operation.resource_id)
@@ -123,7 +123,7 @@ class RemoveTemplate:
         failure = outcome.failure or unknown
         LOG.warning("Template %s: %s", task.operation.resource_id, failure.message)
         if task.template is None:
-            # The audit, which found it, asks again.
+            # The audit, which found it, will ask again.
             self._cloud.store.run(lambda c: ends.close_failed(c, task.operation, failure))
             return
         ends.again(
@@ -150,7 +150,7 @@ class RemoveTemplate:
 def agent_of(
     connection: Transaction, cloud: Cloud, cluster: str, node: str | None
 ) -> tuple[str, str] | None:
-    """Host and worker of the agent of a node, or else of any in its cluster that is up."""
+    """Return host and worker of a node's agent, or else of any in its cluster that is up."""
     for host, _ in vm_states.nearest(connection, cluster, node):
         worker = cloud.worker_of(connection, host)
         if worker is not None:

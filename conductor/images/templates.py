@@ -1,7 +1,4 @@
-"""Looks for cached templates that nobody needs.
-
-Their image is gone, and no server was made of it.
-"""
+"""Finds cached templates that nothing needs: their image is gone, and no server uses it."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ LOG = logger(__name__)
 
 
 class TemplateKeeper:
-    """Looks for templates that may go, and begins their removal."""
+    """Finds unneeded templates, and begins their removal."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def tidy(self) -> None:
-        """Mark what is needed no more, and have removed what was marked for long enough."""
+        """Mark unneeded templates, and begin to remove those that were marked for long enough."""
         with self._cloud.store.read() as connection:
             idle, back = templates.unneeded(connection)
             made = templates.made_after_all(connection)
@@ -39,7 +36,7 @@ class TemplateKeeper:
                 self._cloud.wake()
 
     def _mark(self, connection: Transaction) -> bool:
-        """Recheck in one transaction to catch concurrent builds; whether a removal began."""
+        """Recheck in one transaction to catch concurrent builds; return whether one began."""
         idle, back = templates.unneeded(connection)
         for one in back:
             templates.mark(connection, one, None)
@@ -57,7 +54,7 @@ class TemplateKeeper:
         return float(self._cloud.conf.conductor.template_grace_seconds)
 
     def _begin(self, connection: Transaction, one: Known) -> bool:
-        """Begin the removal, if an agent is there and none is under way; whether it began."""
+        """Begin the removal, if an agent is up and none is in progress; return whether."""
         agent = remove_template.agent_of(connection, self._cloud, one.cluster, one.node)
         if agent is None:
             return False

@@ -1,1 +1,1 @@
-"""The write side of the cloud database: the conductor's alone."""
+"""The write side of the cloud database, used by the conductor only."""

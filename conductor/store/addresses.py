@@ -1,8 +1,8 @@
-"""Which address of a subnet a server may have when its creator asks for one. Pure.
+"""Checks the address of a subnet that a create asks for. Pure.
 
-As Neutron has it: an address that no subnet holds is refused, and so are IPv4's network and
-broadcast addresses and IPv6's subnet-router anycast address; who may not choose freely
-(``create_port:fixed_ips:ip_address``) chooses within the allocation pools.
+As in Neutron: an address outside of all subnets is refused, and so are IPv4's network and
+broadcast addresses and IPv6's subnet-router anycast address; without the right to choose freely
+(``create_port:fixed_ips:ip_address``) it must be in the allocation pools.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Subnet(Protocol):
-    """What counts of a subnet."""
+    """The columns of a subnet that are needed."""
 
     @property
     def cidr(self) -> str:
@@ -30,18 +30,18 @@ class Subnet(Protocol):
 
     @property
     def pool_start(self) -> str:
-        """First address that is given out."""
+        """First address of the allocation pool."""
 
     @property
     def pool_end(self) -> str:
-        """Last address that is given out."""
+        """Last address of the allocation pool."""
 
 
 S = TypeVar("S", bound=Subnet)
 
 
 def chosen(subnets: Sequence[S], asked: str, *, anywhere: bool) -> tuple[S, str]:
-    """Return (subnet, address as it is kept) of an address that is asked for.
+    """Return (subnet, normalised address) of a requested address.
 
     ``anywhere``: also outside of the pools. Raises Invalid for an address that no server can
     have, Forbidden for one outside of the pool.
@@ -66,19 +66,19 @@ def chosen(subnets: Sequence[S], asked: str, *, anywhere: bool) -> tuple[S, str]
 
 
 def taken(asked: str) -> Invalid:
-    """Return the error for an address that something has, in Nova's words."""
+    """Return the error for an address in use, in Nova's words."""
     return Invalid(f"Fixed IP {asked} is already in use.")
 
 
 def usable(address: Address, network: Network) -> bool:
-    """Return whether a server may have the address, wherever the pool is."""
+    """Return whether a server may have the address, whatever the pool."""
     if address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address
 
 
 def in_pool(address: Address, first: str, last: str) -> bool:
-    """Return whether the address is one of those that are given out."""
+    """Return whether the address is in the allocation pool."""
     low, high = ipaddress.ip_address(first), ipaddress.ip_address(last)
     return address.version == low.version and int(low) <= int(address) <= int(high)
 
@@ -88,7 +88,7 @@ def _network(cidr: str) -> Network:
 
 
 def _parsed(text: str | None) -> Address | None:
-    """None: no address, or one with a zone, which would be another text for the same address."""
+    """Return the address; None for no address, or one with a zone (another text of the same)."""
     try:
         address = ipaddress.ip_address(text or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Ports of VMs that were there before us."""
+"""Ports of adopted VMs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def port(
     nic: NicFacts,
     network: Network,
 ) -> Nic:
-    """Record an interface that is there, with its address where that is known and free.
+    """Record an existing interface, with its address if that is known and free.
 
     Raises Conflict when another server has its MAC.
     """

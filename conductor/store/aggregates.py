@@ -1,4 +1,4 @@
-"""Host aggregates, written. Who changes them holds one lock, so there is one change at a time."""
+"""Writes of host aggregates. All take one lock, so there is one change at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOVE = (
 
 
 def get(connection: sa.Connection, number: int) -> Aggregate:
-    """Raises NotFound."""
+    """Return an aggregate. Raises NotFound."""
     found = reads.find(connection, number)
     if found is None:
         raise NotFound(f"Aggregate {number} could not be found.")
@@ -36,7 +36,7 @@ def get(connection: sa.Connection, number: int) -> Aggregate:
 
 
 def create(connection: sa.Connection, name: str, zone: str | None) -> int:
-    """Returns the id. Raises Conflict when the name is taken."""
+    """Create an aggregate; return its id. Raises Conflict when the name is taken."""
     begin(connection)
     _must_be_free(connection, name)
     made = connection.execute(
@@ -58,9 +58,9 @@ def _must_be_free(connection: sa.Connection, name: str) -> None:
 def update(
     connection: sa.Connection, number: int, name: str | None, metadata: Mapping[str, str | None]
 ) -> None:
-    """Rename, and make it a zone (``availability_zone`` alone is taken as metadata).
+    """Rename it, and make it a zone (``availability_zone`` counts as metadata).
 
-    Raises NotFound, Conflict for a name that is taken, Invalid for a zone that can't be.
+    Raises NotFound, Conflict for a name that is taken, Invalid for an impossible zone.
     """
     begin(connection)
     aggregate = get(connection, number)
@@ -72,7 +72,7 @@ def update(
 def set_metadata(
     connection: sa.Connection, number: int, metadata: Mapping[str, str | None]
 ) -> None:
-    """Merge; None drops one. Raises NotFound, Invalid for a zone that can't be."""
+    """Merge metadata; None drops a key. Raises NotFound, Invalid for an impossible zone."""
     begin(connection)
     aggregate = get(connection, number)
     _change(connection, aggregate, None, metadata, "Cannot update metadata of aggregate")
@@ -119,7 +119,7 @@ def _zone_conflict(
 def _other_zones(
     connection: sa.Connection, aggregate: Aggregate, names: Iterable[str], zone: str
 ) -> list[str]:
-    """Return the zones other than this one that other aggregates make of these hosts."""
+    """Return the other zones that these hosts get from other aggregates."""
     wanted = set(names)
     return [
         other.zone
@@ -138,7 +138,7 @@ def _servers_on(connection: sa.Connection, names: Sequence[str]) -> int:
 
 
 def delete(connection: sa.Connection, number: int) -> None:
-    """Raises NotFound; Invalid while it has hosts."""
+    """Delete an aggregate. Raises NotFound; Invalid while it has hosts."""
     begin(connection)
     aggregate = get(connection, number)
     if aggregate.hosts:
@@ -149,7 +149,7 @@ def delete(connection: sa.Connection, number: int) -> None:
 
 
 def add_host(connection: sa.Connection, number: int, host: str) -> None:
-    """Raises NotFound, HostNotFound; Conflict for a host that can't be in it, or is."""
+    """Add a host. Raises NotFound, HostNotFound; Conflict if it can't be added, or is there."""
     version = begin(connection)
     zone_before = _lock_host(connection, host)
     aggregate = get(connection, number)
@@ -182,7 +182,7 @@ def _move_conflict(
 
 
 def remove_host(connection: sa.Connection, number: int, host: str) -> None:
-    """Raises NotFound, HostNotFound; Conflict for a host with servers that would change zone."""
+    """Remove a host. Raises NotFound, HostNotFound; Conflict if servers would change zone."""
     version = begin(connection)
     zone_before = _lock_host(connection, host)
     get(connection, number)
@@ -202,7 +202,7 @@ def remove_host(connection: sa.Connection, number: int, host: str) -> None:
 
 
 def forget_service(connection: sa.Connection, service_uuid: str) -> None:
-    """Take the host of a compute service that goes from every aggregate."""
+    """Remove the host of a deleted compute service from every aggregate."""
     version = begin(connection)
     host = compute_host(connection, service_uuid)
     if host is not None:
@@ -214,7 +214,7 @@ def forget_service(connection: sa.Connection, service_uuid: str) -> None:
 
 
 def _lock_host(connection: sa.Connection, host: str) -> str:
-    """The zone of a compute host, which no server comes to meanwhile. Raises HostNotFound."""
+    """Return the zone of a compute host, locked for new servers. Raises HostNotFound."""
     row = connection.execute(
         sa.select(services.c.aggregate_zone, services.c.availability_zone)
         .where(services.c.binary == COMPUTE, services.c.host == host)
@@ -226,7 +226,7 @@ def _lock_host(connection: sa.Connection, host: str) -> str:
 
 
 def _lock_hosts(connection: sa.Connection, names: Sequence[str]) -> None:
-    """No server comes to these hosts until the transaction ends."""
+    """Lock these hosts for new servers until the transaction ends."""
     connection.execute(
         sa.select(services.c.id)
         .where(services.c.binary == COMPUTE, services.c.host.in_(names))
@@ -236,7 +236,7 @@ def _lock_hosts(connection: sa.Connection, names: Sequence[str]) -> None:
 
 
 def _settle_zones(connection: sa.Connection, names: Sequence[str]) -> None:
-    """Write down which zone the aggregates make of these hosts, if any."""
+    """Store the zone that these hosts get from their aggregates, if any."""
     zones: dict[str | None, list[str]] = {}
     known = reads.list_aggregates(connection)
     for name in names:

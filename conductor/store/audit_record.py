@@ -1,6 +1,6 @@
-"""What only the audit needs of the record: whole tables at once, and single facts to prove a heal.
+"""What only the audit reads of the record: whole tables, and single facts to prove a heal.
 
-Rows come as the dataclasses that the audit compares: their fields name the columns.
+Rows are returned as the dataclasses that the audit compares: their fields name the columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rows(connection: sa.Connection, table: str, kind: type[R]) -> list[R]:
 
 
 def open_operations(connection: sa.Connection, kind: type[R]) -> list[R]:
-    """Return every operation that is not at its end."""
+    """Return every operation that has not ended."""
     table = schema.operations
     query = sa.select(*_columns(table, kind)).where(table.c.state.in_(OPEN_STATES))
     return [kind(*row) for row in connection.execute(query)]
@@ -62,7 +62,7 @@ def servers(
 
 
 def agents(connection: sa.Connection) -> list[tuple[str, str, str]]:
-    """(cluster, host, worker) of every host, by host."""
+    """Return (cluster, host, worker) of every host, by host."""
     columns = schema.hosts.c
     query = sa.select(columns.cluster, columns.host, columns.worker).order_by(columns.host)
     return [(row.cluster, row.host, row.worker) for row in connection.execute(query)]
@@ -71,7 +71,7 @@ def agents(connection: sa.Connection) -> list[tuple[str, str, str]]:
 def journal(
     connection: sa.Connection, places: Collection[Place]
 ) -> tuple[dict[Place, set[str | None]], dict[Place, frozenset[str]]]:
-    """Return who ever had these VMIDs (None: a template), and who was refused them."""
+    """Return which servers ever had these VMIDs (None: a template), or were refused them."""
     table = schema.vmid_journal.c
     found: dict[Place, set[str | None]] = {}
     refused: dict[Place, set[str]] = {}
@@ -104,7 +104,7 @@ def actions_on(
 
 
 def done_on(connection: sa.Connection, uuids: Sequence[str], action: str) -> frozenset[str]:
-    """On which of these servers an action was carried out."""
+    """Return on which of these servers an action was carried out."""
     columns = schema.operations.c
     found: set[str] = set()
     for part in _parts(uuids):
@@ -121,7 +121,7 @@ def done_on(connection: sa.Connection, uuids: Sequence[str], action: str) -> fro
 
 
 def provider(connection: sa.Connection, host: str | None) -> str | None:
-    """Return the resource provider of a host; None where it isn't known."""
+    """Return the resource provider of a host; None if unknown."""
     columns = schema.hosts.c
     return connection.execute(sa.select(columns.uuid).where(columns.host == host)).scalar()
 
@@ -143,7 +143,7 @@ def is_reserved(connection: sa.Connection, cluster: str, vmid: int) -> bool:
 
 
 def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, str | None] | None:
-    """(state, server) of a VMID, its row locked; None where it has none."""
+    """Return (state, server) of a VMID, with its row locked; None if it has none."""
     columns = schema.vmids.c
     mine = (columns.cluster == cluster) & (columns.vmid == vmid)
     row = connection.execute(sa.select(schema.vmids).where(mine).with_for_update()).first()
@@ -151,7 +151,7 @@ def vmid_row(connection: sa.Connection, cluster: str, vmid: int) -> tuple[str, s
 
 
 def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None) -> None:
-    """Delete a port, and its address, if it is still this server's."""
+    """Delete a port with its address, if it is still this server's."""
     columns = schema.ports.c
     mine = (columns.id == port_id) & (columns.server_uuid == server_uuid)
     connection.execute(schema.ports.delete().where(mine))

@@ -1,4 +1,4 @@
-"""The builds of one create whose ``min_count`` binds them, until it is decided for all of them."""
+"""The builds of a create with ``min_count``, until hosts are decided for all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from db.schema import operations, servers
 
 
 def is_undecided(operation: Operation) -> bool:
-    """Return whether it is still to be found out if ``min_count`` hosts are there."""
+    """Return whether it is not known yet if there are ``min_count`` hosts."""
     if not isinstance(operation.plan, CreatePlan) or operation.plan.too_few is not None:
         return False
     return operation.asked(CreateParams).min_count > 1 and operation.plan.target.host is None
@@ -28,11 +28,11 @@ def is_undecided(operation: Operation) -> bool:
 def take(
     connection: sa.Connection, operation: Operation, owner: str, lease_seconds: float
 ) -> tuple[Operation, ...]:
-    """All builds of the create that are undecided, as the owner's own from now on.
+    """Take the leases of all undecided builds of the create and return these builds.
 
-    Only the first of them gets them, from whoever has them, who does nothing with them but wait;
-    for another one the answer is empty. Servers that were given another operation meanwhile are
-    left out. Raises StaleTransition when another conductor has the first one by now.
+    Only the first build's owner gets them, from owners that only wait; for another build the
+    answer is empty. Servers with a later operation are left out. Raises StaleTransition when
+    another conductor has the first build by now.
     """
     columns = operations.c
     found = connection.execute(
@@ -75,7 +75,7 @@ def take(
 def decide(
     connection: sa.Connection, batch: Sequence[Operation], owner: str, too_few: str
 ) -> list[Operation]:
-    """Write down for all of them at once whether ``min_count`` is met; see ``Plan.too_few``.
+    """Store for all of them whether ``min_count`` is met; see ``CreatePlan.too_few``.
 
     Raises StaleTransition when another conductor has one of them by now.
     """
@@ -91,7 +91,7 @@ def decide(
 
 
 def wait(connection: sa.Connection, operation: Operation, owner: str, seconds: float) -> None:
-    """One that does not lead is nobody's until then, unless who leads has taken it meanwhile."""
+    """Release a build that isn't the first, unless the first one's owner has taken it."""
     columns = operations.c
     connection.execute(
         operations.update()
@@ -107,7 +107,7 @@ def wait(connection: sa.Connection, operation: Operation, owner: str, seconds: f
 def let_go(
     connection: sa.Connection, batch: Sequence[Operation], owner: str, seconds: float = 0
 ) -> None:
-    """They are nobody's, and due so much later, where the owner still has them."""
+    """Release those that the owner still has, due after that time."""
     columns = operations.c
     connection.execute(
         operations.update()

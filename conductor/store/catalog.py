@@ -1,4 +1,4 @@
-"""Flavors and key pairs, written."""
+"""Writes of flavors and key pairs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from conductor.flows.no_valid_host import Limits, Offer
 from conductor.messages import NewFlavor, NewKeyPair
 from db.schema import flavor_access, flavors, keypairs
 
-#: flavors that are looked at where none of a larger size would do
+#: flavors that are considered if none of a larger size would do
 _OFFERED = 100
 
 
 def create_flavor(connection: sa.Connection, flavor: NewFlavor) -> str:
-    """Returns the flavorid. Raises Conflict when the name or the id is taken."""
+    """Create a flavor; return its flavorid. Raises Conflict when name or id is taken."""
     flavorid = flavor.flavorid or ids.new_uuid()
     for column, value, word in (
         (flavors.c.name, flavor.name, "name"),
@@ -45,16 +45,16 @@ def create_flavor(connection: sa.Connection, flavor: NewFlavor) -> str:
 
 
 def seed_flavors(connection: sa.Connection, wanted: Sequence[NewFlavor]) -> None:
-    """Make these flavors where there is none at all."""
+    """Create these flavors if there are none at all."""
     if connection.execute(sa.select(flavors.c.id).limit(1)).first() is None:
         for flavor in wanted:
             create_flavor(connection, flavor)
 
 
 def offers(connection: sa.Connection, project_id: str, within: Limits) -> list[Offer]:
-    """Flavors that a project may use and that may be within limits, the largest first.
+    """Return flavors that a project may use and that may be within limits, the largest first.
 
-    No more than somebody could choose from by looking.
+    Only flavors that are visible to the project.
     """
     granted = sa.select(1).where(
         flavor_access.c.flavor_id == flavors.c.id, flavor_access.c.project_id == project_id
@@ -88,13 +88,13 @@ def _flavor_id(connection: sa.Connection, flavorid: str) -> int:
 
 
 def update_flavor(connection: sa.Connection, flavorid: str, description: str | None) -> None:
-    """Raises FlavorNotFound."""
+    """Change the description. Raises FlavorNotFound."""
     mine = flavors.c.id == _flavor_id(connection, flavorid)
     connection.execute(flavors.update().where(mine).values(description=description))
 
 
 def delete_flavor(connection: sa.Connection, flavorid: str) -> None:
-    """Raises FlavorNotFound."""
+    """Delete a flavor. Raises FlavorNotFound."""
     key = _flavor_id(connection, flavorid)
     connection.execute(flavor_access.delete().where(flavor_access.c.flavor_id == key))
     connection.execute(flavors.delete().where(flavors.c.id == key))
@@ -103,7 +103,7 @@ def delete_flavor(connection: sa.Connection, flavorid: str) -> None:
 def set_extra_specs(
     connection: sa.Connection, flavorid: str, specs: Mapping[str, str], delete: Sequence[str]
 ) -> None:
-    """Merge and drop. Raises FlavorNotFound, and NotFound for a key to drop that isn't there."""
+    """Merge and drop. Raises FlavorNotFound, and NotFound for a missing key to drop."""
     key = _flavor_id(connection, flavorid)
     now = dict(
         connection.execute(
@@ -120,7 +120,7 @@ def set_extra_specs(
 def set_access(
     connection: sa.Connection, flavorid: str, project_id: str, *, allowed: bool
 ) -> None:
-    """Raises FlavorNotFound; Conflict when it may already; NotFound when it may not."""
+    """Grant or revoke. Raises FlavorNotFound; Conflict if granted; NotFound if not granted."""
     key = _flavor_id(connection, flavorid)
     mine = (flavor_access.c.flavor_id == key) & (flavor_access.c.project_id == project_id)
     there = connection.execute(sa.select(flavor_access.c.flavor_id).where(mine)).first()
@@ -138,7 +138,7 @@ def set_access(
 
 
 def create_keypair(connection: sa.Connection, keypair: NewKeyPair) -> None:
-    """Raises Conflict when the user has one of that name."""
+    """Store a key pair. Raises Conflict when the user has one of that name."""
     mine = (keypairs.c.user_id == keypair.user_id) & (keypairs.c.name == keypair.name)
     if connection.execute(sa.select(keypairs.c.id).where(mine)).first() is not None:
         raise Conflict(f"Key pair '{keypair.name}' already exists.")
@@ -155,7 +155,7 @@ def create_keypair(connection: sa.Connection, keypair: NewKeyPair) -> None:
 
 
 def delete_keypair(connection: sa.Connection, user_id: str, name: str) -> None:
-    """Raises KeyPairNotFound."""
+    """Delete a key pair. Raises KeyPairNotFound."""
     mine = (keypairs.c.user_id == user_id) & (keypairs.c.name == name)
     if connection.execute(keypairs.delete().where(mine)).rowcount == 0:
         raise KeyPairNotFound(f"Keypair {name} not found for user {user_id}")

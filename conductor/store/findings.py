@@ -1,4 +1,4 @@
-"""Runs of the audit, and what they found."""
+"""Writes of audits and their findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 
 
 def request(connection: sa.Connection, request_id: str) -> int:
-    """Ask for an audit; returns its id. One that is asked for and not begun serves both."""
+    """Request an audit; return its id. One that has not begun serves both requests."""
     waiting: int | None = connection.execute(
         sa.select(audits.c.id).where(audits.c.state == QUEUED).order_by(audits.c.id).limit(1)
     ).scalar()
@@ -37,7 +37,7 @@ def request(connection: sa.Connection, request_id: str) -> int:
 
 
 def waiting(connection: sa.Connection) -> bool:
-    """Return whether an audit was asked for that nobody has begun."""
+    """Return whether a requested audit has not begun."""
     query = sa.select(audits.c.id).where(audits.c.state == QUEUED).limit(1)
     return connection.execute(query).first() is not None
 
@@ -54,7 +54,7 @@ def last_begun(connection: sa.Connection) -> datetime.datetime | None:
 
 
 def begin(connection: sa.Connection, owner: str) -> int:
-    """Begin the audit that was asked for, or one of our own; ends those that died running.
+    """Begin the requested audit, or a periodic one; end those whose conductor died.
 
     The caller holds the lease, so what is still ``running`` has lost its conductor.
     """
@@ -71,7 +71,7 @@ def begin(connection: sa.Connection, owner: str) -> int:
 
 
 def end(connection: sa.Connection, audit_id: int, state: str, report: Mapping[str, Any]) -> None:
-    """Keep how an audit ended."""
+    """Store how an audit ended."""
     connection.execute(
         audits.update()
         .where(audits.c.id == audit_id)
@@ -80,7 +80,7 @@ def end(connection: sa.Connection, audit_id: int, state: str, report: Mapping[st
 
 
 def forget(connection: sa.Connection, days: float) -> None:
-    """Drop what ended longer ago: runs, and findings that were healed."""
+    """Delete audits that ended longer ago, and findings that were healed."""
     before = clock.after(-days * 86_400)
     connection.execute(audits.delete().where(audits.c.finished_at < before))
     connection.execute(findings.delete().where(findings.c.healed_at < before))
@@ -91,7 +91,7 @@ def forget(connection: sa.Connection, days: float) -> None:
 
 @dataclass(frozen=True)
 class Told:
-    """A difference as it is kept."""
+    """A difference to be stored."""
 
     kind: str
     subject: str
@@ -108,7 +108,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Kept:
-    """A row of ``findings``, as far as healing goes by it."""
+    """A row of ``findings``, as far as healing needs it."""
 
     id: int
     kind: str
@@ -128,7 +128,7 @@ _KEPT = [findings.c[item.name] for item in dataclasses.fields(Kept)]
 
 
 def keep(connection: sa.Connection, seen: Iterable[Told]) -> list[Kept]:
-    """Write down what was seen: new ones, and those known already as seen again."""
+    """Store what was seen: new findings, and known ones as seen again."""
     now = clock.utcnow()
     known = {(one.kind, one.subject): one.id for one in open_ones(connection)}
     for told in seen:
@@ -142,13 +142,13 @@ def keep(connection: sa.Connection, seen: Iterable[Told]) -> list[Kept]:
 
 
 def open_ones(connection: sa.Connection) -> list[Kept]:
-    """Findings that were not seen healed."""
+    """Return findings that were not seen healed."""
     query = sa.select(*_KEPT).where(findings.c.healed_at.is_(None)).order_by(findings.c.id)
     return [Kept(*row) for row in connection.execute(query)]
 
 
 def doubted(connection: sa.Connection, kinds: Collection[str]) -> frozenset[tuple[str, int]]:
-    """Cluster and VMID of what open findings of these kinds are about."""
+    """Return cluster and VMID of open findings of these kinds."""
     columns = findings.c
     query = sa.select(columns.cluster, columns.vmid).where(
         columns.healed_at.is_(None), columns.kind.in_(sorted(kinds)), columns.vmid.is_not(None)
@@ -166,7 +166,7 @@ def get(connection: sa.Connection, finding_id: int) -> Kept:
 
 
 def healed(connection: sa.Connection, ids: Collection[int]) -> None:
-    """These were not seen any more: by our healing where it was tried, or by themselves."""
+    """Close findings that are not seen any more: healed if that was tried, or gone anyhow."""
     for key in ids:
         mine = findings.c.id == key
         connection.execute(
@@ -182,7 +182,7 @@ def healed(connection: sa.Connection, ids: Collection[int]) -> None:
 def tried(
     connection: sa.Connection, finding_id: int, answer: str, operation_id: int | None = None
 ) -> None:
-    """One more try to heal it, and how it ended or what goes on now."""
+    """Count one more try to heal it, and store its result or operation."""
     connection.execute(
         findings.update()
         .where(findings.c.id == finding_id)
@@ -196,7 +196,7 @@ def tried(
 
 
 def answers(connection: sa.Connection) -> None:
-    """Let open findings whose last operation failed say how."""
+    """Store the failure of open findings whose last operation failed."""
     failed = operations.c.state == OperationState.FAILED
     rows = connection.execute(
         sa.select(findings.c.id, operations.c.message)

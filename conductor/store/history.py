@@ -1,7 +1,7 @@
-"""What the ledger tells of operations beside their own rows, and when it forgets that.
+"""The details of operations, and their deletion after some time.
 
-Events, decisions, transitions and faults grow with every operation. The rows of operations, of
-servers and of the journal of VMIDs stay: they prove whose a VM is.
+Events, decisions, transitions and faults grow with every operation. Rows of operations, of servers
+and of the journal of VMIDs stay: they prove who owns a VM.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ def forget(
     newest: int | None,
     batch: int,
 ) -> int:
-    """Forget the details of operations that ended ``before``, and of all but the ``newest``; that
-    they are forgotten stays written.
+    """Delete the details of operations that ended ``before``, and of all but the ``newest``.
 
-    None: no such bound. Of at most ``batch`` operations per table; returns of how many. Open
-    operations keep everything, and servers that are there their last fault, which they show.
+    None: no such bound. Of at most ``batch`` operations per table; returns of how many. They are
+    marked. Open operations keep everything, and servers their last fault, which they show.
     """
     crowded = _crowded_out(connection, newest) if newest else 0
     old = _last_started(connection, before) if before else 0
@@ -63,7 +62,7 @@ def forget(
 
 
 def _spared(table: sa.Table) -> list[sa.ColumnElement[bool]]:
-    """Return what rows of a table must be to be forgotten."""
+    """Return the condition of a table's rows that may be deleted."""
     if table is not faults:
         return []
     later = faults.alias("later_faults")
@@ -77,13 +76,13 @@ def _spared(table: sa.Table) -> list[sa.ColumnElement[bool]]:
 
 
 def _crowded_out(connection: sa.Connection, newest: int) -> int:
-    """Return the last operation beyond the newest: ids may have gaps, so that it may be fewer."""
+    """Return the last operation beyond the newest: by id, so with gaps fewer remain."""
     last = connection.execute(sa.select(sa.func.max(operations.c.id))).scalar()
     return max(0, (last or 0) - newest)
 
 
 def _last_started(connection: sa.Connection, before: datetime.datetime) -> int:
-    """Return the last operation that was started before, found by halving: ids grow with time."""
+    """Return the last operation started before, by bisection: ids grow with time."""
     low, high = connection.execute(
         sa.select(sa.func.min(operations.c.id), sa.func.max(operations.c.id))
     ).one()

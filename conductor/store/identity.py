@@ -1,4 +1,4 @@
-"""Who this cloud is: made with its database, the same for ever."""
+"""The id of this cloud: made with its database, and never changed."""
 
 from __future__ import annotations
 

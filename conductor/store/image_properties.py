@@ -1,6 +1,6 @@
-"""What the configuration says of images by their names: properties, and what they need.
+"""Properties and minimum sizes of images, from the configuration, by name.
 
-Proxmox VE keeps nothing of a file but its name; an image's properties must come from elsewhere.
+Proxmox VE has only a file's name, so an image's properties must come from elsewhere.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Rule:
-    """Of the images whose names match the pattern."""
+    """The properties of images whose names match the pattern."""
 
     pattern: str
     values: Mapping[str, str]
 
 
 def parse(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """``PATTERN; KEY=VALUE; KEY=VALUE`` each. Raises ConfigurationError."""
+    """Parse ``PATTERN; KEY=VALUE; KEY=VALUE`` texts. Raises ConfigurationError."""
     return tuple(map(_rule, texts))
 
 
@@ -44,7 +44,7 @@ def _rule(text: str) -> Rule:
 
 
 def of(rules: Sequence[Rule], name: str) -> dict[str, str]:
-    """Return all that is said of an image; what is said later counts."""
+    """Return all properties of an image; later rules win."""
     found: dict[str, str] = {}
     for rule in rules:
         if fnmatch.fnmatchcase(name, rule.pattern):
@@ -53,7 +53,7 @@ def of(rules: Sequence[Rule], name: str) -> dict[str, str]:
 
 
 def describe(connection: sa.Connection, rules: Sequence[Rule]) -> None:
-    """Have every image as it is described. Mostly only looks."""
+    """Store the properties of all images. Mostly only reads."""
     columns = images.c
     for row in connection.execute(sa.select(images).order_by(columns.id)).all():
         said = of(rules, row.name)

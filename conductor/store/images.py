@@ -1,4 +1,4 @@
-"""Images, as the storages of the clusters hold them: what is told by heartbeats."""
+"""Images on the storages of the clusters, as heartbeats report them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from db.schema import images
 
 
 def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
-    """The cluster's images are these: new ones appear, those that nobody has any more go."""
-    # An image of several clusters is one row, which their heartbeats take turns to change.
+    """Store a cluster's images: add new ones, delete those that no cluster has any more."""
+    # An image of several clusters is one row, which their heartbeats update in turn.
     query = sa.select(images).order_by(images.c.id).with_for_update()
     known = {row.id: row for row in connection.execute(query)}
     told = {image.id: image for image in cluster.images}
@@ -54,7 +54,7 @@ def _image_row(image: ImageFacts, cluster: str) -> dict[str, Any]:
 
 
 def _gib(image: ImageFacts) -> int:
-    """Return what the image's disk needs at least: a smaller flavor is refused."""
+    """Return the image's minimum disk: smaller flavors are refused."""
     return -(-(image.virtual_size_bytes or 0) // 2**30)
 
 

@@ -1,10 +1,10 @@
-"""Who works on what, and what happens when they die.
+"""Leases: who works on an operation, and who takes it over.
 
-An operation that somebody works on has a lease: an owner and an expiry. A conductor takes it with
-the row; an agent's lease is renewed by its reports. When it runs out, whoever looks first takes it
-over and goes on from what the record says, be the old owner dead, deaf or only slow. One without
-a lease is ``queued``; one that unwinds says so whether anybody works on it or not, as nothing else
-in its row says that it may not go on.
+An operation in progress has a lease: an owner and an expiry. A conductor takes it with the row; an
+agent's lease is renewed by its reports. When it runs out, the first conductor that looks takes it
+over and continues from the record, whether the old owner is dead, cut off or slow. Without a lease
+an operation is ``queued``; one that unwinds keeps that state with or without one, as nothing else
+in its row says that it must not go on.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from conductor.store.operations import Operation
 from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
-#: after its deadline an agent may still remove what it made, for not quite so long
+#: an agent may clean up after its deadline, for a little less than this
 AGENT_ENDS_SECONDS = 300.0
 
 
 def _state(before: OperationState, after: OperationState) -> sa.Case[str]:
-    """``after`` for what is ``before``; any other state, ``unwinding`` above all, stays."""
+    """Return ``after`` for the state ``before``; all others, ``unwinding`` above all, stay."""
     column = operations.c.state
     return sa.case((column == before, after), else_=column)
 
 
 def unowned(not_before: datetime.datetime | None) -> dict[str, Any]:
-    """Columns of an open operation that nobody works on, and that is due then; None: now."""
+    """Return the columns of an open operation without lease, due at that time; None: now."""
     return {
         "state": _state(OperationState.RUNNING, OperationState.QUEUED),
         "lease_owner": None,
@@ -49,7 +49,7 @@ def unowned(not_before: datetime.datetime | None) -> dict[str, Any]:
 
 
 def owned(owner: str, lease_seconds: float) -> dict[str, Any]:
-    """Columns of an open operation that ``owner`` works on from now on."""
+    """Return the columns of an open operation that ``owner`` works on from now on."""
     return {
         "state": _state(OperationState.QUEUED, OperationState.RUNNING),
         "lease_owner": owner,
@@ -58,7 +58,7 @@ def owned(owner: str, lease_seconds: float) -> dict[str, Any]:
     }
 
 
-# Built once: every build executes them. The columns that they set are their parameters'.
+# Built once: every build executes them. The columns that they set are parameters.
 _OF = operations.c.id == sa.bindparam("of")
 _ADVANCE = operations.update().where(
     _OF,
@@ -86,12 +86,11 @@ def due(
     actions: Collection[str],
     held: Sequence[int] = (),
 ) -> list[Operation]:
-    """Take over operations of these actions whose lease has run out and whose pause is over.
+    """Take over operations of these actions whose lease has run out and whose wait is over.
 
-    What has waited longest comes first, so that what is tried again and again keeps nothing
-    from its turn. ``held`` are left out: their owner has them in hand, late as it is. Two
-    conductors never get the same one: rows that another one looks at are skipped. What is under
-    way for a held server stays where it is.
+    The longest wait comes first, so that repeated failures don't delay others. ``held`` are left
+    out: this process still works on them, late as it is. Two conductors never get the same one:
+    rows locked by another one are skipped. Operations of held servers stay as they are.
     """
     now = clock.utcnow()
     columns = operations.c
@@ -130,7 +129,7 @@ def due(
 def confirm(
     connection: sa.Connection, operation: Operation, owner: str, lease_seconds: float
 ) -> bool:
-    """Renew our own lease; False when somebody else has taken it meanwhile."""
+    """Renew our own lease; return False when another process has taken it."""
     renewed = connection.execute(
         operations.update()
         .where(
@@ -144,10 +143,10 @@ def confirm(
 
 
 def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: str) -> None:
-    """Write down what was decided, as long as the lease is the owner's.
+    """Store what was decided, as long as the lease is the owner's.
 
-    Raises StaleTransition when another one has taken the operation over: what that one decides
-    counts, and it may have given back already what ``plan`` was made of.
+    Raises StaleTransition when another process has taken the operation over: what that one
+    decides counts, and it may have released what ``plan`` names.
     """
     changed = connection.execute(
         _ADVANCE,
@@ -166,7 +165,7 @@ def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: 
 def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
     """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
 
-    What an agent still reports of the old attempt no longer counts.
+    Later reports of the old attempt don't count.
     """
     changed = connection.execute(
         operations.update()
@@ -181,7 +180,7 @@ def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
 def hand_over(
     connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
 ) -> None:
-    """The lease goes to an agent's worker, until it is silent for that long."""
+    """Pass the lease to an agent's worker, until that is silent for that long."""
     now = clock.utcnow()
     connection.execute(
         _TAKE,
@@ -196,12 +195,12 @@ def hand_over(
 
 
 def postpone(connection: sa.Connection, operation_id: int, seconds: float) -> None:
-    """Nobody's until that time."""
+    """Release the operation, due after that time."""
     ledger.save(connection, operation_id, **unowned(clock.after(seconds)))
 
 
 def hurry(connection: sa.Connection, operation_id: int) -> None:
-    """What waits for its next try is due now; what somebody works on is left alone."""
+    """Make an operation that waits for its next attempt due now; others are left alone."""
     columns = operations.c
     mine = (columns.id == operation_id) & columns.state.in_(OPEN_STATES)
     connection.execute(operations.update().where(mine).values(not_before=None))
@@ -214,9 +213,9 @@ def pause(
     seconds: float,
     why: str | None = None,
 ) -> None:
-    """Nobody's until that time, unless another conductor has taken it over meanwhile.
+    """Release the operation, due after that time, unless another conductor has taken it.
 
-    ``why`` is kept, unless it is known already how the operation failed.
+    ``why`` is stored unless a failure is stored already.
     """
     columns = operations.c
     ours = columns.lease_owner.is_(None) | (columns.lease_owner == owner)
@@ -236,9 +235,9 @@ def pause(
 
 
 def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: float) -> None:
-    """Agents still work on these: one statement. A lease that a conductor holds is left alone.
+    """Renew agents' leases, in one statement. Leases of conductors are left alone.
 
-    An agent ends its work soon after the deadline. One that does not hangs: its lease runs out.
+    An agent ends its work soon after the deadline. If it hangs, its lease runs out.
     """
     ids = sorted({item.operation_id for item in working})
     if not ids:
@@ -254,10 +253,10 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
 
 
 def begun_anew(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
-    """End the leases of a worker that were renewed last before its process began; whether any.
+    """End a worker's leases last renewed before its process began; return whether any.
 
-    The process that held them stopped, in order or not; the one that began since has nothing of
-    it in hand, whatever else it works on. What is sent to it again meanwhile does no harm.
+    The process that held them has ended, and its successor doesn't know them. Commands that are
+    sent again meanwhile are harmless.
     """
     up = heartbeat.up_seconds
     if up is None or up > lease_seconds:
@@ -277,7 +276,7 @@ def begun_anew(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: f
 
 
 def give_back(connection: sa.Connection, owner: str) -> None:
-    """A conductor that stops has nothing in hand any more."""
+    """Release all operations of a conductor that stops."""
     connection.execute(
         operations.update()
         .where(operations.c.lease_owner == owner, operations.c.state.in_(OPEN_STATES))

@@ -45,7 +45,7 @@ class Subnet:
 
 
 def parse_subnet(text: str) -> Subnet:
-    """``BRIDGE=CIDR[;gateway=IP][;pool=FIRST-LAST][;dns=IP+IP]``. Raises Invalid."""
+    """Parse ``BRIDGE=CIDR[;gateway=IP][;pool=FIRST-LAST][;dns=IP+IP]``. Raises Invalid."""
     bridge, _, rest = text.partition("=")
     cidr, *extras = rest.split(";")
     settings = dict(extra.partition("=")[::2] for extra in extras)
@@ -68,7 +68,7 @@ def parse_subnet(text: str) -> Subnet:
 
 
 def ensure_network(connection: sa.Connection, bridge: str) -> str:
-    """Return the network of a bridge, made now if it is new; returns its id."""
+    """Return the id of a bridge's network, which is created if it is new."""
     network_id = ids.named("network", bridge)
     known = sa.select(networks.c.id).where(networks.c.bridge == bridge)
     if connection.execute(known).first() is None:
@@ -96,7 +96,7 @@ def set_vlans(connection: sa.Connection, wanted: Mapping[str, int]) -> None:
 
 
 def ensure_subnet(connection: sa.Connection, wanted: Subnet) -> None:
-    """Take over a configured subnet; addresses in use stay as they are. Mostly only looks."""
+    """Take over a configured subnet; addresses in use stay. Mostly only reads."""
     network_id = ensure_network(connection, wanted.bridge)
     subnet_id = ids.named("subnet", f"{wanted.bridge}/{wanted.cidr}")
     settings: dict[str, Any] = {
@@ -139,7 +139,7 @@ class Network:
 
 
 def known(connection: sa.Connection) -> list[Network]:
-    """Return every network, by name; there are as many as bridges."""
+    """Return every network, by name; there is one per bridge."""
     return [Network(*row) for row in connection.execute(_KNOWN)]
 
 
@@ -157,7 +157,7 @@ class Port:
 
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
-    """Return a server's ports in their order."""
+    """Return a server's ports in order."""
     rows = connection.execute(
         sa.select(
             ports.c.id,
@@ -182,10 +182,10 @@ def create_ports(
     wishes: Sequence[tuple[str, str | None]],
     mac_prefix: str,
 ) -> list[Port]:
-    """Make a port for each (network id, fixed address or None).
+    """Create a port for each (network id, fixed address or None).
 
-    Raises Conflict when a subnet has no address left, Invalid when one that is asked for is in
-    use meanwhile, or is none of the network's any more. Who may have it is asked earlier.
+    Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
+    now, or is not the network's any more. Permission was checked before.
     """
     made: list[Port] = []
     for position, (network_id, fixed_ip) in enumerate(wishes):
@@ -220,7 +220,7 @@ def create_ports(
 def check_address(
     connection: sa.Connection, network_id: str, fixed_ip: str, *, anywhere: bool
 ) -> str:
-    """Return the address as it is kept, if it may be had; errors as for ``addresses.chosen``.
+    """Return the normalised address, if it is available; errors as for ``addresses.chosen``.
 
     Raises Invalid also when it is in use.
     """
@@ -231,14 +231,14 @@ def check_address(
 
 
 def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
-    """Give the server's ports and addresses back."""
+    """Delete the server's ports and release its addresses."""
     connection.execute(_DELETE_PORTS, {"server_uuid": server_uuid})
 
 
 def _address(
     connection: sa.Connection, network_id: str, fixed_ip: str | None
 ) -> tuple[Any, str | None]:
-    """(subnet row or None, address or None); holds the subnets' rows until the end."""
+    """Return (subnet row or None, address or None); locks the subnets' rows."""
     rows = connection.execute(_SUBNETS, {"network_id": network_id}).all()
     if fixed_ip is not None:
         return fixed(connection, rows, fixed_ip, anywhere=True)
@@ -254,7 +254,7 @@ def _address(
 def fixed(
     connection: sa.Connection, rows: Sequence[Any], fixed_ip: str, *, anywhere: bool
 ) -> tuple[Any, str]:
-    """(subnet row, address) of one that is asked for; errors as for ``check_address``."""
+    """Return (subnet row, address) of a requested one; errors as for ``check_address``."""
     subnet, ip = addresses.chosen(rows, fixed_ip, anywhere=anywhere)
     if _in_use(connection, subnet, ip):
         raise addresses.taken(fixed_ip)
@@ -262,9 +262,9 @@ def fixed(
 
 
 def _next_free(connection: sa.Connection, subnet: Any) -> str | None:
-    """Return the next address of the pool that isn't in use, going round.
+    """Return the pool's next unused address, going round.
 
-    Mostly the one after the last that was given out is free; only else all are looked at.
+    Mostly the one after the last assigned one is free; only else all are read.
     """
     first, last = int(_ip(subnet.pool_start)), int(_ip(subnet.pool_end))
     start = max(first, int(_ip(subnet.next_ip)))

@@ -50,7 +50,7 @@ class Operation:
 
     @property
     def server_uuid(self) -> str:
-        """The server that it is about; empty where it is about something else."""
+        """The server that it is about; empty if it is about something else."""
         return self.resource_id if self.resource_type == ResourceType.SERVER else ""
 
     def planned(self, kind: type[P]) -> P:
@@ -67,7 +67,7 @@ class Operation:
 
     @property
     def ctxt(self) -> RequestContext:
-        """The context of the request that asked for it."""
+        """The context of the request that began it."""
         server_uuid = self.server_uuid or None
         return RequestContext.from_message({**self.context, "server_uuid": server_uuid})
 
@@ -77,7 +77,7 @@ _NAMES = [item.name for item in dataclasses.fields(Operation)]
 FIELDS: list[sa.ColumnElement[Any]] = [
     resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES
 ]
-# Built once: what they name is bound, and the columns that an update sets are its parameters'.
+# Built once: names are bound parameters, and so are the columns that an update sets.
 _INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
 _GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))
 _SAVE = operations.update().where(operations.c.id == sa.bindparam("of"))
@@ -97,7 +97,7 @@ def from_row(row: Mapping[Any, Any]) -> Operation:
 
 @dataclass(frozen=True)
 class NewOperation:
-    """What an operation begins with."""
+    """The first values of an operation."""
 
     resource_id: str
     project_id: str
@@ -109,14 +109,15 @@ class NewOperation:
     plan: Plan = NOTHING_PLANNED
     resource_type: ResourceType = ResourceType.SERVER
     quota: Step | None = None
-    """How the quota was taken, where it was."""
+    """How the quota was taken, if it was."""
 
 
 def insert(
     connection: sa.Connection, ctxt: RequestContext, new: Sequence[NewOperation]
 ) -> list[Operation]:
-    """Write the intents, in one statement, and how they were asked for, in another; the inserting
-    conductor holds the first lease.
+    """Insert the operations in one statement, and their request events in another.
+
+    The inserting conductor holds the first lease.
     """
     now = clock.utcnow()
     rows = [_row(ctxt, item, now) for item in new]
@@ -184,7 +185,7 @@ def save(connection: sa.Connection, operation_id: int, **values: Any) -> None:
 def close(
     connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
 ) -> None:
-    """End an operation, once. What the user sent that is secret goes with it."""
+    """End an operation, once; delete the secrets that the user sent."""
     now = clock.utcnow()
     connection.execute(
         _CLOSE,
@@ -205,7 +206,7 @@ def close(
 def open_of(
     connection: sa.Connection, resource_id: str, resource_type: str = ResourceType.SERVER
 ) -> list[int]:
-    """Ids of a resource's operations, by default a server's, that are not at their end."""
+    """Return the ids of a resource's open operations, by default a server's."""
     mine = resources.about(resource_type, resource_id)
     return list(
         connection.execute(
@@ -217,7 +218,7 @@ def open_of(
 
 
 def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
-    """Return whether any of these operations is not at its end."""
+    """Return whether any of these operations has not ended."""
     query = sa.select(operations.c.id).where(
         operations.c.id.in_(ids), operations.c.state.in_(OPEN_STATES)
     )
@@ -225,7 +226,7 @@ def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
 
 
 def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
-    """Keep what agents told of their steps; a later report of a step replaces the earlier."""
+    """Store the steps that agents report; a later report of a step replaces the earlier."""
     rows = [
         events.row(report.operation_id, report.attempt, report.host, step)
         for report in reports
@@ -235,7 +236,7 @@ def record_steps(connection: sa.Connection, reports: Iterable[Report]) -> None:
 
 
 def conductor_event(operation: Operation, step: Step) -> dict[str, Any]:
-    """Return the row of a step that the conductor did itself."""
+    """Return the row of a step of the conductor itself."""
     return events.row(operation.id, operation.attempt, None, step)
 
 
@@ -244,7 +245,7 @@ upsert_events = events.upsert
 
 
 def record_failure(connection: sa.Connection, operation: Operation, failure: Failure) -> None:
-    """Keep the fault of an attempt; every attempt's fault stays."""
+    """Store the fault of an attempt; every attempt's fault stays."""
     rule = RULES[failure.category]
     connection.execute(
         faults.insert(),
@@ -269,7 +270,7 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
 
 
 def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
-    """Keep a decision under its request ID; the same attempt decided again replaces it."""
+    """Store a decision under its request ID; deciding an attempt again replaces it."""
     key = {"of": operation.id, "tried": operation.attempt}
     connection.execute(_DELETE_DECISION, key)
     connection.execute(
@@ -279,7 +280,7 @@ def record_decision(connection: sa.Connection, operation: Operation, decision: D
             "attempt": operation.attempt,
             "server_uuid": operation.server_uuid,
             "request_id": operation.request_id,
-            # Made plain as JSON is written.
+            # As JSON would make it.
             "body": decision,
             "created_at": clock.utcnow(),
         },

@@ -1,4 +1,4 @@
-"""Servers that have a host, with their networks: what questions about moving them begin with."""
+"""Servers that have a host, with their networks, for questions about moving them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def on_host(connection: sa.Connection, host: str) -> Placed:
 
 
 def idle(connection: sa.Connection, vm_states: Collection[str], limit: int) -> Placed:
-    """Return the ``limit`` largest servers to which nothing is being done, in these states."""
+    """Return the ``limit`` largest servers in these states without a task_state."""
     columns = servers.c
     which = (
         columns.deleted_at.is_(None)

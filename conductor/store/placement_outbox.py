@@ -1,6 +1,6 @@
-"""What schedulers and placement must be told of hosts: their aggregates, and how they are set.
+"""The placement outbox: hosts' aggregates and settings that schedulers and placement must get.
 
-Who changes any of it holds one lock, so there is one change at a time, and each has a version.
+All changes take one lock, so there is one at a time, and each has a version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from db.schema import (
 
 
 def begin(connection: sa.Connection) -> int:
-    """Take the lock of all aggregates, until the transaction ends; returns the new version."""
+    """Take the lock of all aggregates, until the transaction ends; return the new version."""
     column = aggregate_versions.c.version
     changed = connection.execute(aggregate_versions.update().values(version=column + 1))
     if changed.rowcount == 0:
@@ -31,7 +31,7 @@ def begin(connection: sa.Connection) -> int:
 
 
 def set_host(connection: sa.Connection, service_uuid: str) -> None:
-    """A service is set otherwise in this transaction: schedulers and placement must be told."""
+    """Record that this transaction changes a service's settings, for schedulers and placement."""
     version = begin(connection)
     host = compute_host(connection, service_uuid)
     if host is not None:
@@ -47,7 +47,7 @@ def compute_host(connection: sa.Connection, service_uuid: str) -> str | None:
 
 
 def mirror(connection: sa.Connection, names: Sequence[str], version: int) -> None:
-    """Placement must be told of the aggregates of these hosts."""
+    """Put these hosts into the outbox: their aggregates have changed."""
     found = connection.execute(
         sa.select(hosts.c.uuid, hosts.c.host).where(hosts.c.host.in_(names))
     ).all()
@@ -56,7 +56,7 @@ def mirror(connection: sa.Connection, names: Sequence[str], version: int) -> Non
 
 
 def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Placement must be told of the aggregates of this one; no two marks have one version."""
+    """Put one provider into the outbox; no two entries have the same version."""
     mine = aggregate_mirrors.c.provider_uuid == provider_uuid
     values = {"host": host, "version": version}
     if connection.execute(aggregate_mirrors.update().where(mine).values(values)).rowcount == 0:
@@ -66,16 +66,16 @@ def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int)
 
 
 def worker_of(connection: sa.Connection, provider_uuid: str) -> str | None:
-    """Return the worker of the host that has this provider; None: there is no such host."""
+    """Return the worker of the host with this provider; None if there is no such host."""
     query = sa.select(hosts.c.worker).where(hosts.c.uuid == provider_uuid)
     return connection.execute(query).scalar()
 
 
 def told(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Placement has the aggregates that a host had at this version.
+    """Remove a provider from the outbox: placement has its aggregates as of this version.
 
-    Where it was changed, or told by another one, meanwhile, what was told last may be old: once
-    more, then.
+    If it was changed, or sent by another conductor, meanwhile, an older state may have been sent
+    last: it stays in the outbox then.
     """
     mine = aggregate_mirrors.c.provider_uuid == provider_uuid
     done = connection.execute(
@@ -87,19 +87,19 @@ def told(connection: sa.Connection, provider_uuid: str, host: str, version: int)
 
 @dataclass(frozen=True)
 class Mirrored:
-    """What placement must be told of one provider."""
+    """What placement must get of one provider."""
 
     provider_uuid: str
     host: str
     version: int
     uuids: list[str]
-    """Of its aggregates."""
+    """Its aggregates."""
     disabled: bool | None
     """None: it is no compute host's any more."""
 
 
 def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
-    """Return what placement must be told, of so many providers."""
+    """Return a limited number of the outbox's entries."""
     columns = aggregate_mirrors.c
     rows = connection.execute(
         sa.select(columns.provider_uuid, columns.host, columns.version, services.c.disabled)
@@ -118,7 +118,7 @@ def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
 
 
 def _uuids(connection: sa.Connection, names: Sequence[str]) -> dict[str, list[str]]:
-    """Host → its aggregates, of those that are in any."""
+    """Return host → its aggregates, of those that are in any."""
     query = (
         sa.select(aggregate_hosts.c.host, aggregates.c.uuid)
         .join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)

@@ -1,4 +1,4 @@
-"""What one process at a time may do, whichever it is: a lease by its name."""
+"""Leases by name, for what only one process may do at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from db.schema import leases
 
 
 def take(connection: sa.Connection, name: str, owner: str, seconds: float) -> bool:
-    """Take or renew a lease by its name; False while another one holds it."""
+    """Take or renew a lease by its name; return False while another process holds it."""
     now = clock.utcnow()
     values = {"owner": owner, "expires_at": now + datetime.timedelta(seconds=seconds)}
     free = (leases.c.owner == owner) | (leases.c.expires_at < now)
@@ -25,6 +25,6 @@ def take(connection: sa.Connection, name: str, owner: str, seconds: float) -> bo
 
 
 def drop(connection: sa.Connection, name: str, owner: str) -> None:
-    """Let others have it."""
+    """Release a lease."""
     mine = (leases.c.name == name) & (leases.c.owner == owner)
     connection.execute(leases.delete().where(mine))

@@ -1,4 +1,4 @@
-"""Quota: the sum over the live servers, checked and taken under one lock of the project."""
+"""Quota: the sum over the live servers, checked and taken under one lock per project."""
 
 from __future__ import annotations
 
@@ -82,12 +82,11 @@ def affordable(
     counts: tuple[int, int],
     began: datetime.datetime,
 ) -> tuple[int, Step]:
-    """How many of something the project may have now, under its lock; and the step that tells
-    of it since ``began``.
+    """Return how many of something the project may have now, and the step to store.
 
-    ``allowed`` are its limits, read under the lock; ``each`` is what one takes of each resource;
-    ``counts`` the least and the most that are asked for. Raises QuotaExceeded when the least is
-    too many.
+    ``allowed`` are its limits, read under the lock; ``each`` what one uses of each resource;
+    ``counts`` the least and the most that are requested. The step began at ``began``. Raises
+    QuotaExceeded when the least is too many.
     """
     used = usage(connection, project_id)
     least, count = counts
@@ -106,7 +105,7 @@ def _exceeded(
     each: Mapping[str, int],
     counts: tuple[int, int],
 ) -> QuotaExceeded:
-    """The refusal in Nova's words: every resource of which all that is asked for is too much."""
+    """Return the refusal in Nova's words: every resource that doesn't suffice for all."""
     least, most = counts
     wanted = {name: amount * most for name, amount in each.items()}
     over = sorted(
@@ -146,9 +145,9 @@ def check_metadata(allowed: Mapping[str, int], items: Mapping[str, str], before:
 
 
 def check_keypairs(connection: sa.Connection, user_id: str, allowed: Mapping[str, int]) -> None:
-    """Raise QuotaExceeded, in Nova's words, where a user has all the key pairs he may have.
+    """Raise QuotaExceeded, in Nova's words, if a user has as many key pairs as allowed.
 
-    No other key pair of the user's comes in between until the transaction ends.
+    The user gets no other key pair until the transaction ends.
     """
     lock(connection, user_id)
     limit, used = allowed["key_pairs"], keypairs_of(connection, user_id)
@@ -186,5 +185,5 @@ def set_limits(connection: sa.Connection, project_id: str, wanted: Mapping[str, 
 
 
 def forget_limits(connection: sa.Connection, project_id: str) -> None:
-    """Back to the defaults."""
+    """Reset the limits to the defaults."""
     connection.execute(quota_limits.delete().where(quota_limits.c.project_id == project_id))

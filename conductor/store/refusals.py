@@ -1,4 +1,4 @@
-"""Requests that were refused and left no operation: the newest of each project, for some time."""
+"""Refused requests without an operation: the newest of each project, for some time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = {"method": 16, "path": 255, "message": 1000}
 
 
 def keep(connection: sa.Connection, ctxt: RequestContext, refused: Refused, newest: int) -> None:
-    """Write one down; forget all but the ``newest`` of its project. Two statements, or three."""
+    """Store one; delete all but the ``newest`` of its project. Two statements, or three."""
     texts = {
         name: str(getattr(refused, name)).replace("\0", "")[:most]
         for name, most in _LONGEST.items()
@@ -43,7 +43,7 @@ def keep(connection: sa.Connection, ctxt: RequestContext, refused: Refused, newe
 
 
 def forget(connection: sa.Connection, before: datetime.datetime, batch: int) -> int:
-    """Forget at most ``batch`` that were answered ``before``; returns how many."""
+    """Delete at most ``batch`` that were answered ``before``; return how many."""
     old = (
         sa.select(refusals.c.id)
         .where(refusals.c.answered_at < before)

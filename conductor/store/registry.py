@@ -1,4 +1,4 @@
-"""Services, hosts, clusters and images: what is told by heartbeats."""
+"""Services, hosts, clusters and images, as heartbeats report them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conductor.store import networks, vmids
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = "nova-compute"
-#: zone of the services that are not on a compute host (as Nova shows it)
+#: zone of services that are not on a compute host (as in Nova)
 INTERNAL_ZONE = "internal"
 
 
@@ -30,9 +30,9 @@ def seen(
     zone: str = INTERNAL_ZONE,
     version: str = "",
 ) -> frozenset[str]:
-    """These services gave a sign of life; unknown ones are registered, and returned.
+    """Record signs of life of these services; register and return unknown ones.
 
-    One statement mostly.
+    Mostly one statement.
     """
     now = clock.utcnow()
     mine = (services.c.binary == binary) & services.c.host.in_(list(names))
@@ -65,7 +65,7 @@ def seen(
 
 
 def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
-    """Hosts of a binary that gave no sign of life for that long, or are forced down.
+    """Return hosts of a binary without a sign of life for that long, or forced down.
 
     With ``inf`` seconds only the latter.
     """
@@ -83,9 +83,10 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
 
 
 def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
-    """Take over all that a worker's heartbeat tells; returns hosts to ask about, that the record
-    doesn't have (any more): those that are only named, and those that are told of now, since
-    their providers may have gone."""
+    """Store all of a worker's heartbeat; return hosts that the record doesn't have (any more).
+
+    These are hosts that are only named, and new ones whose providers may be gone.
+    """
     for cluster in heartbeat.clusters:
         _cluster(connection, cluster)
         images_store.take(connection, cluster)
@@ -108,7 +109,7 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
 
 
 def untold(connection: sa.Connection, seconds: float) -> list[str]:
-    """Workers that gave a sign of life in that time and named hosts that nobody has described."""
+    """Return workers that reported in that time and named hosts without facts."""
     query = (
         sa.select(services.c.worker)
         .distinct()
@@ -156,7 +157,7 @@ def _cluster(connection: sa.Connection, facts: ClusterFacts) -> None:
 
 
 def _host(connection: sa.Connection, facts: HostFacts) -> bool:
-    """Keep what is told of a host; whether the record didn't have it."""
+    """Store a host's facts; return whether it is new."""
     now = clock.utcnow()
     values: dict[str, Any] = {
         "cluster": facts.cluster,
@@ -185,12 +186,12 @@ _ROW = (
     .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
     .where(hosts.c.host == sa.bindparam("name"))
 )
-# Signs of life are not kept waiting by it, where the database knows such a lock.
+# Where the database has such a lock, it doesn't delay signs of life.
 _ROW_LOCKED = _ROW.with_for_update(read=True, key_share=True, of=services)
 
 
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
-    """(facts, worker) of a host, in the zone that its aggregates make. Raises HostNotFound.
+    """Return (facts, worker) of a host, with its zone from aggregates. Raises HostNotFound.
 
     With ``lock`` it stays in that zone until the transaction ends.
     """
@@ -198,7 +199,7 @@ def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[H
 
 
 def chosen(connection: sa.Connection, name: str) -> tuple[HostFacts, str] | str:
-    """``host``, locked, where a server shall be built; or why none may be."""
+    """Return ``host``, locked, for a build that names it; or why it can't be used."""
     try:
         row = _row(connection, name, lock=True)
     except HostNotFound:
@@ -228,7 +229,7 @@ _WORKERS = sa.select(hosts.c.host, hosts.c.worker).where(
 
 
 def workers(connection: sa.Connection, names: Iterable[str]) -> dict[str, str]:
-    """Worker of each of these hosts."""
+    """Return the worker of each of these hosts."""
     return dict(connection.execute(_WORKERS, {"names": list(names)}).all())
 
 
@@ -254,7 +255,7 @@ def image_location(connection: sa.Connection, image_id: str, cluster: str) -> An
 
 
 def standing(connection: sa.Connection) -> list[tuple[str, bool, bool]]:
-    """(host, disabled, forced down) of every compute host: one query."""
+    """Return (host, disabled, forced down) of every compute host, by one query."""
     query = sa.select(services.c.host, services.c.disabled, services.c.forced_down).where(
         services.c.binary == COMPUTE
     )
@@ -273,7 +274,7 @@ def update_service(connection: sa.Connection, service_uuid: str, changes: dict[s
 
 
 def delete_service(connection: sa.Connection, service_uuid: str) -> tuple[str, str]:
-    """Forget a service and, of a compute service, its host. Returns (binary, host).
+    """Delete a service and, of a compute service, its host; return (binary, host).
 
     Raises HostNotFound; Conflict while servers are on the host.
     """

@@ -1,4 +1,4 @@
-"""How a request came and what let it through, as the first steps of its operations."""
+"""A request's arrival and its quota check, as the first steps of its operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ API, QUOTA = "api_request", "conductor_take_quota"
 
 
 def request(ctxt: RequestContext) -> Step | None:
-    """What the API was asked, from its arrival to now; None for what nobody asked over HTTP."""
+    """Return the API's request, from its arrival to now; None without an HTTP request."""
     asked = ctxt.asked
     if asked is None:
         return None
@@ -37,7 +37,7 @@ def quota(
     used: Mapping[str, int],
     asked: Mapping[str, int],
 ) -> Step:
-    """That the quota sufficed: of each resource the limit (-1: none), what was used, and asked."""
+    """Return the quota check: of each resource the limit (-1: none), used and requested."""
     detail = {
         name: {"limit": limits[name], "used": used[name], "asked": amount}
         for name, amount in asked.items()

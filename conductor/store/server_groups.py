@@ -1,9 +1,9 @@
-"""Server groups, and the places that servers of strict ones take on hosts.
+"""Server groups, and the places that servers of strict groups take on hosts.
 
-A place is taken with the host that is committed for a server, and given back with it. Two rows
-can't be there at once that the policy forbids: one slot of a host has one server
-(anti-affinity), one group has one anchor (affinity). Who claims for a group holds its row, so that
-a conflict is a reason and no error; the row of a group is locked before rows of servers.
+A place is taken with the host that is committed for a server, and released with it. Constraints
+exclude rows that the policy forbids: one slot of a host has one server (anti-affinity), one group
+has one anchor (affinity). A claim for a group locks its row, so that a conflict gives a reason, not an
+error; the row of a group is locked before rows of servers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANCHORS = server_group_anchors.c
 
 @dataclass(frozen=True)
 class Group:
-    """What is asked of the hosts of a group's servers."""
+    """A group's requirements on the hosts of its servers."""
 
     uuid: str
     policy: str
@@ -38,7 +38,7 @@ class Group:
 
     @property
     def max_per_host(self) -> int:
-        """Of anti-affinity: how many of its servers one host may have."""
+        """For anti-affinity: how many of its servers one host may have."""
         return int(self.rules.get(MAX_PER_HOST, 1))
 
 
@@ -46,7 +46,7 @@ class Group:
 
 
 def create(connection: sa.Connection, new: NewServerGroup) -> str:
-    """Returns the UUID."""
+    """Create a group; return its UUID."""
     uuid = ids.new_uuid()
     connection.execute(
         server_groups.insert().values(
@@ -69,7 +69,7 @@ def count(connection: sa.Connection, project_id: str) -> int:
 
 
 def delete(connection: sa.Connection, uuid: str, project_id: str | None) -> None:
-    """Its servers stay, in no group. Raises NotFound, also for another project's."""
+    """Delete a group; its servers stay. Raises NotFound, also for another project's."""
     locked(connection, uuid, project_id)
     connection.execute(
         servers.update().where(servers.c.server_group_uuid == uuid).values(server_group_uuid=None)
@@ -87,10 +87,10 @@ def join(
     further: int,
     limit: int,
 ) -> None:
-    """See that a user may put so many further servers into a group, which stays until commit.
+    """Check that a user may add so many servers to a group, which is locked until commit.
 
-    ``limit`` is of a user's servers in one group, -1: none. Raises NotFound, also for another
-    project's; QuotaExceeded.
+    ``limit`` is for a user's servers in one group, -1: none. Raises NotFound, also for another
+    project's group; QuotaExceeded.
     """
     locked(connection, uuid, project_id)
     if limit < 0:
@@ -113,7 +113,7 @@ def _members(uuid: str) -> sa.ColumnElement[bool]:
 
 
 def locked(connection: sa.Connection, uuid: str, project_id: str | None) -> Group:
-    """Return the group, as nobody else may change it or claim for it now. Raises NotFound."""
+    """Return the group, locked for changes and claims. Raises NotFound."""
     group = _locked(connection, uuid, project_id)
     if group is None:
         raise NotFound(f"Instance group {uuid} could not be found.")
@@ -145,7 +145,7 @@ def strict(
 
 
 def vms(connection: sa.Connection, uuid: str, cluster: str) -> list[sa.Row[Any]]:
-    """(uuid, VMID, vm_state, task_state) of the group's servers that have a VMID in a cluster."""
+    """Return (uuid, VMID, vm_state, task_state) of the group's servers with a VMID there."""
     columns = servers.c
     query = sa.select(columns.uuid, columns.vmid, columns.vm_state, columns.task_state).where(
         _members(uuid), columns.cluster == cluster, columns.vmid.is_not(None)
@@ -154,7 +154,7 @@ def vms(connection: sa.Connection, uuid: str, cluster: str) -> list[sa.Row[Any]]
 
 
 def hosts(connection: sa.Connection, uuid: str) -> list[tuple[str, str]]:
-    """(cluster, host), each once, of the hosts that have servers of the group."""
+    """Return (cluster, host), each once, of the hosts that have servers of the group."""
     columns = servers.c
     query = sa.select(columns.cluster, columns.host).where(
         _members(uuid), columns.cluster.is_not(None), columns.host.is_not(None)
@@ -168,9 +168,9 @@ def hosts(connection: sa.Connection, uuid: str) -> list[tuple[str, str]]:
 def facts(
     connection: sa.Connection, uuid: str | None, server_uuid: str | None
 ) -> GroupFacts | None:
-    """What the scheduler is told of a server's group: two queries; None, and none, without one.
+    """Return the group facts for a request spec: two queries; None without a group.
 
-    Of a soft group the server itself is left out; one of a strict group has no place yet.
+    The server itself counts in no soft group; in a strict one it has no place yet.
     """
     if uuid is None:
         return None
@@ -186,7 +186,7 @@ def facts(
 
 
 def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
-    """{host: places taken there}."""
+    """Return {host: places taken there}."""
     query = (
         sa.select(_PLACES.host, sa.func.count())
         .where(_PLACES.group_uuid == uuid)
@@ -196,7 +196,7 @@ def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
 
 
 def _hosts(connection: sa.Connection, uuid: str, but: str | None) -> dict[str, int]:
-    """{host: servers of the group there}, one of them left out."""
+    """Return {host: servers of the group there}, without one server."""
     query = (
         sa.select(servers.c.host, sa.func.count())
         .where(_members(uuid), servers.c.host.is_not(None), servers.c.uuid != (but or ""))
@@ -206,7 +206,7 @@ def _hosts(connection: sa.Connection, uuid: str, but: str | None) -> dict[str, i
 
 
 def take(connection: sa.Connection, server: Server, host: str) -> str | None:
-    """Take a place on a host for a server; returns why there is none, or None.
+    """Take a place on a host for a server; return why there is none, or None.
 
     A server without a strict group needs none.
     """
@@ -243,7 +243,7 @@ def _anchor(connection: sa.Connection, uuid: str, host: str) -> None:
 
 
 def give_back(connection: sa.Connection, server: Server) -> None:
-    """The server has its host no longer. May be done again; no query without a group."""
+    """Release the server's place. May be repeated; no query without a group."""
     if server.server_group_uuid is None:
         return
     group = _locked(connection, server.server_group_uuid)
@@ -256,10 +256,10 @@ def give_back(connection: sa.Connection, server: Server) -> None:
 
 
 def follow(connection: sa.Connection, server: Server, host: str) -> str | None:
-    """The server was moved to another host, whatever its group says; its place goes along.
+    """Move the place of a server that was moved to another host, whatever its group says.
 
-    Returns how that breaks the group's policy, or None; then it has no place, and counts for
-    nobody, until it is on a host where it may be.
+    Return how that breaks the group's policy, or None; then the server has no place, and doesn't
+    count, until it is on a host that its group allows.
     """
     give_back(connection, server)
     return take(connection, server, host)

@@ -1,4 +1,4 @@
-"""Rows of servers, as the conductor reads and makes them."""
+"""Rows of servers, as the conductor reads and writes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from db.schema import servers
 
 @dataclass(frozen=True)
 class Server:
-    """One server's record, without what only the guest needs."""
+    """One server's record, without the data for its guest."""
 
     id: int
     uuid: str
@@ -54,7 +54,7 @@ class Server:
     locked_by: str | None = None
 
     def replace(self, **values: Any) -> Server:
-        """Return a copy with some columns changed; columns that it doesn't have are ignored."""
+        """Return a copy with some columns changed; unknown columns are ignored."""
         return dataclasses.replace(
             self, **{key: value for key, value in values.items() if key in _NAMES}
         )
@@ -77,7 +77,7 @@ def get(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Server:
 
 
 def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Server]:
-    """Servers by UUID, in one query; those that are not there are left out."""
+    """Return servers by UUID, in one query; missing ones are left out."""
     rows = connection.execute(_GET_MANY, {"uuids": list(uuids)})
     return {row.uuid: Server(**row._mapping) for row in rows}
 
@@ -85,10 +85,10 @@ def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Serve
 def hosts_of(
     connection: sa.Connection, uuids: Sequence[str], project_id: str | None
 ) -> dict[str, str]:
-    """Return the host of each of these servers that has one, deleted servers left out. One query.
+    """Return the host of each of these servers that has one, deleted ones left out. One query.
 
-    Only servers of this project count; None: of any. Of others it can't be told from the answer
-    whether they exist.
+    Only servers of this project count; None: of any. The answer doesn't show whether others
+    exist.
     """
     if not uuids:
         return {}
@@ -107,7 +107,7 @@ def hosts_of(
 def alive(
     connection: sa.Connection, uuid: str, project_id: str | None, *, lock: bool = True
 ) -> Server:
-    """A server that is not deleted, of this project (None: of any). Raises ServerNotFound."""
+    """Return a server that is not deleted, of this project (None: any). Raises ServerNotFound."""
     server = get(connection, uuid, lock=lock)
     foreign = project_id is not None and server.project_id != project_id
     if foreign or server.deleted_at is not None:
@@ -116,7 +116,7 @@ def alive(
 
 
 def exists(connection: sa.Connection, uuid: str) -> bool:
-    """Return whether some server has, or had, this UUID."""
+    """Return whether a server has, or had, this UUID."""
     query = sa.select(servers.c.id).where(servers.c.uuid == uuid)
     return connection.execute(query).first() is not None
 
@@ -128,12 +128,12 @@ def is_held(connection: sa.Connection, server: Server) -> bool:
 
 
 def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write new servers, in one statement."""
+    """Insert servers, in one statement."""
     connection.execute(servers.insert(), rows)
 
 
 def change(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> None:
-    """Change what is no state (name, metadata, tags …); states are moved by ``lifecycle``."""
+    """Change columns that are no states; ``transitions`` changes states."""
     connection.execute(
         servers.update()
         .where(servers.c.id == server.id)

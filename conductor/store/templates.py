@@ -1,9 +1,9 @@
-"""Cached templates: which image's template has which VMID, and which ones nobody needs any more.
+"""Cached templates: which image's template has which VMID, and which are not needed any more.
 
 One per image and node, or per image and shared storage. A template's VMID stays reserved as long
-as its row is there; the row of its VMID says in ``reason`` when it is not needed (``IDLE``) or
-being removed (``RETIRING``), and in ``since`` from when on. Where removing it, or making it ahead
-of any build (``NOT_MADE``), failed, it says why: operators read it in the list of VMIDs.
+as its row exists; the row of its VMID has in ``reason`` whether it is not needed (``IDLE``) or
+being removed (``RETIRING``), and in ``since`` since when. If removing it, or caching it ahead of a
+build (``NOT_MADE``), failed, it has the reason: operators read it in the list of VMIDs.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class Known:
 
     @property
     def retiring(self) -> bool:
-        """Whether an agent was asked to remove it."""
+        """Return whether an agent was asked to remove it."""
         return (self.reason or "").startswith(RETIRING)
 
 
 def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Template | None:
-    """Return the image's template for a host, its VMID reserved now if there was none.
+    """Return the image's template for a host; its VMID is reserved if there is none yet.
 
-    None while one is being removed (it comes back under another VMID), and where no VMID is free:
-    there are ways without one.
+    None while one is being removed (the next one has another VMID), and if no VMID is free: a
+    build can do without.
     """
     found = _find(connection, facts, image_id)
     if found is None:
-        # The band's row lock, held by reserve, lets one transaction at a time come here.
+        # The band's row lock, held by reserve, lets only one transaction get here.
         try:
             vmid = reservations.reserve(connection, facts.cluster, None, None)
         except reservations.BandExhausted:
@@ -108,10 +108,10 @@ def _query() -> sa.Select[Any]:
 
 
 def unneeded(connection: sa.Connection) -> tuple[list[Known], list[Known]]:
-    """(templates that nobody needs, those that were marked so and are needed again).
+    """Return (templates that nothing needs, those marked so that are needed again).
 
-    Needed is one whose image its cluster has, or of whose image a living server in its cluster
-    was made: it may be a linked clone, wherever it is by now.
+    A template is needed if its cluster has the image, or a living server made from the image: it
+    may be a linked clone.
     """
     known = [Known(**row._mapping) for row in connection.execute(_query())]
     if not known:
@@ -142,7 +142,7 @@ def unneeded(connection: sa.Connection) -> tuple[list[Known], list[Known]]:
 
 
 def mark(connection: sa.Connection, one: Known, reason: str | None) -> None:
-    """Say from when on a template is idle, is being removed, or (None) is needed again."""
+    """Store since when a template is idle, is being removed, or (None) is needed again."""
     connection.execute(
         vmids.update()
         .where(vmids.c.cluster == one.cluster, vmids.c.vmid == one.vmid)
@@ -157,7 +157,7 @@ def why(failure: Failure, host: str) -> str:
 
 
 def failed(connection: sa.Connection, cluster: str, vmid: int, text: str) -> None:
-    """Keep why a template could not be removed, or not made ahead of any build."""
+    """Store why a template could not be removed, or not cached ahead of a build."""
     known = get(connection, cluster, vmid)
     if known is None or known.reason == IDLE:
         return
@@ -166,14 +166,14 @@ def failed(connection: sa.Connection, cluster: str, vmid: int, text: str) -> Non
 
 
 def ready(connection: sa.Connection, cluster: str, vmid: int) -> None:
-    """It was made: what failed before is no longer so."""
+    """Store that it was made: an earlier failure is deleted."""
     known = get(connection, cluster, vmid)
     if known is not None and (known.reason or "").startswith(NOT_MADE):
         _say(connection, known, None)
 
 
 def made_after_all(connection: sa.Connection) -> list[Known]:
-    """Return those that could not be made ahead, and that their node was seen to have by now."""
+    """Return those that could not be cached ahead, but that their node has by now."""
     rows = connection.execute(_query().where(vmids.c.reason.startswith(NOT_MADE)))
     return [
         known for known in (Known(**row._mapping) for row in rows) if _cached(connection, known)
@@ -187,20 +187,20 @@ def _cached(connection: sa.Connection, known: Known) -> bool:
 
 
 def get(connection: sa.Connection, cluster: str, vmid: int) -> Known | None:
-    """Return the template that has a VMID; None where the record has none there."""
+    """Return the template with a VMID; None if the record has none."""
     mine = (templates.c.cluster == cluster) & (templates.c.vmid == vmid)
     row = connection.execute(_query().where(mine)).first()
     return None if row is None else Known(**row._mapping)
 
 
 def _say(connection: sa.Connection, known: Known, reason: str | None) -> None:
-    """Another reason, since the same time."""
+    """Change the reason, not its time."""
     mine = (vmids.c.cluster == known.cluster) & (vmids.c.vmid == known.vmid)
     connection.execute(vmids.update().where(mine).values(reason=reason))
 
 
 def gone(connection: sa.Connection, cluster: str, vmid: int) -> bool:
-    """A template was seen gone: forget it; False when none was being removed there."""
+    """Delete a template that was seen gone; return False if none was being removed there."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     freed = connection.execute(vmids.delete().where(mine, vmids.c.reason.startswith(RETIRING)))
     if freed.rowcount:

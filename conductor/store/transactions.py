@@ -1,4 +1,4 @@
-"""Transactions: one per use case, short, and again when the database asks for it."""
+"""Transactions: one per use case, short, and repeated when the database asks for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from common.log import logger
 
 LOG = logger(__name__)
 
-#: an open transaction, or a connection that can only read: only this package looks inside
+#: an open transaction, or a read-only connection; opaque outside of this package
 Transaction: TypeAlias = sa.Connection
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ _MYSQL_AGAIN = {1205, 1213}
 
 def _asks_again(error: BaseException) -> bool:
     if isinstance(error, sa.exc.IntegrityError):
-        # Another conductor wrote the same row between our look and our write: look again.
+        # Another conductor wrote the row between our read and our write: repeat.
         return True
     if not isinstance(error, sa.exc.DBAPIError):
         return False
@@ -55,7 +55,7 @@ class Store:
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
         self._writer = writer
         self._reader = reader
-        # SQLite lets one writer in and has the others poll: better that they queue here.
+        # SQLite lets one writer in and has the others poll: so they queue here.
         single = writer.dialect.name == "sqlite"
         self._gate: contextlib.AbstractContextManager[Any] = (
             threading.Lock() if single else contextlib.nullcontext()
@@ -64,12 +64,12 @@ class Store:
     def run(self, work: Callable[[sa.Connection], T]) -> T:
         """Run ``work`` in one transaction.
 
-        It is run again, up to five times, after a deadlock, a lost connection or a row that
-        another one wrote first, so it must do nothing but use the connection. Raises Unavailable
-        when the connection is lost while it commits: what was written may be there, and is not
-        written twice; when the database is away or its disk full; and, with nothing written,
-        where it answers a call whose caller has given up. Once a transaction of a call is
-        committed, those after it belong to it. Raises Invalid for a value that no column takes.
+        It is repeated, up to five times, after a deadlock, a lost connection or a row that another
+        one wrote first, so it must only use the connection. Raises Unavailable when the connection
+        is lost during the commit (the changes may be there, and are not repeated); when the
+        database is away or its disk full; and, with nothing written, when it answers a call whose
+        caller has given up. Once a transaction of a call is committed, later ones of the call go
+        on. Raises Invalid for a value that no column takes.
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),
@@ -80,7 +80,7 @@ class Store:
         try:
             done: T = retrying(self._once, work)
         except (sa.exc.DataError, OverflowError) as error:
-            # A number or a text that a schema lets pass and a column doesn't take.
+            # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError) as error:
             raise _unavailable(error) from error
@@ -88,10 +88,10 @@ class Store:
 
     def _once(self, work: Callable[[sa.Connection], T]) -> T:
         with self._gate, self._writer.connect() as connection:
-            # Rolled back, unless it is committed, when the connection is given back.
+            # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
             done = work(connection)
-            # As late as can be: what waited long here is undone, if nobody waits for it any more.
+            # As late as possible: after a long wait, undo it if nobody waits for it any more.
             deadlines.check()
             try:
                 transaction.commit()
@@ -104,6 +104,6 @@ class Store:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A connection that can't write."""
+        """Yield a read-only connection."""
         with self._reader.connect() as connection:
             yield connection

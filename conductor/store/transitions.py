@@ -1,7 +1,7 @@
 """The one function that moves a server to its next state.
 
-A move is one UPDATE that names the state it comes from and the operation that may do it, plus a
-history row, in the caller's transaction. A stale writer loses, loudly.
+A transition is one UPDATE that names the old state and the operation that may change it, plus a
+history row, in the caller's transaction. A stale writer gets an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from common.states import ACTIONS, TaskState, VmState
 from conductor.store.servers import Server
 from db.schema import servers, transitions
 
-# Built once; the columns that a move sets are its parameters'.
+# Built once; the columns that it sets are parameters.
 _MOVE = servers.update().where(
     servers.c.id == sa.bindparam("of"),
     servers.c.vm_state == sa.bindparam("from_vm_state"),
@@ -36,11 +36,11 @@ def move(
     takes_over: bool = False,
     **values: Any,
 ) -> Server:
-    """Move a server from the state that ``server`` was read in to another one.
+    """Move a server from the state in ``server`` to another one.
 
-    ``operation_id`` must be the one that the record names, unless it ``takes_over`` (begins).
-    Further columns may be set along. Returns the server as it now is. Raises StaleTransition when
-    the record is no longer as it was read.
+    ``operation_id`` must be the record's, unless it ``takes_over`` (begins). Further columns may
+    be set with it. Return the server's new record. Raises StaleTransition when the record has
+    changed since it was read.
     """
     now = clock.utcnow()
     if not takes_over and server.operation_id != operation_id:

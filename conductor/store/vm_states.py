@@ -1,4 +1,4 @@
-"""The record's side of what agents see: servers by VMID, hosts by node."""
+"""The record's side of the VM sync: servers by VMID, hosts by node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from db.schema import hosts, operations, servers, vmids
 
 @dataclass(frozen=True)
 class Known:
-    """A server with nothing under way, as far as a look at its VM can tell more."""
+    """A server without an open operation, as far as the comparison needs it."""
 
     uuid: str
     vmid: int
@@ -25,7 +25,7 @@ class Known:
     operation_id: int | None
     changed_at: datetime.datetime
     saw: str | None = None
-    """What the last search for its VM found, if nothing was done to it since."""
+    """What the last search for its VM found, if it had no operation since."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class HostOf:
 
 
 def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.ColumnElement[bool]:
-    """Return whether no operation (``besides`` one) is open for the server of this UUID.
+    """Return the condition that a server has no open operation (``besides`` one).
 
-    Of a search whose VM was found only its allocation may still be on the way: that is none.
+    A search whose VM was found, and that only moves the allocation, doesn't count.
     """
     table = operations.alias("open_operations")
     settling = (table.c.action == InternalAction.FOLLOW) & (
@@ -54,9 +54,9 @@ def idle(column: sa.ColumnElement[str], besides: int | None = None) -> sa.Column
 def known(
     connection: sa.Connection, cluster: str, ids: Sequence[int], low: int | None, high: int | None
 ) -> list[Known]:
-    """Return the idle servers of these VMIDs, and of all between ``low`` and ``high``: one query.
+    """Return the idle servers with these VMIDs, and between ``low`` and ``high``: one query.
 
-    By the journal of reserved VMIDs and the servers' own records, which must agree.
+    The journal of reserved VMIDs and the servers' own records must agree.
     """
     wanted: sa.ColumnElement[bool] = vmids.c.vmid.in_(list(ids))
     if low is not None and high is not None:
@@ -101,10 +101,10 @@ def in_error(
     limit: int,
     server_uuid: str | None = None,
 ) -> list[Known]:
-    """Idle servers in ERROR that once ran and have a VM, as far as it may be well: one query.
+    """Return idle servers in ERROR that once ran and have a VM that may work: one query.
 
-    Those that changed last before ``before``; of those that were searched for last, and found,
-    before ``long_before``. What vanished is told by who sees it again.
+    Those last changed before ``before``, and last searched for, and found, before
+    ``long_before``. VMs that vanished are reported when they are seen again.
     """
     columns = servers.c
     saw = operations.c.plan["saw"].as_string()
@@ -158,7 +158,7 @@ def hosts_of(connection: sa.Connection, cluster: str) -> dict[str, HostOf]:
 
 
 def nearest(connection: sa.Connection, cluster: str, node: str | None) -> list[tuple[str, str]]:
-    """(host, node) of every host of a cluster, that of ``node`` first."""
+    """Return (host, node) of every host of a cluster, that of ``node`` first."""
     rows = connection.execute(
         sa.select(hosts.c.host, hosts.c.node).where(hosts.c.cluster == cluster)
     )
@@ -168,7 +168,7 @@ def nearest(connection: sa.Connection, cluster: str, node: str | None) -> list[t
 def worker_in(
     connection: sa.Connection, cluster: str, node: str | None, down: Collection[str]
 ) -> str | None:
-    """A worker that carries agents of the cluster and is alive, at best that of ``node``."""
+    """Return a live worker with agents of the cluster, if possible that of ``node``."""
     alive = {
         name: one.worker
         for name, one in hosts_of(connection, cluster).items()

@@ -1,8 +1,7 @@
-"""VMIDs: reserved from our own band before anything else happens, under a unique key.
+"""VMIDs: reserved from our own band before use, under a unique key.
 
-The search goes round the band, so an id is given out again as late as possible. Doubtful ids are
-quarantined with the reason; those that others were seen to have are ``taken`` for as long as they
-are seen there.
+The search goes round the band, so an id is reused as late as possible. Doubtful ids are
+quarantined with the reason; those that other VMs have are ``taken`` for as long as they are seen.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ class BandExhausted(Unavailable):
 
 
 def bands(connection: sa.Connection) -> dict[str, tuple[int, int]]:
-    """First and last VMID of each cluster's band."""
+    """Return first and last VMID of each cluster's band."""
     rows = connection.execute(sa.select(vmid_bands)).all()
     return {row.cluster: (row.low, row.high) for row in rows}
 
 
 def set_band(connection: sa.Connection, cluster: str, low: int, high: int) -> None:
-    """Take over a cluster's band from its configuration; known ids stay reserved."""
+    """Take over a cluster's band from its configuration; reserved ids stay reserved."""
     mine = vmid_bands.c.cluster == cluster
     known = connection.execute(sa.select(vmid_bands).where(mine)).first()
     if known is None:
@@ -76,7 +75,7 @@ def reserve(
 
 
 def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> str:
-    """Return who has the VMIDs of a band, in a sentence."""
+    """Return what uses the VMIDs of a band, in a sentence."""
     query = sa.select(vmids.c.state, sa.func.count()).where(
         vmids.c.cluster == cluster, vmids.c.vmid.between(low, high)
     )
@@ -95,7 +94,7 @@ def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> 
 
 
 def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -> int | None:
-    """The lowest id not taken, from ``first`` on: mostly itself, else the end of the taken run."""
+    """Return the lowest free id from ``first`` on: mostly itself, else after the taken run."""
     if connection.execute(_HAS, {"cluster": cluster, "vmid": first}).first() is None:
         return first if first <= last else None
     taken = vmids.alias("taken")
@@ -133,19 +132,19 @@ def _reserved(
 def claim(
     connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int
 ) -> None:
-    """Reserve the VMID of a VM that is there already, in the band or not. Raises Conflict."""
+    """Reserve the VMID of an existing VM, in the band or not. Raises Conflict."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     known = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
     if known is not None and known.state == RESERVED:
         whose = f"server {known.server_uuid}" if known.server_uuid else "an image's template"
         raise Conflict(f"VMID {vmid} of cluster {cluster} is reserved for {whose}.")
-    # What was quarantined was in doubt: now it is known whose it is.
+    # A quarantine means doubt: now its owner is known.
     connection.execute(vmids.delete().where(mine))
     _reserved(connection, cluster, vmid, server_uuid, operation_id)
 
 
 def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
-    """A VMID whose VM stays, but is ours no more: in our band it isn't given out soon."""
+    """Release the VMID of a VM that stays but isn't ours; in our band it is quarantined."""
     band = connection.execute(
         sa.select(vmid_bands.c.low, vmid_bands.c.high).where(vmid_bands.c.cluster == cluster)
     ).first()
@@ -156,14 +155,14 @@ def let_go(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> N
 
 
 def free(connection: sa.Connection, cluster: str, vmid: int) -> None:
-    """Give a VMID back: nothing of it is left."""
+    """Release a VMID: nothing of it is left."""
     connection.execute(_FREE, {"cluster": cluster, "vmid": vmid})
 
 
 def hold(
     connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int | None
 ) -> bool:
-    """Reserve one certain VMID for a server; False when another one has it."""
+    """Reserve one given VMID for a server; return False when another one has it."""
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     row = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
     values = {
@@ -184,7 +183,7 @@ def hold(
 def was_of(
     connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, *, refused: bool = False
 ) -> bool:
-    """Whether the journal ever gave the VMID to the server; ``refused``: even if others had it."""
+    """Return whether the journal gave the VMID to the server; ``refused``: even if refused."""
     columns = vmid_journal.c
     query = sa.select(columns.id).where(
         columns.cluster == cluster,
@@ -196,7 +195,7 @@ def was_of(
 
 
 def refuse(connection: sa.Connection, cluster: str, vmid: int, operation_id: int) -> None:
-    """Write down that others had the VMID before the operation could make anything there."""
+    """Store that others had the VMID before the operation made anything there."""
     columns = vmid_journal.c
     connection.execute(
         vmid_journal.update()
@@ -210,7 +209,7 @@ def refuse(connection: sa.Connection, cluster: str, vmid: int, operation_id: int
 
 
 def were_read(connection: sa.Connection, cluster: str, read: Collection[int]) -> None:
-    """The descriptions of these VMs were read now: it is others' turn."""
+    """Store that the descriptions of these VMs were read now."""
     mine = (vmids.c.cluster == cluster) & vmids.c.vmid.in_(sorted(read))
     connection.execute(vmids.update().where(mine).values(read_at=clock.utcnow()))
 
@@ -222,12 +221,12 @@ def holds(connection: sa.Connection, operation_id: int) -> bool:
 
 
 def release_held(connection: sa.Connection, operation_id: int) -> None:
-    """Give back what an operation held: nothing of it is left."""
+    """Release the VMID that an operation held: nothing of it is left."""
     connection.execute(vmids.delete().where(vmids.c.operation_id == operation_id))
 
 
 def quarantine(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
-    """Don't give this VMID out: something is, or may be, there."""
+    """Quarantine a VMID: something is, or may be, there."""
     connection.execute(
         vmids.update()
         .where(vmids.c.cluster == cluster, vmids.c.vmid == vmid)
@@ -236,7 +235,7 @@ def quarantine(connection: sa.Connection, cluster: str, vmid: int, reason: str) 
 
 
 def end_quarantines(connection: sa.Connection, seconds: float) -> None:
-    """Ids quarantined for longer may be tried again (the agent looks before it creates)."""
+    """Release ids quarantined for longer (the agent looks before it creates)."""
     before = clock.utcnow() - datetime.timedelta(seconds=seconds)
     connection.execute(vmids.delete().where(vmids.c.state == QUARANTINED, vmids.c.since < before))
 
@@ -251,9 +250,9 @@ def unexplained(
     gone: Collection[int],
     covered: tuple[int, int] | None,
 ) -> tuple[list[int], list[int]]:
-    """(VMIDs of the band that were seen and nobody reserved, taken ones that are free again).
+    """Return (VMIDs of the band seen but not reserved, taken ones that are free again).
 
-    ``covered``: all that there is in this range was seen; None: just some.
+    ``covered``: everything in this range was seen; None: only a part.
     """
     wanted = vmids.c.vmid.in_([*seen, *gone])
     if covered is not None:
@@ -276,9 +275,9 @@ def unexplained(
 def take_notice(
     connection: sa.Connection, cluster: str, seen: Mapping[int, VmFacts], free: Collection[int]
 ) -> None:
-    """Others have these VMIDs, as long as they are seen there; those are free again."""
+    """Store which VMIDs others have, while they are seen, and which are free again."""
     if seen:
-        # The lock under which VMIDs are reserved: what was reserved meanwhile is ours.
+        # The lock for reserving VMIDs: those reserved meanwhile are ours.
         band = sa.select(vmid_bands.c.cluster).where(vmid_bands.c.cluster == cluster)
         connection.execute(band.with_for_update())
         known = set(

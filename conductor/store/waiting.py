@@ -1,6 +1,6 @@
-"""Operations that wait for their next attempt, and what makes them due before their pause is over.
+"""Operations that wait for their next attempt, and what makes them due early.
 
-What is held stays where it is.
+Held ones are left alone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from common.states import OPEN_STATES, ResourceType, VmState
 from db.resources import SERVER_UUID, about
 from db.schema import operations, servers
 
-#: operations that one message may make due; the others wait out their pauses
+#: operations that one message may make due; the others wait to the end
 MOST = 1000
 
 
 def due_now(connection: sa.Connection, ids: Sequence[int], seconds: float) -> None:
-    """Have these go on at once, with at least so much time for it.
+    """Make these due now, with at least so much time left.
 
-    What an agent or a conductor works on is its own, and goes on as it does.
+    Operations in progress are left alone.
     """
     mine = operations.c.id.in_(ids) & operations.c.state.in_(OPEN_STATES)
     late = operations.c.deadline < clock.after(seconds)
@@ -30,7 +30,7 @@ def due_now(connection: sa.Connection, ids: Sequence[int], seconds: float) -> No
 
 
 def of_server(connection: sa.Connection, server_uuid: str) -> list[int]:
-    """Ids of a server's operations that nobody works on, and whose time has not come."""
+    """Return the ids of a server's operations that wait for their time."""
     query = sa.select(operations.c.id).where(about(ResourceType.SERVER, server_uuid), _waiting())
     return list(connection.execute(query.order_by(operations.c.id)).scalars())
 
@@ -38,9 +38,9 @@ def of_server(connection: sa.Connection, server_uuid: str) -> list[int]:
 def hasten(
     connection: sa.Connection, cluster: str, vmids: Sequence[int], nodes: Sequence[str]
 ) -> int:
-    """Have those go on that waited for these VMs' locks, or for one of these nodes; how many.
+    """Make operations due that waited for these VMs' locks or nodes; return how many.
 
-    A build that waits for any host goes on as well.
+    Builds that wait for any host count as well.
     """
     columns = servers.c
     there = (columns.cluster == cluster) & (

@@ -1,1 +1,1 @@
-"""What others do to VMs: power and place, drift, relocation, allocation."""
+"""Follows what others do to VMs: power and place, drift, relocation, allocation."""

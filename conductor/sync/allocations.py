@@ -1,4 +1,4 @@
-"""What servers take of placement, and how an allocation follows its server."""
+"""The allocations of servers, and moving one when its server has moved."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from common.requirements import requirements
 from conductor.store.servers import Server
 from placement.client import PlacementClient
 
-#: how often a consumer that somebody else writes to at the same time is looked at again
+#: tries for a consumer that others write to at the same time
 _TRIES = 5
 
 
 class Sized(Protocol):
-    """A server's record, as far as it says what the server takes."""
+    """The columns of a server that decide what it uses."""
 
     @property
     def vcpus(self) -> int: ...
@@ -42,9 +42,9 @@ def wanted(server: Sized) -> dict[str, int]:
 
 
 def follow(placement: PlacementClient, server: Server, provider_uuid: str) -> bool:
-    """Have all that the server takes on this provider, in one step; whether there was room.
+    """Move all of the server's allocation to this provider in one step; return whether it fits.
 
-    What it took elsewhere moves along unchanged. Nothing is done when it is there already.
+    What it uses of other providers moves unchanged. Does nothing if it is there already.
     Raises Unavailable, and GenerationConflict when others keep writing.
     """
     for _ in range(_TRIES):

@@ -1,7 +1,7 @@
-"""What agents saw against what the record says. Pure.
+"""Compares agents' refreshes with the record. Pure.
 
-Only servers with nothing under way are compared, and only with looks that began well after the
-last change of their record: Proxmox VE's list of VMs is up to ten seconds old.
+Only servers without an open operation are compared, and only with refreshes that began well after
+the last change of their record: Proxmox VE's list of VMs is up to ten seconds old.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from common.messages.facts import VmFacts, VmStates
 from common.states import PowerState, as_seen
 from conductor.store.vm_states import HostOf, Known
 
-#: a search that found what it can't mend is not begun again sooner
+#: time before a search is repeated that found what it can't correct
 SEARCH_AGAIN_SECONDS = 3600.0
-#: ``VmFacts.kind`` of what a server may have
+#: ``VmFacts.kind`` of a server's VM
 VM = "VM"
 
 
 class Saw(enum.StrEnum):
-    """What a search for a server's VM found."""
+    """The result of a search for a server's VM."""
 
     MOVED = "moved"
     VANISHED = "vanished"  #: nowhere
@@ -38,13 +38,13 @@ class Difference:
     node: str | None = None
     """Where it was seen; None: nowhere."""
     power_state: int | None = None
-    """Set: nothing but power differs."""
+    """Set: only the power state differs."""
 
 
 def differences(
     told: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
-    """Return those servers that the message may speak of, and of which it tells something new."""
+    """Return the servers of which the message has something new that it may report."""
     seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
     others = {vm.vmid for vm in told.vms if vm.kind != VM}
     carried = {one.host for one in hosts.values() if one.worker == told.worker}
@@ -64,7 +64,7 @@ def differences(
 def _absent(
     told: VmStates, known: Known, carried: set[str], others: set[int]
 ) -> Difference | None:
-    """Gone is what the whole cluster, the node that had it included, twice hasn't got."""
+    """Return whether it is gone: missing twice from the whole cluster, its node included."""
     covered = told.low is not None and told.high is not None
     within = covered and told.low <= known.vmid <= told.high  # type: ignore[operator]
     gone = within or known.vmid in told.gone or known.vmid in others
@@ -98,7 +98,7 @@ def _present(
 
 
 def _due(told: VmStates, known: Known) -> bool:
-    """Return whether a search may be of use now."""
+    """Return whether a search may help now."""
     if known.saw not in (Saw.FOREIGN, Saw.UNMANAGED):
         return True
     return told.seen_at - known.changed_at > datetime.timedelta(seconds=SEARCH_AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""A server was followed to another host: its allocation comes after, however long that takes."""
+"""Moves the allocation of a server that was followed to another host, however long it takes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Settling:
         self._cloud = cloud
 
     def settle(self, task: Task) -> None:
-        """Have the allocation where the record says now. Raises Unavailable: then again later."""
+        """Move the allocation to the record's host. Raises Unavailable to be repeated later."""
         operation, started = task.operation, clock.utcnow()
         with self._cloud.store.read() as connection:
             server = servers.get(connection, operation.server_uuid)
@@ -41,7 +41,7 @@ class Settling:
         with self._cloud.store.read() as connection:
             gone = servers.get(connection, server.uuid).deleted_at is not None
         if gone:
-            # It was deleted meanwhile, and its allocation given back: perhaps before ours.
+            # It was deleted meanwhile and its allocation released, perhaps before ours.
             self._cloud.placement.release(server.uuid)
         result = "Success" if room else "Error"
         detail = {"host": facts.host, "room": room}
@@ -58,6 +58,6 @@ def _settled(connection: Transaction, operation: Operation, step: Step, done: bo
     if done:
         ledger.close(connection, operation.id, OperationState.DONE)
         return
-    # The host has promised all it has, and yet the VM is there: when there is room.
+    # The host has no room in placement, although the VM is there: when there is room.
     following = leases.next_attempt(connection, operation)
     leases.postpone(connection, following.id, backoff(operation.attempt))

@@ -1,7 +1,7 @@
-"""The search for a VM that isn't where the record says: it moved, it vanished, or all is well.
+"""The search for a VM that isn't where the record says: it moved, vanished, or is there after all.
 
-The bulk list only says where to look. What is written down was seen on the VM itself: its marks
-prove it the server's. Host, zone and allocation follow; nothing is made anew, nothing is touched.
+The bulk list only says where to look. Only what was seen on the VM itself is stored: its marks
+prove it the server's. Host, zone and allocation follow; no VM is created or changed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LOG = logger(__name__)
 
 
 class Follow:
-    """The flow of ``InternalAction.FOLLOW``: no agent has its lease, one is only asked."""
+    """The flow of ``InternalAction.FOLLOW``: the conductor keeps the lease and calls an agent."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._settling = Settling(cloud)
 
     def table(self) -> Table[Task]:
-        """Look closely and write down what was seen; then have the allocation follow."""
+        """Look closely and store the result; then move the allocation."""
         return Table(
             (
                 Stage("look", self._look),
@@ -53,7 +53,7 @@ class Follow:
         )
 
     def _taken(self, task: Task) -> bool:
-        """Return whether somebody acts on the server: what that finds counts."""
+        """Return whether another operation acts on the server: then its result counts."""
         if task.server.deleted_at is not None:
             return True
         with self._cloud.store.read() as connection:
@@ -73,7 +73,7 @@ class Follow:
         return None
 
     def _inspect(self, operation: Operation, server: Server) -> Inspection:
-        """Where it was seen, and where it was; raises Unavailable when no worker answers."""
+        """Return where it was seen, and where it was. Raises Unavailable if no worker answers."""
         was = server.node
         seen = operation.plan.target.node or was
         found = self._inspect_on(operation, server, seen)
@@ -110,7 +110,7 @@ class Follow:
         return None
 
     def _stays(self, operation: Operation, server: Server, found: Inspection) -> None:
-        """The list was wrong, or it came back: only its power may differ."""
+        """Store that the VM is where it was: only its power state may differ."""
 
         def work(connection: Transaction) -> None:
             self._record(connection, operation, server, found, "Success")
@@ -130,7 +130,7 @@ class Follow:
         self._cloud.store.run(work)
 
     def _moved(self, operation: Operation, server: Server, found: Inspection) -> Task | None:
-        """Host, node and zone follow; the allocation follows once that is written down."""
+        """Store the new host, node and zone; return the task that moves the allocation."""
         facts = self._host_of(str(server.cluster), found.node)
         if facts is None:
             text = (
@@ -160,7 +160,7 @@ class Follow:
                 node=facts.node,
                 availability_zone=zone,
             )
-            # From here on others may act on the server: only its allocation is on the way.
+            # From here on others may act on the server: only its allocation is still to move.
             state = OperationState.UNWINDING
             ledger.save(connection, operation.id, plan=plan, state=state)
             return Task(dataclasses.replace(operation, plan=plan, state=state), now)
@@ -170,8 +170,8 @@ class Follow:
         return task
 
     def _vm_state(self, server: Server, found: Inspection) -> VmState:
-        """As seen. One in ERROR is what is seen, too, where it had vanished, or once ran and is
-        not locked."""
+        """Return the state as seen. A server in ERROR gets it too if its VM had vanished, or once
+        ran and is not locked."""
         well = server.launched_at is not None and found.lock is None
         if server.vm_state == VmState.ERROR and (well or self._had_vanished(server)):
             return found_well(server.vm_state, found.power_state)
@@ -208,7 +208,7 @@ class Follow:
         LOG.error("Server %s: %s", server.uuid, text)
 
     def _lost(self, operation: Operation, server: Server, found: Inspection, saw: Saw) -> None:
-        """ERROR with a fault. Nothing is made anew, and nothing given back: it may come back."""
+        """Set ERROR with a fault. Nothing is released: the VM may come back."""
         failure = _fault(server, found, saw)
 
         def work(connection: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""What agents tell: steps are kept, leases renewed, outcomes handed to the flows."""
+"""Agents' reports: stores steps, renews leases, passes outcomes to the flows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG = logger(__name__)
 
 
 class Reports:
-    """Takes the news of every agent."""
+    """Processes the reports and heartbeats of all agents."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
@@ -32,7 +32,7 @@ class Reports:
         runner.periodic.add(Periodic("ask_workers_again", TIDY_SECONDS, self.ask_again))
 
     def take(self, reports: Sequence[Report]) -> None:
-        """One transaction for the steps of the whole batch, then each outcome to its flow."""
+        """Store the steps of the whole batch in one transaction, then pass on each outcome."""
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
             known = reported.operations_of(connection, wanted)
@@ -45,7 +45,7 @@ class Reports:
                 self._runner.finished(known[report.operation_id][0], report.outcome)
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
-        """Take over what a worker tells of its hosts, and renew the leases of its work."""
+        """Store the hosts of a heartbeat, and renew the leases of the worker's operations."""
         self._cloud.compute.heard(heartbeat.worker, heartbeat.sent_at)
 
         def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
@@ -65,7 +65,7 @@ class Reports:
             self._cloud.compute.introduce(context.internal(), heartbeat.worker)
 
     def ask_again(self) -> None:
-        """Ask workers that name hosts which the record still lacks: a question may get lost."""
+        """Ask workers about named hosts that the record still lacks: a question may get lost."""
         with self._cloud.store.read() as connection:
             workers = registry.untold(connection, self._cloud.conf.conductor.host_down_seconds)
         for worker in workers:
@@ -82,7 +82,7 @@ class Reports:
 
     @staticmethod
     def _believed(report: Report, known: dict[int, tuple[Operation, str | None]]) -> bool:
-        """An agent may speak only of servers that the record places on its host, and of now."""
+        """Return whether the report is current and from the host of the server by the record."""
         if report.operation_id not in known:
             LOG.warning("Host %s reports on an unknown operation.", report.host)
             return False

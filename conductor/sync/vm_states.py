@@ -1,4 +1,4 @@
-"""Takes what agents see of VMs: power follows, a VM that isn't where it was is searched."""
+"""The VM sync: power states follow the clusters, and VMs that moved are searched for."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from conductor.sync.drift import Difference
 
 LOG = logger(__name__)
 
-#: searches that one message may begin; the rest when it is told again
+#: searches that one message may begin; the rest when it is repeated
 SEARCHES = 50
-#: servers whose power follows in one transaction: a node that comes back must not keep all other
-#: writers waiting
+#: servers whose power state is changed in one transaction: a node that comes back must not delay
+#: all other writers
 SYNCED_AT_ONCE = 20
 
 
 class Followed:
-    """The door for what agents see."""
+    """The endpoint for VM states that agents report."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:
         self._cloud = cloud
@@ -41,7 +41,7 @@ class Followed:
         runner.periodic.add(look)
 
     def take(self, told: VmStates) -> None:
-        """Compare a batch with the record: two queries, and writes only where they differ."""
+        """Compare a batch with the record: two queries, and writes only for differences."""
         if told.unlocked or told.eased:
             self._hasten(told)
         if not told.vms and not told.gone and told.low is None:
@@ -70,9 +70,9 @@ class Followed:
     # --- VMIDs that others have
 
     def _notice(self, told: VmStates) -> None:
-        """Keep in mind which VMIDs of the band others have, so that no build is given them."""
+        """Store which VMIDs of the band others have, so that no build gets them."""
         seen = {vm.vmid: vm for vm in told.vms if vm.node}
-        # Of what was missed once nothing is known yet: it is not free.
+        # What was missing only once is not known to be free.
         there = [vm.vmid for vm in told.vms]
         covered = None
         if told.low is not None and told.high is not None and told.whole:
@@ -84,7 +84,7 @@ class Followed:
             self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
 
     def _hasten(self, told: VmStates) -> None:
-        """What operations waited for has ended: they need not wait out their pauses."""
+        """Make operations due whose cause of waiting has ended."""
         hastened = self._cloud.store.run(
             lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)
         )
@@ -95,8 +95,8 @@ class Followed:
     # --- servers in ERROR whose VMs may be well
 
     def look_after_errors(self) -> None:
-        """Look closely at VMs of servers in ERROR for which nothing is under way: a few at a
-        time, each once, and a locked one again later."""
+        """Look closely at VMs of servers in ERROR without an open operation: a few at a time, each
+        once, and a locked one again later."""
         settle = self._cloud.conf.conductor.settle_seconds
         before, long_before = clock.after(-settle), clock.after(-drift.SEARCH_AGAIN_SECONDS)
         with self._cloud.store.read() as connection:
@@ -105,7 +105,7 @@ class Followed:
             self._search(Difference(known, known.node))
 
     def look_at(self, server_uuid: str) -> None:
-        """Look closely at the VM of a server in ERROR, as an operator asks for it."""
+        """Look closely at the VM of a server in ERROR, as an operator asks."""
         with self._cloud.store.read() as connection:
             found = store.in_error(connection, clock.after(1), clock.after(1), 1, server_uuid)
         for known in found:
@@ -123,7 +123,7 @@ class Followed:
         self._cloud.store.run(work)
 
     def _sync_power(self, connection: Transaction, server: Server, power_state: int) -> None:
-        """The record follows; where that is more than its power_state, the ledger tells of it."""
+        """Store the power state; if the vm_state changes with it, add an entry to the ledger."""
         becomes = as_seen(server.vm_state, power_state)
         if becomes == server.vm_state:
             values = {"power_state": power_state, "updated_at": clock.utcnow()}
@@ -180,14 +180,14 @@ class Followed:
 
 
 def _nobody(server: Server) -> RequestContext:
-    """Return the context of what happened by itself: each has a request ID of its own."""
+    """Return a context without a user, with a new request ID."""
     ctxt = internal(ids.new_request_id())
     ctxt.project_id, ctxt.server_uuid = server.project_id, server.uuid
     return ctxt
 
 
 def _still(connection: Transaction, difference: Difference) -> Server | None:
-    """Return the server, locked, if it is as it was when it was compared."""
+    """Return the server, locked, if it is still as it was when compared."""
     known = difference.known
     server = servers.get(connection, known.uuid, lock=True)
     same = (

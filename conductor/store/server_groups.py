@@ -2,8 +2,8 @@
 
 A place is taken with the host that is committed for a server, and released with it. Constraints
 exclude rows that the policy forbids: one slot of a host has one server (anti-affinity), one group
-has one anchor (affinity). A claim for a group locks its row, so that a conflict gives a reason, not an
-error; the row of a group is locked before rows of servers.
+has one anchor (affinity). A claim for a group locks its row, so that a conflict gives a reason and
+no error; the row of a group is locked before rows of servers.
 """
 
 from __future__ import annotations

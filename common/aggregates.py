@@ -26,9 +26,9 @@ RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio
 
 @dataclass(frozen=True)
 class AllAggregates:
-    """Every aggregate there is, and how administrators have set the hosts.
+    """All aggregates, and the settings of administrators for hosts.
 
-    Of two, the one with the higher version is newer. Hosts that come don't change it.
+    Of two, the one with the higher version is newer. New hosts don't change it.
     """
 
     version: int
@@ -47,13 +47,13 @@ class Ratios:
 
     version: int
     hosts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Of hosts of which an aggregate says something: {host: {one of ``RATIOS``: ratio}}."""
+    """Hosts with a ratio from an aggregate: {host: {one of ``RATIOS``: ratio}}."""
 
 
 def ratios(told: AllAggregates) -> Ratios:
     """Return the allocation ratios that aggregates set; of several the smallest, as in Nova.
 
-    What is no number above 0 says nothing.
+    Values that are no number above 0 are ignored.
     """
     hosts: dict[str, dict[str, float]] = {}
     for aggregate in told.aggregates:

@@ -63,7 +63,7 @@ def _loader(hint: Hashable) -> _Load:
 
 
 def _optional(args: tuple[Any, ...]) -> _Load:
-    """``X | None`` is rebuilt as X; wider unions stay plain values."""
+    """Return a loader: ``X | None`` is rebuilt as X; wider unions stay plain values."""
     rest = [arg for arg in args if arg is not type(None)]
     if len(rest) != 1:
         return _same

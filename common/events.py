@@ -1,6 +1,7 @@
-"""What services publish to each other, unasked: one protocol a topic, implemented by who listens.
+"""The events that services publish to each other: one protocol per topic.
 
-All are casts. Agents and schedulers know the conductor by these events alone.
+All are casts, and the receivers implement the protocols. Agents and schedulers know the conductor
+only by these events.
 """
 
 from __future__ import annotations
@@ -21,46 +22,46 @@ if TYPE_CHECKING:
 
 
 class ConductorEvents(Protocol):
-    """To one conductor, from agents and schedulers."""
+    """Events for one conductor, from agents and schedulers."""
 
     def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
-        """A conductor or scheduler consumes its messages."""
+        """Report that a conductor or scheduler consumes its messages."""
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """A compute worker consumes its messages; its hosts, and the operations it works on."""
+        """Report that a worker consumes its messages, with its hosts and operations."""
 
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
-        """Steps and outcomes of operations."""
+        """Report steps and outcomes of operations."""
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
-        """VMs of one cluster as they were seen."""
+        """Report VMs of one cluster as they were seen."""
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:
-        """A scheduler or worker starts: it needs the aggregates."""
+        """Ask for the aggregates: a scheduler or worker starts."""
 
 
 class HostEvents(Protocol):
-    """To every scheduler."""
+    """Events for every scheduler."""
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """A worker's hosts, from the worker."""
+        """Publish a worker's hosts."""
 
     def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
-        """All aggregates, and which hosts are disabled, from the conductor."""
+        """Publish all aggregates, and which hosts are disabled, from the conductor."""
 
 
 class WorkerEvents(Protocol):
-    """To every compute worker."""
+    """Events for every compute worker."""
 
     def announce(self, ctxt: RequestContext) -> None:
-        """A scheduler or conductor starts: it needs all facts."""
+        """Ask for all facts: a scheduler or conductor starts."""
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
-        """The allocation ratios of all aggregates, from the conductor."""
+        """Publish the allocation ratios of all aggregates, from the conductor."""
 
 
 def to_conductor(transport: oslo_messaging.Transport) -> TypedClient[ConductorEvents]:
-    """Return a client of whichever conductor takes an event."""
+    """Return a client of any one conductor."""
     return TypedClient(rpc.Client(transport, CONDUCTOR_TOPIC))
 
 

@@ -1,7 +1,7 @@
-"""Failure is data: for each category, what is done about it and what people read.
+"""Failure categories as data: what is done about each, and what people read.
 
-``verdict`` says where to go on: wait on the same host, take another host, another cluster, probe
-an unknown outcome, give up, or quarantine the VMID.
+``verdict`` says how to continue: wait on the same host, take another host or another cluster,
+probe an unknown outcome, give up, or quarantine the VMID.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Rule:
     code: int = 500
     """The fault's code (Nova's faults carry an HTTP-like number)."""
     blames_host: bool = False
-    """Whether it speaks against the host: other builds would rather go elsewhere for a while."""
+    """Whether it speaks against the host: other builds avoid it for a while."""
 
 
 RULES: Mapping[Category, Rule] = {
@@ -137,38 +137,38 @@ RULES: Mapping[Category, Rule] = {
 }
 
 
-#: what ends by itself on the host where the VM is
+#: categories that end by themselves on the host of the VM
 PASSING = frozenset({Verdict.WAIT, Verdict.AWAIT_HOST})
 
 
 def passes(failure: Failure) -> bool:
-    """Return whether waiting may end it, where there is no other host to go to."""
+    """Return whether waiting may end it, if there is no other host to go to."""
     return verdict_of(failure) in PASSING
 
 
 def verdict_of(failure: Failure) -> Verdict:
-    """Return what to do about a failure: what it says itself, else its category's rule."""
+    """Return what to do about a failure: its own verdict, else its category's rule."""
     if failure.verdict in set(Verdict):
         return Verdict(failure.verdict)
     return RULES[failure.category].verdict
 
 
-#: where to go on after what isn't the host's fault, whatever its category
+#: verdicts that don't blame the host, whatever the category
 _NOT_THE_HOSTS = frozenset({Verdict.WAIT, Verdict.FATAL, Verdict.QUARANTINE})
 
 
 def blames_host(failure: Failure) -> bool:
     """Return whether a failed build speaks against its host.
 
-    It doesn't where the request, its image or the VMID is at fault, or where somebody was just
-    busy: else whoever asks for what can't be had would turn others away from good hosts.
+    It doesn't if the request, its image or the VMID is at fault, or if a lock was held: otherwise
+    impossible requests would divert others from good hosts.
     """
     return RULES[failure.category].blames_host and verdict_of(failure) not in _NOT_THE_HOSTS
 
 
 #: seconds before the n-th retry; the last one repeats; jitter is added where it is used
 BACKOFF_SECONDS = (30, 60, 120, 300, 600)
-#: what a pause may be longer or shorter by, so that many don't come back at once
+#: share by which a wait is made longer or shorter, so that not all return at once
 JITTER = 0.2
 
 

@@ -15,7 +15,7 @@ _NO_SPACE = ("no space left", "errno: 28", "error 28 ")
 
 
 def is_full(error: Any) -> bool:
-    """Return whether a driver's error, or one of SQLAlchemy around it, says that."""
+    """Return whether a driver's error, or one of SQLAlchemy around it, says so."""
     original = getattr(error, "orig", None) or error
     if isinstance(original, sqlite3.Error):
         return getattr(original, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-#: new containers before the youngest are looked at: an answer about a thousand hosts has some ten
-#: thousand, and they are gone before the next one comes
+#: new containers before the youngest are collected: an answer about a thousand hosts has some ten
+#: thousand, and they are free before the next one comes
 _YOUNGEST = 50_000
 
 

@@ -14,7 +14,7 @@ SAME_HOST = "same_host"
 DIFFERENT_HOST = "different_host"
 NEAR_IP = "build_near_host_ip"
 CIDR = "cidr"
-#: the network around the address, where the hint doesn't say how large it is
+#: the size of the network around the address if the hint has none
 _DEFAULT_CIDR = "/24"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -18,8 +18,8 @@ from typing import Any
 from oslo_config import cfg
 from oslo_service import backend
 
-# oslo.messaging imports oslo.service and futurist, which pull in eventlet wherever it is installed
-# unless they are told before, and find none.
+# oslo.messaging imports oslo.service and futurist, which load eventlet wherever it is installed.
+# So it is made to look missing.
 sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
 backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
 

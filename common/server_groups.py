@@ -37,7 +37,7 @@ class GroupFacts:
     uuid: str
     policy: str
     max_per_host: int = 1
-    """Of anti-affinity: how many of its servers one host may have."""
+    """For anti-affinity: how many of its servers one host may have."""
     members: Mapping[str, int] = field(default_factory=dict)
     """{host: how many servers of the group it has}."""
 
@@ -62,7 +62,7 @@ def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int])
     """Return why a strict policy refuses another server on a host, or None.
 
     ``members`` is {host: how many servers of the group it has}. Names no other host, as the
-    owner of the server reads it.
+    server's owner reads it.
     """
     if policy == Policy.ANTI_AFFINITY and members.get(host, 0) >= max_per_host:
         return (

@@ -1,4 +1,4 @@
-"""States as data: what a server is, what is being done to it, and every action between.
+"""States as data: server states, task states, and every action between them.
 
 ``vm_state`` (what it is), ``task_state`` (what is being done) and ``power_state`` (what the
 hypervisor sees) use Nova's names and numbers. ``ACTIONS`` is the one table from which come the
@@ -23,7 +23,7 @@ class VmState(enum.StrEnum):
 
 
 class TaskState(enum.StrEnum):
-    """What is being done to a server; None when nothing is."""
+    """What is being done to a server; None: nothing."""
 
     SCHEDULING = "scheduling"  #: a host is being chosen and claimed
     NETWORKING = "networking"  #: ports and addresses are being reserved
@@ -58,7 +58,7 @@ class ResourceType(enum.StrEnum):
 
 
 class OperationState(enum.StrEnum):
-    """Where an operation, a row of the ledger, stands."""
+    """The state of an operation, a row of the ledger."""
 
     QUEUED = "queued"  #: nobody works on it: it waits for its time, or for somebody
     RUNNING = "running"  #: somebody holds its lease
@@ -72,10 +72,10 @@ OPEN_STATES = (OperationState.QUEUED, OperationState.RUNNING, OperationState.UNW
 
 @dataclass(frozen=True)
 class Action:
-    """One thing that can be done to a server."""
+    """One action on a server."""
 
     name: str
-    """As ``os-instance-actions`` shows it."""
+    """The name in ``os-instance-actions``."""
     label: str
     """Its name in Nova's 409: "Cannot '<label>' instance …"."""
     vm_states: frozenset[VmState] | None
@@ -83,11 +83,11 @@ class Action:
     task_states: frozenset[TaskState | None] | None
     """May interrupt these; None: any."""
     walk: tuple[TaskState, ...]
-    """The task_states it goes through, in order."""
+    """The task_states that it goes through, in order."""
     done: VmState
     """The vm_state when it succeeded."""
     failed: VmState | None
-    """The vm_state when it failed; None: what is seen of the VM then, else what it was before."""
+    """The vm_state when it failed; None: as the VM is seen then, else as before."""
     must_have_launched: bool = True
     """Whether the server must once have been active (a half-built one can only be deleted)."""
 
@@ -198,9 +198,9 @@ class InternalAction(enum.StrEnum):
     CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
 
 
-#: what a server becomes by what is seen of its VM while nothing is being done to it; what isn't
-#: named changes nothing but the power_state. Facts as in Nova's _sync_instance_power_state, but
-#: for a stopped server that runs: Nova stops it again, here it is followed.
+#: a server's new state, by its VM's state while it has no operation; others only change the
+#: power_state. As in Nova's _sync_instance_power_state, except that a stopped server that runs is
+#: followed, not stopped again.
 SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
     (VmState.ACTIVE, PowerState.SHUTDOWN): VmState.STOPPED,
     (VmState.ACTIVE, PowerState.CRASHED): VmState.STOPPED,
@@ -209,8 +209,8 @@ SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
     (VmState.STOPPED, PowerState.PAUSED): VmState.ACTIVE,
 }
 
-#: what a server becomes by what is seen of its VM: one that had vanished and is there again, one
-#: in ERROR whose VM is well, and one on which an action failed
+#: a server's new state, by its VM's state: if it had vanished and is there again, if it is in
+#: ERROR and its VM works, or if an action on it failed
 BACK: Mapping[PowerState, VmState] = {
     PowerState.RUNNING: VmState.ACTIVE,
     PowerState.PAUSED: VmState.ACTIVE,
@@ -221,12 +221,12 @@ BACK: Mapping[PowerState, VmState] = {
 
 
 def found_well(vm_state: str, power_state: int) -> VmState:
-    """The vm_state of a server whose VM is proven its own and unlocked; unseen: what it was."""
+    """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one."""
     return BACK.get(PowerState(power_state), VmState(vm_state))
 
 
 def as_seen(vm_state: str, power_state: int) -> VmState:
-    """Return the vm_state of a server with nothing under way whose VM is seen so."""
+    """Return the vm_state of a server without an operation whose VM is in that power_state."""
     return SEEN.get((VmState(vm_state), PowerState(power_state)), VmState(vm_state))
 
 

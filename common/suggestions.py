@@ -21,7 +21,7 @@ def sizes(way: Way) -> dict[str, int]:
 
 
 def others(way: Way) -> str:
-    """Everything but sizes, e.g. ``in zone az2 and without network vmbr1``; names no host."""
+    """Return all but sizes, e.g. ``in zone az2 and without network vmbr1``; names no host."""
     words = [_WORDS[change.field](change) for change in way.changes if change.field in _WORDS]
     return " and ".join(words)
 

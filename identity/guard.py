@@ -1,4 +1,4 @@
-"""What stands before Keystone: refuses what it can't work with, and answers when it fails.
+"""A WSGI layer before Keystone: refuses what Keystone fails on, and answers its failures.
 
 Keystone lets some errors of a request through as its own: text where it reads a number, JSON of
 hundreds of levels, a `Host` that is none. The server then answers 500 in HTML. Such requests are
@@ -58,7 +58,7 @@ _FAILED = "An unexpected error prevented the server from fulfilling your request
 
 
 class Guard:
-    """WSGI layer: lets through to Keystone what it can work with."""
+    """WSGI layer: passes to Keystone only what it can process."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
@@ -79,7 +79,7 @@ class Guard:
 
 
 def check(environ: WSGIEnvironment) -> None:
-    """Raise Invalid or TooLarge unless Keystone can work with a request; keep its body for it."""
+    """Raise Invalid or TooLarge unless Keystone can process a request; keep its body for it."""
     host = environ.get("HTTP_HOST")
     if host and not proxies.is_host(host):
         raise Invalid("The Host header is not a host.")

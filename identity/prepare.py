@@ -156,7 +156,7 @@ def _follow(child: subprocess.Popen[str], job: Job, progress: Progress) -> str:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[int]:
-    """Give a descriptor that appends to the log file `path`, which only its owner may read."""
+    """Yield a descriptor that appends to the log file `path`, which only its owner may read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         yield descriptor

@@ -1,4 +1,4 @@
-"""What each service is wired to. The embedded cloud and separate processes use the same."""
+"""The collaborators of each service, the same in the embedded cloud and in separate processes."""
 
 from __future__ import annotations
 

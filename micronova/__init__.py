@@ -1,4 +1,4 @@
-"""The door of the installed program.
+"""The entry package of the installed program.
 
 In the tree the parts (``api``, ``conductor`` …) are top-level packages beside this one; in a wheel
 they lie inside it. Either way the folder that holds them is put first on this process's path, so

@@ -1,4 +1,4 @@
-"""The door of the in-process message bus: what oslo.messaging's entry point names."""
+"""The entry point of the in-process message bus, for oslo.messaging."""
 
 from __future__ import annotations
 

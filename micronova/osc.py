@@ -1,4 +1,4 @@
-"""The plugin door of ``openstack``: ``openstack micronova explain``, ``openstack micronova node``.
+"""The plugin of ``openstack``: ``openstack micronova explain``, ``openstack micronova node``.
 
 Entry points (see setup.cfg): ``openstack.cli.extension`` names this module, whose ``API_NAME``,
 ``API_VERSION_OPTION``, ``make_client`` and ``build_option_parser`` python-openstackclient reads;

@@ -1,4 +1,4 @@
-"""The scheduler as the conductor sees it: the only module that others import."""
+"""The RPC client of the scheduler: the only module that others import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduler.rpc_api import SchedulerRpc
 
 
 class SchedulerClient:
-    """Calls to whichever scheduler takes them."""
+    """Calls to any scheduler."""
 
     def __init__(self, transport: oslo_messaging.Transport) -> None:
         self._rpc: TypedClient[SchedulerRpc] = TypedClient(rpc.Client(transport, SCHEDULER_TOPIC))
@@ -50,32 +50,32 @@ class SchedulerClient:
     ) -> list[Decision]:
         """Return where these servers would go, one after the other, if they were created now.
 
-        Hosts named in ``without`` are taken for gone. Nothing is claimed. Raises Unavailable.
+        Hosts in ``without`` are ignored. Nothing is claimed. Raises Unavailable.
         """
         return self._rpc.call(ctxt, SchedulerRpc.preview, requests=requests, without=without)
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...] = ()
     ) -> Capacity:
-        """How many more servers like the request would fit, host by host, and what limits them.
+        """Return how many more servers like the request would fit, by host, and what limits them.
 
-        Hosts named in ``without`` are taken for gone. Raises Unavailable.
+        Hosts in ``without`` are ignored. Raises Unavailable.
         """
         return self._rpc.call(ctxt, SchedulerRpc.capacity, request=request, without=without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
     ) -> Rebalancing:
-        """At most ``limit`` moves that would fill the hosts more evenly; nothing moves.
+        """Return at most ``limit`` moves that would fill the hosts more evenly; nothing moves.
 
         Raises Unavailable.
         """
         return self._rpc.call(ctxt, SchedulerRpc.rebalance, servers=servers, limit=limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
-        """Tell every scheduler that a build failed on a host."""
+        """Report to every scheduler that a build failed on a host."""
         self._rpc.to_all().cast(ctxt, SchedulerRpc.note_failure, host=host)
 
     def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
-        """Tell every scheduler of all aggregates."""
+        """Publish all aggregates to every scheduler."""
         self._everyone.cast(ctxt, HostEvents.update_aggregates, told=told)

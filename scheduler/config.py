@@ -34,7 +34,7 @@ FILTERS = [
     "guest_hardware",
 ]
 
-#: the weighers that a mode is about
+#: the weighers that a mode sets
 OF_ROOM = ("ram", "cpu", "disk", "storage")
 CLUSTER_SCORE = "cluster_score"
 
@@ -51,14 +51,14 @@ OPTIONS = [
             "cpu": "1.0",
             "disk": "0.5",
             "storage": "0.5",
-            # Only between hosts that have promised as much.
+            # Only between hosts with the same usage.
             "load": "0.01",
             "build_failure": "10.0",
             "image_cached": "0.5",
-            # More than all that speaks of room together, or they would mean nothing.
+            # More than all weighers of room together, or they would have no effect.
             "soft_affinity": "5.0",
             "soft_anti_affinity": "5.0",
-            # HA moves a guest to the nodes that its rule prefers: it may begin there.
+            # HA migrates a guest to the nodes that its rule prefers: so it may start there.
             "ha_priority": "5.0",
         },
         help="Weighers with their multipliers; entry points of the group "

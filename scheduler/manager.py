@@ -1,4 +1,4 @@
-"""The scheduler's RPC endpoints. What they promise is written at ``SchedulerClient``."""
+"""The scheduler's RPC endpoints. ``SchedulerClient`` documents them."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ class HostFactsManager:
         self._table = table
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """Take over what a worker knows of its hosts."""
+        """Store the facts of a worker's hosts."""
         self._table.update(heartbeat)
 
     def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
-        """Take over the conductor's aggregates, and how hosts are set."""
+        """Store the conductor's aggregates, and administrators' settings of hosts."""
         self._table.update_aggregates(told)

@@ -1,4 +1,4 @@
-"""What the scheduler answers to "what if": nothing in it is claimed."""
+"""Answers to what-if questions: nothing in them is claimed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Fit:
     availability_zone: str
     count: int
     limit: str
-    """What keeps it from more: a resource class, or the reason of the filter that refuses it."""
+    """What prevents more: a resource class, or the reason of the filter that refuses."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Capacity:
     """How many servers of one kind would still fit, host by host."""
 
     fits: tuple[Fit, ...]
-    """Most roomy first."""
+    """Hosts with most room first."""
     total: int
 
 
@@ -32,14 +32,14 @@ class Movable:
     """A server that may be moved."""
 
     request: RequestSpec
-    """What it asks of a host; its group without itself."""
+    """Its request spec; its group without itself."""
     name: str
     host: str
 
 
 @dataclass(frozen=True)
 class Move:
-    """A live migration that is proposed."""
+    """A proposed live migration."""
 
     server_uuid: str
     name: str
@@ -47,9 +47,9 @@ class Move:
     target: str
     memory_mib: int
     disk_gib: int
-    """What of its disk has to be copied: nothing on a storage that both hosts share."""
+    """The part of its disk to be copied: nothing on a storage that both hosts share."""
     gain: float
-    """What it takes off the score."""
+    """By how much it lowers the score."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,6 @@ class Rebalancing:
     score_after: float
     moves: tuple[Move, ...]
     considered: int
-    """Servers that were looked at."""
+    """Servers that were considered."""
     pinned: tuple[Pinned, ...] = ()
     """Those of them that can't be migrated."""

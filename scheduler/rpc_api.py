@@ -10,7 +10,7 @@ from scheduler.messages import Capacity, Movable, Rebalancing
 
 
 class SchedulerRpc(Protocol):
-    """Topic ``scheduler``. What each promises is at ``SchedulerClient``."""
+    """Topic ``scheduler``. ``SchedulerClient`` documents the methods."""
 
     # Calls.
     def select(

@@ -1,4 +1,4 @@
-"""What a flavor's extra specs and an image's properties say about one thing."""
+"""Reads the same setting from a flavor's extra specs and an image's properties."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from oslo_utils import strutils
 
 
 class CannotError(ValueError):
-    """What is asked for can't be had, or not be understood; the message says what and why."""
+    """What is asked for is impossible or invalid; the message says what and why."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Both, side by side: ``hw:cpu_policy`` of a flavor is ``hw_cpu_policy`` of an image."""
+    """Both sources: ``hw:cpu_policy`` of a flavor is ``hw_cpu_policy`` of an image."""
 
     extra_specs: Mapping[str, str]
     image_properties: Mapping[str, str]
@@ -25,7 +25,7 @@ class Asked:
         return str(text).strip().lower()
 
     def agreed(self, spec: str, image_property: str) -> str:
-        """The value of whichever asks. Raises CannotError when they ask for different things."""
+        """Return the value of the one that asks. Raises CannotError if they contradict."""
         flavor = str(self.extra_specs.get(spec, "")).strip().lower()
         image = str(self.image_properties.get(image_property, "")).strip().lower()
         if flavor and image and flavor != image:
@@ -54,7 +54,7 @@ class Asked:
             ) from error
 
     def among(self, choices: Mapping[str, str], spec: str, image_property: str) -> str:
-        """Return what the value stands for; that of the empty one when nobody asks.
+        """Return what the value stands for; that of the empty value if neither asks.
 
         Raises CannotError for others.
         """

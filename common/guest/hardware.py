@@ -1,6 +1,6 @@
-"""A guest's virtual hardware, from what its flavor and its image ask. Pure.
+"""A guest's virtual hardware, from its flavor and its image. Pure.
 
-One reading for all: the scheduler refuses by it what can't be had, the agent builds by it.
+Read the same everywhere: the scheduler refuses impossible hardware by it, the agent builds by it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _IOMMU = {"": "", "none": "", "auto": "virtio", "virtio": "virtio", "intel": "in
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a guest has, decided. Words are Nova's."""
+    """A guest's hardware. Words are Nova's."""
 
     sockets: int = 1
     cores: int = 1
-    """Of each socket."""
+    """Cores per socket."""
     numa: tuple[NumaNode, ...] = ()
     uefi: bool = False
     secure_boot: bool = False
@@ -51,13 +51,13 @@ class Hardware:
     iommu: str = ""
     """Model of the virtual IOMMU; empty: none."""
     hidden: bool = False
-    """Whether the guest shall not see that it is one."""
+    """Whether to hide from the guest that it is virtual."""
     multiqueue: bool = False
     """Whether network interfaces have a queue for each VCPU."""
     vif_model: str = "virtio"
     video_model: str = "vga"
     watchdog: str = ""
-    """What a watchdog does; empty: there is none."""
+    """The action of the watchdog; empty: there is none."""
     serial_ports: int = 1
     windows: bool = False
     devices: tuple[tuple[str, int], ...] = ()
@@ -65,12 +65,12 @@ class Hardware:
 
     @property
     def q35(self) -> bool:
-        """Whether the machine type is of that chipset."""
+        """Whether the machine type has the chipset Q35."""
         return "q35" in self.machine
 
     @property
     def machine_version(self) -> tuple[int, ...]:
-        """The version that the machine type names; empty: none."""
+        """The version in the machine type; empty: none."""
         match = _MACHINE.fullmatch(self.machine)
         return version(match["version"] or "") if match else ()
 
@@ -81,7 +81,7 @@ def read(
     extra_specs: Mapping[str, str],
     image_properties: Mapping[str, str],
 ) -> Hardware:
-    """Return the hardware of a guest of this size. Raises CannotError for what can't be had."""
+    """Return the hardware of a guest of this size. Raises CannotError if it is impossible."""
     asked = Asked(extra_specs, image_properties)
     limits.check(asked)
     sockets, cores = topology.sockets_and_cores(vcpus, asked)
@@ -110,7 +110,7 @@ def read(
 
 
 def _machine(asked: Asked, uefi: bool) -> dict[str, str]:
-    """Machine type and IOMMU; where firmware is UEFI and nobody says another, q35."""
+    """Return machine type and IOMMU; the default with UEFI firmware is q35."""
     iommu = asked.among(_IOMMU, "hw:viommu_model", "hw_viommu_model")
     machine = asked.agreed("", "hw_machine_type")
     if machine and _MACHINE.fullmatch(machine) is None:
@@ -129,7 +129,7 @@ def _serial_ports(asked: Asked) -> int:
 
 
 def devices(extra_specs: Mapping[str, str]) -> dict[str, int]:
-    """Mapped devices by name, and how many of each: ``gpu:1,nic:2``. Raises CannotError."""
+    """Return mapped devices by name, and how many of each: ``gpu:1,nic:2``. Raises CannotError."""
     text = extra_specs.get(PCI_ALIAS, "")
     found: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -148,6 +148,6 @@ def device_class(name: str) -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
-    """``10.1`` as (10, 1); empty for what is none."""
+    """Return ``10.1`` as (10, 1); an empty tuple for other texts."""
     parts = text.split(".")
     return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

@@ -1,6 +1,6 @@
-"""What flavors and images may ask of Nova and can't have here: a table.
+"""Settings of flavors and images that Nova knows and that are impossible here: a table.
 
-Whatever is asked for and not given would be dropped silently; so it is refused, with these words.
+To ignore them would be silent; so they are refused, with these words.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class _Limit:
     spec: str
     image_property: str
     harmless: frozenset[str]
-    """Values that ask for nothing more than what guests have anyway."""
+    """Values that ask for nothing but the default."""
     why: str
 
 
 def _limit(name: str, why: str, *harmless: str, no: bool = False) -> _Limit:
-    """By the name after ``hw:`` in flavors and ``hw_`` in images."""
+    """Return an entry by the name after ``hw:`` in flavors and ``hw_`` in images."""
     return _Limit(
         f"hw:{name}", f"hw_{name}", frozenset({"", *harmless}) | (_NO if no else {""}), why
     )
@@ -92,7 +92,7 @@ _MEANINGS: Mapping[str, tuple[re.Pattern[str], str]] = {
 
 
 def check(asked: Asked) -> None:
-    """Raise CannotError for the first thing that can't be had."""
+    """Raise CannotError for the first impossible setting."""
     for limit in _LIMITS:
         text = asked.agreed(limit.spec, limit.image_property)
         if text not in limit.harmless:
@@ -111,7 +111,7 @@ def check(asked: Asked) -> None:
 
 
 def _check_placed(key: str, value: str) -> None:
-    """Whether what is asked of placement can be understood: it would be left out."""
+    """Raise CannotError for what placement could not understand: it would be ignored."""
     match = _PLACED.fullmatch(key)
     if match is None:
         return

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 from common.guest.asked import Asked, CannotError
 
-#: more than this no hypervisor here gives a guest
+#: no hypervisor here gives a guest more
 MAX_NUMA_NODES = 8
 _RANGE = re.compile(r"(\^?)(\d+)(?:-(\d+))?")
 
 
 @dataclass(frozen=True)
 class NumaNode:
-    """One node as the guest sees it; where on the host it lies isn't said."""
+    """One NUMA node of the guest, wherever on the host it is."""
 
     cpus: tuple[int, ...]
     memory_mib: int
 
 
 def sockets_and_cores(vcpus: int, asked: Asked) -> tuple[int, int]:
-    """(sockets, cores of each): what is preferred, within what is allowed at the most.
+    """Return (sockets, cores of each): the preferred ones, within the maximum.
 
-    One socket where nobody asks. Raises CannotError where the numbers don't make the VCPUs.
+    One socket by default. Raises CannotError if the numbers don't make the VCPUs.
     """
     sockets = asked.number("hw:cpu_sockets", "hw_cpu_sockets")
     cores = asked.number("hw:cpu_cores", "hw_cpu_cores")
@@ -94,7 +94,7 @@ def _memory(memory_mib: int, count: int, asked: Asked) -> list[int]:
 
 
 def _each(spec: str, count: int, asked: Asked) -> list[str] | None:
-    """Return what is said of each node; None: nothing of any."""
+    """Return the value of each node; None: none has one."""
     name = spec.replace(":", "_")
     found = [asked.agreed(f"{spec}.{number}", f"{name}.{number}") for number in range(count)]
     if not any(found):
@@ -120,7 +120,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 
 
 def cpu_list(cpus: Iterable[int], separator: str) -> str:
-    """Numbers as ranges, e.g. ``0-3;6``."""
+    """Return numbers as ranges, e.g. ``0-3;6``."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and cpu == ranges[-1][1] + 1:

@@ -1,7 +1,7 @@
 """Commands to agents.
 
 A command carries everything that was reserved for it (node, VMID, names, addresses), so an agent
-needs no journal and no database: it converges the VMID to what is asked, or to absent.
+needs no journal and no database: it makes the VMID what is asked, or absent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a server's VM is, or shall be: the reservation that the journal holds."""
+    """Where a server's VM is, or is to be: the reservation in the journal."""
 
     host: str
     """Compute host, unique in the cloud."""
@@ -43,7 +43,7 @@ class Nic:
 
 @dataclass(frozen=True)
 class Image:
-    """An image, and where the cluster of the placed host has it."""
+    """An image, and where the placed host's cluster has it."""
 
     id: str
     name: str
@@ -66,7 +66,7 @@ class Template:
 
 @dataclass(frozen=True)
 class ConfigDrive:
-    """What the guest shall find on its config drive (OpenStack's formats)."""
+    """The content of the config drive (OpenStack's formats)."""
 
     meta_data: Mapping[str, Any]
     network_data: Mapping[str, Any]
@@ -87,21 +87,21 @@ class StrictGroup:
 
 @dataclass(frozen=True)
 class Command:
-    """The head of every command. Sending it twice does no harm: same operation, same answer."""
+    """The part common to all commands. May be sent twice: same operation, same answer."""
 
     operation_id: int
     attempt: int
     server_uuid: str
     placed: Placed
     deadline: datetime.datetime
-    """When the agent shall give up and report so."""
+    """When the agent must give up and report so."""
     sent_at: datetime.datetime | None = field(default=None, kw_only=True)
-    """When this message went out."""
+    """When this message was sent."""
 
 
 @dataclass(frozen=True)
 class Build(Command):
-    """Make the VM that the record describes and see it run; on failure leave nothing."""
+    """Create the VM of the record and see it run; on failure leave nothing behind."""
 
     name: str = ""
     hostname: str = ""
@@ -118,18 +118,18 @@ class Build(Command):
     config_drive: ConfigDrive | None = None
     tags: tuple[str, ...] = ()
     cloud: str = ""
-    """Of which cloud the templates are: several may make some of one image in one cluster."""
+    """The cloud of the templates: several may make templates of one image in one cluster."""
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     group: StrictGroup | None = None
     image_properties: Mapping[str, str] = field(default_factory=dict)
-    """As they were when the server was created; both say what hardware the guest has."""
+    """As they were when the server was created; both decide the guest's hardware."""
 
 
 @dataclass(frozen=True)
 class CacheImage(Build):
-    """Have the image of a build where it can be cloned, ahead of any build; nothing else is made.
+    """Make the template of a build's image ahead of any build; nothing else is made.
 
-    It is about no server, as ``RetireTemplate``; its VMID is the template's.
+    It is about no server, like ``RetireTemplate``; its VMID is the template's.
     """
 
 
@@ -146,18 +146,18 @@ class RetireTemplate(Command):
 
 @dataclass(frozen=True)
 class Destroy(Command):
-    """Make the VMID absent, if it is provably ours: stop, purge, see config and volumes gone."""
+    """Remove the VM if it is provably ours: stop, purge, see config and volumes gone."""
 
     graceful: bool = False
     drive_only: bool = False
-    """Only the config drive, and only if the VM that has the VMID, whosever, doesn't use it."""
+    """Only the config drive, and only if no VM with the VMID, whoever owns it, uses it."""
     stopped_on: str | None = None
-    """Only a VM that is still stopped on this node, as it was seen, and only volumes that no
-    VM's configuration names. None: wherever it is, and if it runs."""
+    """Only a VM that is still stopped on this node, and only volumes that no VM's
+    configuration names. None: wherever it is, running or not."""
 
 
 class PowerAction(enum.StrEnum):
-    """What a Power command asks for."""
+    """The action of a Power command."""
 
     START = "start"
     STOP = "stop"
@@ -174,11 +174,11 @@ class Power(Command):
 
 @dataclass(frozen=True)
 class Mark(Command):
-    """Put the owner mark on a VM that is there, or take it off. Nothing else is changed."""
+    """Set the owner mark of an existing VM, or remove it. Nothing else is changed."""
 
     on: bool = True
     smbios_uuid: str | None = None
     """The SMBIOS UUID that the VM had when it was looked at; None: it has none."""
     again: bool = False
-    """The mark was there and was edited: it is written again, where the SMBIOS UUID is the
-    server's and no task on record says that others made the VM."""
+    """Restore a mark that was edited, if the SMBIOS UUID is the server's and no task on record
+    shows that others made the VM."""

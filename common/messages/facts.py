@@ -1,4 +1,4 @@
-"""What agents tell of hosts, clusters and VMs."""
+"""What agents report about hosts, clusters and VMs."""
 
 from __future__ import annotations
 
@@ -38,35 +38,34 @@ class ImageFacts:
 
 @dataclass(frozen=True)
 class HaRule:
-    """A rule of the cluster's high availability that binds guests to nodes, as one host stands
-    to it."""
+    """An HA rule of the cluster that binds guests to nodes, as it applies to one host."""
 
     name: str
     strict: bool
-    """Whether guests may run nowhere but on its nodes."""
+    """Whether guests may run only on its nodes."""
     nodes: int
-    """How many nodes it names."""
+    """The number of its nodes."""
     priority: int | None
-    """The host's among them, the higher the better; None: it isn't one of them."""
+    """The host's priority, the higher the better; None: it isn't one of its nodes."""
     keeps_away: tuple[int, ...] = ()
     """The VMs that it binds to other nodes, by VMID."""
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """All that is known of one compute host: what it has, what it can, how it is."""
+    """All facts of one compute host."""
 
     host: str
     cluster: str
     node: str
     uuid: str
-    """Of its resource provider and hypervisor: the same for ever."""
+    """The UUID of its resource provider and hypervisor: it never changes."""
     worker: str
     """The agent process that takes its commands: the server name on the ``compute`` topic."""
     availability_zone: str
     observed_at: datetime.datetime
     online: bool = True
-    """Whether the node itself could be reached; its VMs may run even if not."""
+    """Whether the node itself answers; its VMs may run even if not."""
     healthy: bool = True
     health: str = "ok"
     """Why it isn't healthy, in a sentence."""
@@ -75,7 +74,7 @@ class HostFacts:
     host_ip: str = ""
     architecture: str = "x86_64"
     machine_version: str = ""
-    """The newest version of machine types that it runs, e.g. ``10.1``; empty: not known."""
+    """The newest version of machine types that it has, e.g. ``10.1``; empty: unknown."""
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_sockets: int = 1
@@ -87,7 +86,7 @@ class HostFacts:
     memory_used_mib: int = 0
     disk_used_gib: int = 0
     cpu_load: float = 0.0
-    """Share of all cores that is busy, 0 to 1: weighs, never counts."""
+    """Share of all cores that is busy, 0 to 1: used by weighers only."""
     uptime_seconds: int = 0
     cpu_allocation_ratio: float = 1.0
     ram_allocation_ratio: float = 1.0
@@ -97,23 +96,23 @@ class HostFacts:
     reserved_disk_gib: int = 0
     running_vms: int = 0
     vm_storage: str = ""
-    """Where root disks go."""
+    """The storage for root disks."""
     storages: tuple[StorageFacts, ...] = ()
     bridges: tuple[str, ...] = ()
     bridge_vlans: Mapping[str, str] = field(default_factory=dict)
-    """Bridges that don't take every VLAN tag: which they take, ``2-99,200``; empty: none."""
+    """VLAN tags of bridges that don't take all: ``2-99,200``; empty: none."""
     unready_bridges: Mapping[str, str] = field(default_factory=dict)
-    """Vnets that it hasn't, and why not."""
+    """Vnets that are missing, and why."""
     ha_rules: tuple[HaRule, ...] = ()
-    """All of its cluster."""
+    """All bridges of its cluster."""
     images: tuple[str, ...] = ()
     """Ids of the images that it can build from."""
     cached_images: tuple[str, ...] = ()
-    """Ids of the images that it holds a ready template of."""
+    """Ids of the images of which it has a ready template."""
     pinned: Mapping[str, str] = field(default_factory=dict)
-    """VMIDs of servers that can't be migrated off it, and what keeps each there."""
+    """VMIDs of servers that can't be migrated off it, and why."""
     devices: Mapping[str, int] = field(default_factory=dict)
-    """Devices that guests may be given, by the name of their mapping, and how many there are."""
+    """Devices for guests: name of the mapping → number of devices."""
     traits: tuple[str, ...] = ()
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     """Ways that were probed: linked_clone, full_clone, import_from, upload …"""
@@ -121,42 +120,42 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class VmFacts:
-    """One VM as the bulk observation saw it; whose it is, the record and its marks say."""
+    """One VM in a refresh; the record and its marks say who owns it."""
 
     vmid: int
     node: str
     power_state: int
     server_uuid: str | None = None
     kind: str = "VM"
-    """``VM``; of what merely has a VMID of the band: ``template`` or ``container``."""
+    """``VM``; for others with a VMID of the band: ``template`` or ``container``."""
 
 
 @dataclass(frozen=True)
 class VmStates:
-    """VMs of one cluster as one look saw them: those that differ from what was told last, or all.
+    """VMs of one cluster as seen by one refresh: those that changed since the last report, or all.
 
-    A look costs the cluster the same however many VMs there are, and so does what is told of it:
-    a message holds a bounded number of VMs and is compared with the record in one query.
+    A refresh costs the cluster the same however many VMs there are, and so does its report: a
+    message has a bounded number of VMs and is compared with the record in one query.
     """
 
     worker: str
     cluster: str
     seen_at: datetime.datetime
-    """When the look began, by the worker's clock."""
+    """When the refresh began, by the worker's clock."""
     nodes: tuple[str, ...] = ()
     """Nodes that are online."""
     whole: bool = False
     """Whether the whole cluster answered, this time and the time before: absence means gone."""
     vms: tuple[VmFacts, ...] = ()
     gone: tuple[int, ...] = ()
-    """VMIDs that were there and were in neither of the last two looks."""
+    """VMIDs that were there before and are in neither of the last two refreshes."""
     unlocked: tuple[int, ...] = ()
-    """VMIDs that carried a lock in the look before, and carry none now."""
+    """VMIDs that had a lock in the refresh before, and have none now."""
     eased: tuple[str, ...] = ()
-    """Nodes that take work now and did not before: away, without rights or quorum, silent."""
+    """Nodes that accept work now and did not before: away, without privileges or quorum."""
     low: int | None = None
     high: int | None = None
-    """``vms`` are all that there are from this VMID to that; None: they are just some."""
+    """``vms`` are all from this VMID to that; None: only some."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,12 @@ class NicFacts:
     bridge: str
     vlan: int | None = None
     ip: str | None = None
-    """The fixed address that the hypervisor's own cloud-init gives it, where it does."""
+    """The fixed address that the hypervisor's own cloud-init gives it, if any."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """One VM, looked at closely; nothing was changed."""
+    """A close look at one VM; nothing was changed."""
 
     vmid: int
     exists: bool = False
@@ -180,16 +179,16 @@ class Inspection:
     kind: str = "vm"
     """``vm``, ``container`` or ``template``."""
     ours: bool = False
-    """All marks name the server that was asked about."""
+    """All marks name the given server."""
     marked_by: str | None = None
-    """The server whose mark it carries."""
+    """The server in its mark."""
     name: str = ""
     lock: str | None = None
     power_state: int = 0
     vcpus: int = 0
     memory_mib: int = 0
     disk_gib: int = 0
-    """All its disks together, rounded up."""
+    """The sum of its disks, rounded up."""
     smbios_uuid: str | None = None
     nics: tuple[NicFacts, ...] = ()
     failure: Failure | None = None
@@ -198,7 +197,7 @@ class Inspection:
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What is common to a cluster's hosts."""
+    """The facts common to a cluster's hosts."""
 
     cluster: str
     version: str
@@ -226,4 +225,4 @@ class Heartbeat:
     working: tuple[Working, ...] = ()
     version: str = ""
     up_seconds: float | None = None
-    """How long the worker has run: what was begun before, it knows nothing of."""
+    """How long the worker has run: it doesn't know what was begun before."""

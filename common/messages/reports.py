@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Category(enum.StrEnum):
-    """Every error of provisioning; ``common.failures`` says what each means."""
+    """The kinds of failures; ``common.failures`` says what each means."""
 
     API_NOT_SUPPORTED = "api_not_supported"
     CONFIGURATION = "configuration"
@@ -49,12 +49,12 @@ class Step:
     """``Success`` or ``Error`` once finished (Nova's words)."""
     upid: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """Facts worth telling: node, VMID, storage, bytes, what was found."""
+    """Facts of the step: node, VMID, storage, bytes, findings."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed, in the words of whoever saw it, and what was cleaned up."""
+    """Why an attempt failed, in the words of the service that saw it, and what was cleaned up."""
 
     category: Category
     message: str
@@ -69,14 +69,14 @@ class Failure:
     left: tuple[str, ...] = ()
     """What could not be removed or may not be touched; the operator's list."""
     remedy: str | None = None
-    """The one exact command or action for the operator, where there is one."""
+    """The one exact command or action for the operator, if there is one."""
     verdict: str | None = None
-    """Where to go on (``common.failures.Verdict``), where it isn't what the category says."""
+    """How to continue (``common.failures.Verdict``), if not as the category says."""
     owner_message: str | None = None
-    """What the server's owner reads instead of the category's sentence: it names no host, no
-    number of a host's and nothing of the cloud's inside."""
+    """What the server's owner reads instead of the category's sentence: without hosts, their
+    numbers and internals of the cloud."""
     refused: bool = False
-    """Of a build: the VMID was in the hands of others before anything was made there."""
+    """For a build: the VMID was somebody else's before anything was made there."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ class Outcome:
     gone: bool = False
     """After a Destroy, or a failed Build: config and volumes were seen absent.
 
-    After a failed Build whose failure is to quarantine the VMID it may also be that only what the
+    After a failed Build whose failure quarantines the VMID it may also mean that only what the
     failure names in ``left`` is there, which no agent may or can remove.
     """
 
 
 @dataclass(frozen=True)
 class Report:
-    """News of one operation from an agent. Steps are cumulative per name, outcome comes last."""
+    """A report about one operation. Steps are cumulative per name, the outcome comes last."""
 
     operation_id: int
     attempt: int
@@ -109,7 +109,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Working:
-    """A sign of life for an operation that takes its time: renews the lease."""
+    """A sign of life for a long operation: renews the lease."""
 
     operation_id: int
     attempt: int

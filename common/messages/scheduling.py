@@ -1,4 +1,4 @@
-"""What is asked of a scheduler, and what it decides."""
+"""Requests to the scheduler, and its decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from common.server_groups import GroupFacts
 
 @dataclass(frozen=True)
 class RequestSpec:
-    """What one server asks of a host."""
+    """What one server needs of a host."""
 
     server_uuid: str
     project_id: str
@@ -31,22 +31,22 @@ class RequestSpec:
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
     vm: tuple[str, int] | None = None
-    """(cluster, VMID) of a server that is somewhere already."""
+    """(cluster, VMID) of an existing server's VM."""
     hints: Mapping[str, Any] = field(default_factory=dict)
     server_hosts: Mapping[str, str] = field(default_factory=dict)
-    """Server → its host, of the servers that the hints name; those on no host are left out."""
+    """Server → its host, of the servers in the hints; those without a host are left out."""
     group: GroupFacts | None = None
     """Its server group."""
     until: datetime.datetime | None = None
-    """When who asks gives up waiting: nothing may be claimed after it."""
+    """When the caller gives up waiting: nothing may be claimed after it."""
     least_memory_mib: int = 0
-    """What the image needs."""
+    """The image's minimum disk and memory."""
     least_disk_gib: int = 0
 
 
 @dataclass(frozen=True)
 class Alternate:
-    """A host that would do as well."""
+    """Another host that passed."""
 
     host: str
     uuid: str
@@ -55,7 +55,7 @@ class Alternate:
 
 @dataclass(frozen=True)
 class Change:
-    """A field of ``RequestSpec`` as it was asked, and as it would have worked."""
+    """A field of ``RequestSpec`` as requested, and the value that would have worked."""
 
     field: str
     asked: Any
@@ -64,13 +64,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Way:
-    """A change to a request for which a host would have been found."""
+    """A change to a request for which there would be a host."""
 
     changes: tuple[Change, ...]
     hosts: int
     """How many hosts would do."""
     host: str
-    """The one that needs the least change."""
+    """The host that needs the least change."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,21 @@ class Suggestion(Way):
     """The smallest such change."""
 
     others: tuple[Way, ...] = ()
-    """As small, where it is the server group that is in the way."""
+    """Others as small, if the server group is the reason."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Hosts that one filter refused for the same reason, but for the numbers in it."""
+    """Hosts that one filter refused for the same reason, except for its numbers."""
 
     text: tuple[str, ...]
-    """The sentence, cut where a number of each host belongs."""
+    """The sentence, split where each host's numbers belong."""
     hosts: tuple[str, ...]
     numbers: tuple[tuple[int, ...], ...] = ()
-    """For each cut, the number of each host."""
+    """For each gap, the number of each host."""
 
     def reasons(self) -> Iterator[tuple[str, str]]:
-        """Each host with its sentence."""
+        """Yield each host with its sentence."""
         first, *rest = self.text
         if not rest:
             yield from ((host, first) for host in self.hosts)
@@ -102,7 +102,7 @@ class Refused:
             yield host, first + "".join(f"{number}{after}" for number, after in pairs)
 
     def first(self, count: int) -> Refused:
-        """So many of the hosts."""
+        """Return the first hosts."""
         return Refused(
             self.text, self.hosts[:count], tuple(column[:count] for column in self.numbers)
         )
@@ -110,11 +110,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the scheduler decided for one server, and why: stored under the request ID."""
+    """The scheduler's decision for one server, and its reasons: stored under the request ID."""
 
     server_uuid: str
     host: str | None
-    """The chosen and claimed host; None: nowhere."""
+    """The chosen and claimed host; None: there was none."""
     uuid: str | None = None
     alternates: tuple[Alternate, ...] = ()
     considered: int = 0
@@ -125,13 +125,13 @@ class Decision:
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """host → {weigher: weighted score}, best hosts first, capped."""
     claims: tuple[Mapping[str, Any], ...] = ()
-    """Tries to claim, in order: {host, result, generation_retries: how often a generation of
-    placement's had changed meanwhile, and it was tried again}; and commit_retries, of the
-    conductor's own transaction, where there were any."""
+    """Tries to claim, in order: {host, result, generation_retries: how often it was repeated
+    because a generation of placement had changed}; and commit_retries, of the conductor's own
+    transaction, if there were any."""
     reason: str | None = None
-    """Why nowhere, and what would have worked, in two sentences; for operators."""
+    """Why there was no host, and what would have worked, in two sentences; for operators."""
     owner_reason: str | None = None
-    """The same as the server's owner reads it, without hosts and their numbers. The conductor
-    says it, which knows what flavors the owner has."""
+    """The same for the server's owner, without hosts and their numbers. Written by the
+    conductor, which knows the owner's flavors."""
     suggestion: Suggestion | None = None
     seconds: float = 0.0

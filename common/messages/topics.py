@@ -6,7 +6,7 @@ from __future__ import annotations
 CONDUCTOR_TOPIC = "conductor"
 SCHEDULER_TOPIC = "scheduler"
 COMPUTE_TOPIC = "compute"
-#: fanout: facts about hosts, for whoever follows them (``update_hosts``)
+#: fanout: facts about hosts, for schedulers (``update_hosts``)
 HOST_FACTS_TOPIC = "host_facts"
-#: fanout to the agents: "say all you know" (``announce``), from somebody who just started
+#: fanout to the agents, from services that start: "publish everything" (``announce``)
 ANNOUNCE_TOPIC = "compute_announce"

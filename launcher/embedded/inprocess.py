@@ -55,7 +55,7 @@ class WsgiAdapter(requests.adapters.BaseAdapter):
         return self._response(request, status, headers, content, began)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is open."""
 
     def _environ(self, request: requests.PreparedRequest) -> WSGIEnvironment:
         parts = urlsplit(request.url or "")

@@ -1,4 +1,4 @@
-"""What `micronova up` was asked for, and the configuration file that it makes of that.
+"""The options of `micronova up`, and the configuration file made of them.
 
 The file is all that the cloud process knows: the services read it as they read one that an
 operator wrote for separate processes.
@@ -49,7 +49,7 @@ class Settings:
     proxmox: tuple[str, ...] = ()
     """URLs of a real cluster's nodes; empty: the simulator."""
     bridges: int = 1
-    """Of each simulated node; a network each."""
+    """Bridges of each simulated node, a network each."""
     token_file: Path | None = None
     ca_file: Path | None = None
 

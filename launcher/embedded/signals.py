@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def received_signals() -> Iterator[int]:
-    """Give a descriptor on which signals arrive as bytes, their numbers."""
+    """Yield a descriptor on which signals arrive as bytes, their numbers."""
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
     read, write = os.pipe()
     for descriptor in (read, write):

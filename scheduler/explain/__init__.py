@@ -1,1 +1,1 @@
-"""Why a host was refused, why none was found, and the smallest change that would do."""
+"""Why hosts were refused, why there was none, and the smallest change that would do."""

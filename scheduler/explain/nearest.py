@@ -1,7 +1,7 @@
-"""The smallest change to a request for which a host would have been found.
+"""The smallest change to a request for which there would be a host.
 
-Nothing is guessed: a change is told only if the filters, asked again with the changed request,
-let a host pass. Pure, like ``choose``.
+Nothing is guessed: a change is suggested only if a host passes the filters with the changed
+request. Pure, like ``choose``.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from scheduler.hosts.usage import Amounts, Rows
 
 Alteration = Callable[[HostColumns, RequestSpec], Iterator[RequestSpec]]
 
-#: on so many hosts an alteration is tried where there are plain filters
+#: with plain filters, each alteration is tried on so many hosts
 LOOKED_AT = 100
-#: what a change of anything but a size costs, where giving up all of one size costs 1
+#: cost of changing anything but a size, where giving up all of one size costs 1
 _OTHER_THAN_SIZE = 1.0
-#: resource class → (field of the request, the least that makes sense, field with the image's own)
+#: resource class → (field of the request, its least useful value, field with the image's own)
 _SIZES: Mapping[str, tuple[str, int, str | None]] = {
     "VCPU": ("vcpus", 1, None),
     "MEMORY_MB": ("memory_mib", 64, "least_memory_mib"),
@@ -42,10 +42,10 @@ def nearest(
 ) -> Suggestion | None:
     """Return the cheapest change that makes ``filters`` accept one of the hosts that refused.
 
-    Tried are less of each size, alone and together with one of ``ALTERATIONS``. None: no such
-    change helps, or none is needed. Where there are plain filters, which are asked host by host,
-    each alteration is tried on ``LOOKED_AT`` hosts at the most, those that give up least: a
-    change that helps may then be missed, but none is told that doesn't.
+    Tries less of each size, alone and together with one of ``ALTERATIONS``. None: no such change
+    helps, or none is needed. Plain filters are called host by host, so with them each alteration
+    is tried on at most ``LOOKED_AT`` hosts, those that give up least: a helpful change may be
+    missed, but none is suggested that doesn't help.
     """
     columns = HostColumns.of(hosts)
     rooms = {name: _room(columns, name) for name in _SIZES}
@@ -82,7 +82,7 @@ def changed(request: RequestSpec, way: Way) -> RequestSpec:
 def _other_ways(
     columns: HostColumns, request: RequestSpec, works: RequestSpec, filters: Filters
 ) -> Iterator[Way]:
-    """Return where it is the group that is changed: what else of it could be, and would do."""
+    """Return other changes of the server group that would also do."""
     told = {change.field for change in regroup.changes(request.group, works.group)}
     if not told or request.group is None:
         return
@@ -106,9 +106,9 @@ def _accepts(host: Host, request: RequestSpec, filters: Iterable[Filter]) -> boo
 def _promising(
     columns: HostColumns, rooms: Mapping[str, Amounts], altered: RequestSpec, filters: Filters
 ) -> Iterator[tuple[float, int]]:
-    """Return what is given up on each host that might do, least first: (cost, position).
+    """Return what would be given up on each promising host, least first: (cost, position).
 
-    Left out is what has no room for the least that makes sense, and what refuses even that.
+    Left out are hosts without room for the least useful sizes, or that refuse even those.
     """
     cost = np.zeros(len(columns))
     fits = np.ones(len(columns), np.bool_)
@@ -119,7 +119,7 @@ def _promising(
             cost += np.maximum(asked - room, 0) / asked
     if not fits.any():
         return
-    # No host is asked for less than this.
+    # No host is tried with less than this.
     smallest = dataclasses.replace(
         altered,
         **{
@@ -138,8 +138,8 @@ def _promising(
 def _cheapest_first(
     columns: HostColumns, positions: Rows, costs: Floats
 ) -> Iterator[tuple[float, int]]:
-    """In the order of costs, and of names where they are the same. Mostly the first is taken, so
-    no more is put in order than is asked for."""
+    """Yield positions by cost, then by name. Sorted as far as they are read: mostly the first
+    does."""
     order = np.argsort(costs, kind="stable")
     positions, costs = positions[order], costs[order]
     begin = 0
@@ -155,7 +155,7 @@ def _cheapest_first(
 
 
 def _fitted(rooms: Mapping[str, Amounts], position: int, request: RequestSpec) -> RequestSpec:
-    """Return the request with each size cut to what a promising host has room for."""
+    """Return the request with each size cut to a promising host's room."""
     return dataclasses.replace(
         request,
         **{
@@ -171,7 +171,7 @@ def _least(request: RequestSpec, name: str) -> int:
 
 
 def _room(columns: HostColumns, name: str) -> Amounts:
-    """Of disk also: what is free on the storage, where all of it must fit at once."""
+    """Return the room for a class; for disk at most what is free on a thick storage."""
     room = columns.room(name)
     if name != "DISK_GB":
         return room
@@ -212,12 +212,12 @@ def _groups(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]
                 yield dataclasses.replace(request, group=group)
 
 
-#: what begins so is the user's or the operator's own word and refuses no host
+#: metadata with this beginning is the user's or operator's own and refuses no host
 _HARMLESS = ("group", "hw_qemu_", "os_distro", "os_version")
 
 
 def _without_one(field: str) -> Alteration:
-    """One of the things that a mapping asks for is left out."""
+    """Return an alteration that leaves out one of the entries of a mapping."""
 
     def altered(columns: HostColumns, request: RequestSpec) -> Iterator[RequestSpec]:
         asked: Mapping[str, Any] = getattr(request, field)
@@ -231,7 +231,7 @@ def _without_one(field: str) -> Alteration:
 
 
 _MAPPINGS = ("hints", "extra_specs", "image_properties")
-#: of more things asked no more are tried to be left out
+#: of more entries no more are tried to be left out
 _TRIED = 20
 
 ALTERATIONS: tuple[Alteration, ...] = (

@@ -1,4 +1,4 @@
-"""A choice as a ``Decision``: what is kept of it, and why nowhere."""
+"""Turns a choice into a ``Decision``: the part of it that is stored, and why there was no host."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from scheduler.hosts.columns import HostColumns
 _Kept = tuple[Refused, ...]
 #: filter → hosts with their reasons
 Reasons = dict[str, _Kept]
-#: how many hosts have a reason; and so many of them with it
+#: the number of hosts with a reason, and the stored ones
 _Pending = tuple[int, Callable[[int], Refused]]
 
-#: what the reasons of a decision take as JSON at the most: with all else it is below 50 KiB
+#: most bytes of a decision's reasons as JSON: the whole decision is below 50 KiB
 KEPT_BYTES = 40_000
-#: of each decision but the first for the servers of one create, which are much alike
+#: the same for each decision but the first for the servers of one create, which are alike
 BRIEF_BYTES = 1_000
 _BRIEF_HOSTS = 50
-#: a group has at least so many bytes, as long as there are some
+#: least bytes of a group, while there are some left
 _ENOUGH = 200
-#: with less than so many left it is over
+#: with fewer bytes left no further group is stored
 _SOME = 50
 
 
 class Outcomes:
-    """Tells of choices; what is kept is capped by ``[scheduler]`` options and in its size."""
+    """Makes decisions; ``[scheduler]`` options and a size limit cap what is stored."""
 
     def __init__(self, conf: cfg.ConfigOpts, filters: Mapping[str, Filter]) -> None:
         self._options = conf.scheduler
@@ -43,7 +43,7 @@ class Outcomes:
 
     @property
     def ranked(self) -> int:
-        """How many of the best hosts are told of at the most."""
+        """The largest number of ranked hosts in a decision."""
         return int(max(self._options.scores_kept, self._options.alternates + 1))
 
     def won(
@@ -55,8 +55,10 @@ class Outcomes:
         *,
         brief: bool = False,
     ) -> Decision:
-        """The host at this position of the ranking, with those after it as alternates; ``brief``
-        as one of many of which another decision tells more."""
+        """Return a decision for the host at this position, with those after it as alternates.
+
+        ``brief``: another decision of the same create has the details.
+        """
         chosen = choice.ranked[position].host
         following = choice.ranked[position + 1 : position + 1 + self._options.alternates]
         return Decision(
@@ -77,7 +79,7 @@ class Outcomes:
         )
 
     def nowhere(self, request: RequestSpec, choice: Choice, hosts: HostColumns) -> Decision:
-        """No host, and why not."""
+        """Return a decision without a host, and why."""
         if choice.passed:
             suggestion, reason = None, words.not_offered(choice.passed)
         else:
@@ -96,7 +98,7 @@ class Outcomes:
         )
 
     def again(self, request: RequestSpec, decision: Decision) -> Decision:
-        """Return the same decision for one more server that is alike, brief."""
+        """Return the same decision, brief, for one more server that is alike."""
         told = {
             name: [(len(one.hosts), one.first) for one in groups]
             for name, groups in decision.refused.items()
@@ -113,8 +115,8 @@ class Outcomes:
     def _grouped(
         self, told: Mapping[str, Sequence[_Pending]], counts: Mapping[str, int], size: int
     ) -> Reasons:
-        """Reasons with their hosts, in so many bytes at the most; what a filter that refused few
-        does not need is left to the others."""
+        """Return reasons with their hosts, in a limited number of bytes; what a filter with few
+        hosts doesn't use is left to the others."""
         kept: Reasons = {}
         room = self._options.reasons_kept
         for number, name in enumerate(sorted(told, key=lambda name: counts[name])):
@@ -125,7 +127,7 @@ class Outcomes:
 
 
 def _shortages(hosts: HostColumns, request: RequestSpec, choice: Choice) -> list[Shortage]:
-    """Of what no host has enough, of those that were refused for want of room."""
+    """Return the resources that no refused host has enough of."""
     refused = choice.refused.get(words.RESOURCES)
     return [] if refused is None else shortages(hosts, request, refused.positions)
 
@@ -136,8 +138,8 @@ def _pending(refused: Refusals, most: int, brief: bool) -> Iterator[_Pending]:
 
 
 def _first(groups: Sequence[_Pending], room: int, size: int) -> tuple[_Kept, int, int]:
-    """The first hosts of each group, how many in all, and how many bytes as JSON; what small
-    groups do not need is left to the larger ones."""
+    """Return the first hosts of each group, their number, and their bytes as JSON; what small
+    groups don't use is left to the larger ones."""
     found: dict[tuple[str, ...], Refused] = {}
     hosts = taken = 0
     for number, (count, told) in enumerate(sorted(groups, key=lambda one: one[0])):
@@ -154,8 +156,8 @@ def _first(groups: Sequence[_Pending], room: int, size: int) -> tuple[_Kept, int
 
 
 def _fitting(one: Refused, share: int, size: int) -> tuple[Refused | None, int]:
-    """What of a group fits its share, and its bytes as JSON; of what is alone too large for it
-    one host, if that fits at all."""
+    """Return the part of a group that fits its share, and its bytes as JSON; of a group that is
+    too large, one host, if that fits."""
     length = _bytes(one)
     while length > share and len(one.hosts) > 1:
         one = one.first(min(len(one.hosts) * share // length, len(one.hosts) - 1) or 1)
@@ -169,7 +171,7 @@ def _both(one: Refused, other: Refused) -> Refused:
 
 
 def _bytes(one: Refused) -> int:
-    """As JSON, with what is between it and the next."""
+    """Return the bytes of a group as JSON, separators included."""
     return len(orjson.dumps(one)) + 1
 
 

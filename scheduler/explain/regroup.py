@@ -1,4 +1,4 @@
-"""What could be otherwise about a server's group: the way least given up comes first."""
+"""Possible changes to a server's group: the one that gives up least comes first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRIED = 5
 
 
 def _larger(group: GroupFacts) -> Iterator[GroupFacts | None]:
-    """More of its servers on one host, as few more as may do."""
+    """Yield groups that allow more servers on one host, as few more as may do."""
     if group.policy == Policy.ANTI_AFFINITY:
         full = {number for number in group.members.values() if number >= group.max_per_host}
         for number in sorted(full)[:_TRIED]:
@@ -22,18 +22,18 @@ def _larger(group: GroupFacts) -> Iterator[GroupFacts | None]:
 
 
 def _softer(group: GroupFacts) -> Iterator[GroupFacts | None]:
-    """Return the policy as a wish."""
+    """Yield the group with the soft form of its policy."""
     if group.policy in STRICT:
         yield dataclasses.replace(group, policy=SOFT[Policy(group.policy)])
 
 
 def _left(group: GroupFacts) -> Iterator[GroupFacts | None]:
-    """No group."""
+    """Yield no group."""
     if group.policy in STRICT:
         yield None
 
 
-#: what a change is called → how the group could be
+#: name of a change → the groups to try
 WAYS: Mapping[str, Callable[[GroupFacts], Iterator[GroupFacts | None]]] = {
     MAX_PER_HOST: _larger,
     "group_policy": _softer,
@@ -42,7 +42,7 @@ WAYS: Mapping[str, Callable[[GroupFacts], Iterator[GroupFacts | None]]] = {
 
 
 def changes(asked: GroupFacts | None, works: GroupFacts | None) -> list[Change]:
-    """Return what is different; it is told without the group, which names hosts."""
+    """Return the differences; without the group itself, which names hosts."""
     if asked is None or asked == works:
         return []
     if works is None:
@@ -58,7 +58,7 @@ def changes(asked: GroupFacts | None, works: GroupFacts | None) -> list[Change]:
 
 
 def changed(asked: GroupFacts | None, values: dict[str, Any]) -> GroupFacts | None:
-    """The group as changes of these values would have it; they are taken out of ``values``."""
+    """Return the group with changes of these values, which are removed from ``values``."""
     found = {name: values.pop(name) for name in WAYS if name in values}
     if asked is None or "group" in found:
         return None

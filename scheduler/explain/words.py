@@ -1,5 +1,6 @@
-"""Why nowhere, as operators read it: in plain words, once, with the numbers, and with the
-smallest change that would have worked. What owners read is the conductor's (``unplaced.py``).
+"""Why there is no host, in words for operators: with numbers, and what would have worked.
+
+The conductor writes the words for owners (``conductor.flows.no_valid_host``).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def sentence(
 
 
 def not_offered(count: int) -> str:
-    """Return what is read when hosts passed every filter that placement offers none of."""
+    """Return a sentence for hosts that passed every filter, but that placement doesn't offer."""
     hosts = "1 host" if count == 1 else f"{count} hosts"
     return (
         f"{hosts} would do, but placement offers none of them. Room may have come free just now, "
@@ -69,7 +70,7 @@ def not_offered(count: int) -> str:
 
 
 def advice(suggestion: Suggestion) -> str:
-    """What would have worked, e.g. ``It would fit with 520704 MiB or less.``; names no host."""
+    """Return what would have worked, as ``It would fit with 520704 MiB or less.``; no hosts."""
     ways = [
         " ".join(filter(None, (others(way), numbers(way))))
         for way in (suggestion, *suggestion.others)
@@ -83,7 +84,7 @@ def _why(
     suggestion: Suggestion | None,
     shortages: Sequence[Shortage],
 ) -> str:
-    """After the words that name the hosts."""
+    """Return the reason, to follow the words that name the hosts."""
     nearest = _nearest(refused, suggestion)
     short = "; ".join(map(str, shortages))
     if len(refused) == 1 and RESOURCES in refused:
@@ -102,8 +103,10 @@ def _why(
 def _nearest(
     refused: Mapping[str, Mapping[str, str]], suggestion: Suggestion | None
 ) -> dict[str, str]:
-    """The filter that refused the host that came nearest, with its reason: that host needs the
-    least change, or, where no change helps, the last of the filters refused it."""
+    """Return the filter that refused the nearest host, with its reason.
+
+    That host needs the least change, or, if no change helps, the last of the filters refused it.
+    """
     for by, hosts in reversed(list(refused.items())):
         name = min(hosts) if suggestion is None else suggestion.host
         if name in hosts:

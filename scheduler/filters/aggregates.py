@@ -1,4 +1,4 @@
-"""What the metadata of a host's aggregates allows: flavors, images, projects."""
+"""Filters by the metadata of a host's aggregates: flavors, images, projects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCOPE = "aggregate_instance_extra_specs:"
 
 
 def _asked(request: RequestSpec) -> Iterator[tuple[str, str]]:
-    """Keys of metadata, and what the flavor asks of them."""
+    """Yield keys of metadata, and what the flavor requires of them."""
     for key, wanted in request.extra_specs.items():
         if key.startswith(SCOPE):
             yield key.removeprefix(SCOPE), wanted
@@ -34,7 +34,7 @@ def _otherwise(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 def _saying(name: str, wanted: str) -> Callable[[Memberships], bool]:
-    # Aggregates are combined in many ways, but say few things of one key.
+    # There are many combinations of aggregates, but few values of one key.
     matches = functools.lru_cache(maxsize=None)(_matching(wanted))
     return lambda memberships: matches(memberships.said(name))
 
@@ -56,9 +56,9 @@ def _numbered(name: str) -> Callable[[Memberships], int]:
 
 @refusing(_otherwise, alike=_as_said)
 def aggregate_instance_extra_specs(host: Host, request: RequestSpec) -> str | None:
-    """Refuse hosts whose aggregates' metadata isn't what the flavor's extra specs ask.
+    """Refuse hosts whose aggregates' metadata doesn't match the flavor's extra specs.
 
-    Counts what begins with `aggregate_instance_extra_specs:`; a value may begin with one of
+    Only those that begin with `aggregate_instance_extra_specs:`; a value may begin with one of
     Nova's operators (`>= 5`, `<or> a <or> b`, `<in> x` …).
     """
     for name, wanted in _asked(request):
@@ -77,7 +77,7 @@ def _image_properties(host: Host) -> frozenset[tuple[str, frozenset[str]]]:
 def aggregate_image_properties_isolation(
     kept: frozenset[tuple[str, frozenset[str]]], request: RequestSpec
 ) -> str | None:
-    """Refuse hosts whose aggregates name other values of an image's property."""
+    """Refuse hosts whose aggregates require another value of an image's property."""
     for name, there in sorted(kept):
         wanted = request.image_properties.get(name)
         if wanted and wanted not in there:
@@ -92,7 +92,7 @@ def _projects(host: Host) -> frozenset[str]:
 
 @by(_projects)
 def aggregate_multitenancy_isolation(projects: frozenset[str], request: RequestSpec) -> str | None:
-    """Refuse hosts that aggregates keep for other projects (`filter_tenant_id…`)."""
+    """Refuse hosts that aggregates reserve for other projects (`filter_tenant_id…`)."""
     if not projects or request.project_id in projects:
         return None
     return "kept for other projects by an aggregate"

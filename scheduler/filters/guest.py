@@ -1,4 +1,4 @@
-"""Can the host give the guest the virtual hardware that flavor and image ask for?"""
+"""Filter by the virtual hardware that flavor and image ask for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 @refusing(_unfit, alike=alike_in(_has))
 def guest_hardware(host: Host, request: RequestSpec) -> str | None:
-    """Refuse what no guest can have, wherever, and what this host's guests can't."""
+    """Refuse hardware that is impossible anywhere, or for this host's guests."""
     found = _asked(request)
     return found if found is None or isinstance(found, str) else _lacks(_has(host), found)
 
@@ -52,7 +52,7 @@ def _lacks(has: _Has, found: Hardware) -> str | None:
 
 
 def _asked(request: RequestSpec) -> Hardware | str | None:
-    """Return the hardware, or why nobody can have it; None: nobody asks for anything."""
+    """Return the hardware, or why it is impossible; None: nothing is asked for."""
     if not request.extra_specs and not request.image_properties:
         return None
     return _read(

@@ -1,4 +1,4 @@
-"""What the clusters' high availability allows: its rules say which guests run on which nodes."""
+"""Filter by the HA rules of the clusters, which bind guests to nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.hosts.host import Host
 #: the extra spec that names a rule, or a group as they were called before
 SPEC = "ha:rule"
 
-#: the cluster, and how the host stands to its rules
+#: the cluster, and its rules as they apply to the host
 Stands = tuple[str, tuple[HaRule, ...]]
 
 
@@ -23,7 +23,7 @@ def stands(host: Host) -> Stands:
 
 
 def named(rules: Iterable[HaRule], request: RequestSpec) -> HaRule | None:
-    """Return the rule that the flavor names, as the host stands to it."""
+    """Return the rule that the flavor names, as it applies to the host."""
     wanted = request.extra_specs.get(SPEC)
     return next((rule for rule in rules if rule.name == wanted), None)
 

@@ -1,4 +1,4 @@
-"""What the creator of a server hints of its host: near or far from other servers, or addresses.
+"""Filters by scheduler hints: near or far from other servers, or near an address.
 
 The reasons name no host, as the owner of the server reads them.
 """
@@ -20,7 +20,7 @@ from scheduler.hosts.host import Host
 
 
 def _on(columns: HostColumns, request: RequestSpec, named: tuple[str, ...]) -> list[int]:
-    """Positions of the hosts that have one of these servers."""
+    """Return the positions of the hosts that have one of these servers."""
     there = {request.server_hosts[one] for one in named if one in request.server_hosts}
     return [position for _, position in columns.positions(there)]
 
@@ -129,7 +129,7 @@ def _within(address: str, network: hints.Network | None) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """None: a name, or nothing."""
+    """Return the address; None for a name, or nothing."""
     try:
         return ipaddress.ip_address(address)
     except ValueError:

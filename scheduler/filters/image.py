@@ -1,4 +1,4 @@
-"""Can the node run this image, and get its disk?"""
+"""Filters by image: can the node run it, and get its disk?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scheduler.filters.specs import compiled_version
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 
-#: image property → what the node must be; Glance's names
+#: image property → the node's property; Glance's names
 _ARCHITECTURE = ("hw_architecture", "architecture")
 _HYPERVISOR_TYPE = ("img_hv_type", "hypervisor_type")
-#: what the hypervisor's version must be
+#: the required version of the hypervisor
 _VERSION = ("img_hv_requested_version", "img_hv_requires", "hypervisor_version_requires")
 _ASKED = re.compile(r"\s*(?P<how>[<>=!]=|[<>=])\s*(?P<version>[0-9.]+)\s*", re.ASCII)
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64", "kvm": "qemu"}
@@ -30,7 +30,7 @@ def _images(host: Host) -> tuple[str, ...]:
 
 @by(_kind)
 def image_properties(kind: tuple[str, str, str], request: RequestSpec) -> str | None:
-    """Refuse nodes of another architecture, hypervisor type or version than the image names."""
+    """Refuse nodes of another architecture, hypervisor type or version than the image needs."""
     *kinds, version = kind
     for names, actual in zip((_ARCHITECTURE, _HYPERVISOR_TYPE), kinds, strict=True):
         wanted = next(
@@ -46,8 +46,7 @@ def image_properties(kind: tuple[str, str, str], request: RequestSpec) -> str | 
 
 
 def _is(version: str, wanted: str) -> bool:
-    """Whether a version is all that is asked, e.g. ``>=8.4, <9``; what can't be understood it
-    isn't."""
+    """Return whether a version meets all conditions, e.g. ``>=8.4, <9``; unreadable ones fail."""
     parts = [_ASKED.fullmatch(part) for part in wanted.split(",")]
     return all(
         part is not None and compiled_version(f"{part['how']} {part['version']}")(version)

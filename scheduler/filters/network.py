@@ -1,4 +1,4 @@
-"""Do the VLANs of the server's networks reach the node?"""
+"""Filter by VLANs: do those of the server's networks reach the node?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.hosts.host import Host
 
 LOG = logger(__name__)
 
-#: bridge → the tags that it takes, of those that don't take all
+#: bridge → the tags that it takes, for those that don't take all
 _Restricted = frozenset[tuple[str, str]]
 
 
@@ -47,8 +47,8 @@ def _among(vlan: int, tags: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _ranges(tags: str) -> tuple[tuple[int, int], ...]:
-    """The tags as ranges; of what somebody wrote on a bridge, what can't be understood is left
-    out, and said once."""
+    """Return the tags as ranges; unreadable parts of a bridge's setting are ignored, and logged
+    once."""
     found = []
     for part in tags.replace(",", " ").split():
         first, dash, last = part.partition("-")

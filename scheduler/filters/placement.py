@@ -1,4 +1,4 @@
-"""Where may the server go: zone, forced host, hosts that failed before, networks."""
+"""Filters by place: zone, forced host, hosts that failed before, networks."""
 
 from __future__ import annotations
 

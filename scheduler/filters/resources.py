@@ -1,4 +1,4 @@
-"""Is there room by what is promised already? Placement decides; this only says the numbers."""
+"""Filter by allocated resources. Placement decides; this only gives the numbers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from scheduler.hosts.host import Host
 from scheduler.hosts.usage import Amounts, Rows
 
 _NOTHING = "the flavor asks for nothing: all its resources are 0, so nothing can be claimed"
-#: as placement wants them
+#: names as placement has them
 _CLASS = re.compile(r"[A-Z0-9_]+", re.ASCII)
 _UNITS = {"VCPU": "VCPU", "MEMORY_MB": "MiB RAM", "DISK_GB": "GiB disk"}
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """Something of which no host that was refused for want of room has enough."""
+    """A resource of which no refused host has enough."""
 
     unit: str
     asked: int
     most: int
-    """The most that one of them has."""
+    """The largest amount on one of them."""
     host: str
-    """Which has it."""
+    """The host that has it."""
     whole: bool
     """It is the most that one server may have there, whatever is free."""
 
@@ -42,12 +42,12 @@ class Shortage:
 
 
 def _too_large(unit: str, amount: int) -> list[str]:
-    """Around the most that one server may have."""
+    """Return the parts of a sentence around the most that one server may have."""
     return ["one server may have ", f" {unit} at most, {amount} asked"]
 
 
 def _promised(unit: str, amount: int) -> list[str]:
-    """Around what is free, and all there is."""
+    """Return the parts of a sentence around what is free, and the total."""
     return ["", " of ", f" {unit} free, {amount} asked"]
 
 
@@ -55,7 +55,7 @@ _SHORT = {1: _too_large, 2: _promised}
 
 
 def needs(request: RequestSpec) -> Requirements:
-    """Return all that a request asks of placement."""
+    """Return all that a request needs of placement."""
     return requirements(
         request.vcpus,
         request.memory_mib,
@@ -66,12 +66,12 @@ def needs(request: RequestSpec) -> Requirements:
 
 
 def wanted(request: RequestSpec) -> Mapping[str, int]:
-    """What a request asks of each resource class; zero amounts are left out (as Nova does)."""
+    """Return the amount of each resource class of a request, without zeros (as in Nova)."""
     return needs(request).resources
 
 
 def _senseless(amounts: Mapping[str, int]) -> str | None:
-    """Return why no host, whatever it has, could have this."""
+    """Return why no host at all could have this."""
     if not amounts:
         return _NOTHING
     wrong = next((name for name in amounts if not _CLASS.fullmatch(name)), None)
@@ -91,7 +91,7 @@ def _full(columns: HostColumns, request: RequestSpec) -> Mask:
 def _why_full(
     columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
-    """Told by group: which classes are short, and how; the numbers as columns."""
+    """Return reasons by group: which classes are short, and how; the numbers as columns."""
     amounts = wanted(request)
     senseless = _senseless(amounts)
     if senseless is not None:
@@ -112,8 +112,8 @@ def _why_full(
 def _group(
     columns: HostColumns, positions: Rows, amounts: Mapping[str, int], states: Mapping[str, int]
 ) -> Group:
-    """Of hosts that are short of the same classes: 1, no server may have so much, or 2, too much
-    is promised."""
+    """Return the code of hosts short of the same classes: 1, too large for any server there, or 2,
+    too little is free."""
     pieces: list[str] = []
     numbers: list[Amounts] = []
     for name, state in states.items():
@@ -129,7 +129,7 @@ def _group(
 
 
 def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> list[Shortage]:
-    """Of what none of these hosts has enough for the request, with the most that one has."""
+    """Return what none of these hosts has enough of, with the largest amount on one of them."""
     found: list[Shortage] = []
     amounts = wanted(request)
     if _senseless(amounts) is not None:
@@ -149,7 +149,7 @@ def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> li
 
 @refusing(_full, by_group=_why_full)
 def resources(host: Host, request: RequestSpec) -> str | None:
-    """Refuse hosts without room, every short resource with its numbers."""
+    """Refuse hosts without room; the reason has each short resource with its numbers."""
     amounts = wanted(request)
     senseless = _senseless(amounts)
     if senseless is not None:

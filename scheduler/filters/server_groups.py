@@ -1,6 +1,6 @@
-"""May the server share this host with the others of its group?
+"""Filters by server group: may the server share this host with others of its group?
 
-What is known here may be old already: the conductor decides when it commits the host.
+The facts may be old: the conductor decides when it commits the host.
 """
 
 from __future__ import annotations

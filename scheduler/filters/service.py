@@ -1,4 +1,4 @@
-"""Is the host's agent there, enabled, and its node healthy?"""
+"""Filters by service: is the host's agent up and enabled, and its node healthy?"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _silent(columns: HostColumns, request: RequestSpec) -> Mask:
 def _why_silent(
     columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
-    """Told by group, with the seconds as a column."""
+    """Return reasons by group, with the seconds as a column."""
     forced = columns.where(_is_forced_down, bool)[positions]
     never = np.isinf(columns.silent[positions])
     for chosen, text in ((forced, _FORCED), (~forced & never, _NEVER)):
@@ -43,7 +43,7 @@ def _why_silent(
             yield Group(positions[chosen], constant(text))
     heard = positions[~forced & ~never]
     if len(heard):
-        # To the next even number as where a sentence is formatted.
+        # Rounded to even, as when a sentence is formatted.
         seconds = np.rint(columns.silent[heard]).astype(np.int64)
         yield Group(heard, lambda: _SILENT, (seconds,))
 
@@ -71,7 +71,7 @@ def _disabled(columns: HostColumns, request: RequestSpec) -> Mask:
 
 @refusing(_disabled, alike=all_alike)
 def service_enabled(host: Host, request: RequestSpec) -> str | None:
-    """Refuse hosts that an administrator disabled, or that are so marked in placement."""
+    """Refuse hosts that an administrator disabled, or that are marked so in placement."""
     disabled = host.disabled or DISABLED_TRAIT in host.traits
     return "disabled by an administrator" if disabled else None
 

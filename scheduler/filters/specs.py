@@ -1,7 +1,7 @@
-"""The little language of extra specs' values, e.g. ``>= 8``, ``<in> avx``, ``<or> a <or> b``.
+"""The syntax of extra specs' values, e.g. ``>= 8``, ``<in> avx``, ``<or> a <or> b``.
 
-As nova/scheduler/filters/extra_specs_ops.py has it, with ``>`` and ``<`` besides. What is no
-number is no match, where Nova fails.
+As in nova/scheduler/filters/extra_specs_ops.py, with ``>`` and ``<`` in addition. Where Nova fails
+on what is no number, it doesn't match here.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def _in(words: list[str]) -> Predicate:
     return lambda value: words[0] in value
 
 
-#: operator → what makes its predicate; of the words after it the first counts, but for the last
-#: two
+#: operator → what makes its predicate from the first word after it; the last two take all words
 _OPERATORS: Mapping[str, Callable[[list[str]], Predicate]] = {
     "=": _number(operator.ge),  # "equal to or greater than", so Nova's documentation
     "==": _number(operator.eq),
@@ -67,7 +66,7 @@ _OPERATORS: Mapping[str, Callable[[list[str]], Predicate]] = {
 
 @functools.lru_cache(maxsize=1024)
 def compiled(spec: str) -> Predicate:
-    """A function that says whether a value matches; what is no operator is compared as text."""
+    """Return a predicate of values; a text without operator must be equal."""
     head, *words = spec.split() or [""]
     make = _OPERATORS.get(head)
     if make is None:
@@ -75,7 +74,7 @@ def compiled(spec: str) -> Predicate:
     return make(words) if words else lambda value: False
 
 
-#: a number that is so large counts versions as Nova does: 8002004 is 8.2.4
+#: a number of this size is a version in Nova's form: 8002004 is 8.2.4
 _COUNTED = 1_000_000
 _ORDERS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     "=": operator.ge,
@@ -90,7 +89,7 @@ _ORDERS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 @functools.lru_cache(maxsize=256)
 def compiled_version(spec: str) -> Predicate:
-    """As ``compiled``, but of versions: 9.10 is after 9.2, and ``== 9.2`` is any 9.2.x."""
+    """Return the same for versions: 9.10 is after 9.2, and ``== 9.2`` is any 9.2.x."""
     head, *words = spec.split() or [""]
     order = _ORDERS.get(head)
     asked = _version(words[0]) if order is not None and len(words) == 1 else None
@@ -99,7 +98,7 @@ def compiled_version(spec: str) -> Predicate:
 
     def matches(value: str) -> bool:
         has = _version(value)
-        # Only as far as it is asked: 9.2.11 isn't after 9.2.
+        # Only as many parts as asked for: 9.2.11 isn't after 9.2.
         return has is not None and order((*has, 0, 0, 0)[: len(asked)], asked)
 
     return matches

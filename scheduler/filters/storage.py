@@ -1,4 +1,4 @@
-"""Is there a way to a disk, and has the storage for root disks room?"""
+"""Filters by storage: is there a way to a disk, and room for it?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pool = tuple[str, ...]
 
 
 def root_storage(host: Host) -> StorageFacts | None:
-    """Return the storage for root disks as it is on the node, if it is."""
+    """Return the storage for root disks on the node, or None."""
     name = host.facts.vm_storage
     return next((item for item in host.facts.storages if item.name == name), None)
 
@@ -33,18 +33,18 @@ def _available(host: Host) -> float:
 
 
 def _thick(host: Host) -> bool:
-    """All of a disk must be there at once."""
+    """Return whether a disk takes its full size at once."""
     return host.facts.disk_allocation_ratio <= 1.0
 
 
 def free_at_once(columns: HostColumns) -> Amounts:
-    """GiB that disks may take which must be there at once; -1 where nothing limits them so."""
+    """Return the GiB free for disks that take their full size at once; -1: not limited so."""
     limit = columns.measure(_limit).astype(np.int64)
     return np.where(limit < 0, limit, np.maximum(limit - columns.reserved_gib, 0))
 
 
 def pool(host: Host) -> Pool:
-    """What hosts have in common that put root disks on one shared storage, or a host's own."""
+    """Return what hosts with one shared storage for root disks have in common, or a host's own."""
     return _shared(host) or (host.facts.cluster, host.name)
 
 
@@ -54,10 +54,10 @@ def _shared(host: Host) -> Pool | None:
 
 
 def reserve(columns: HostColumns, position: int, request: RequestSpec) -> list[int]:
-    """Take a disk of a draft's host from what is really free, for all that share the storage.
+    """Reserve a disk on the storage of a draft's host, for all hosts that share the storage.
 
-    Returns other hosts that have no room for one more like it. Thin disks take nothing yet, and
-    those of a server that is in the cluster already are on a shared storage as they are.
+    Return other hosts without room for one more like it. Thin disks take nothing yet; disks of
+    servers that are in the cluster already are on a shared storage as they are.
     """
     host, gib = columns.host(position), request.disk_gib
     if not _thick(host):
@@ -86,7 +86,7 @@ def _no_room(columns: HostColumns, request: RequestSpec) -> Mask:
 
 
 def _state(host: Host) -> tuple[str, str, bool]:
-    """The storage, why it can't be used, and whether all of a disk must be there at once."""
+    """Return the storage, why it can't be used, and whether disks take their full size at once."""
     return host.facts.vm_storage, _unusable(host), _thick(host)
 
 
@@ -98,14 +98,14 @@ def _unusable(host: Host) -> str:
 
 
 def _too_little(name: str, gib: int) -> tuple[str, ...]:
-    """Around what is free."""
+    """Return the parts of a sentence around what is free."""
     return "", f" GiB free on {name}, {gib} GiB asked"
 
 
 def _why_no_room(
     columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
 ) -> Iterator[Group]:
-    """Told by group, with what is free as a column."""
+    """Return reasons by group, with what is free as a column."""
     for among in split(columns.codes(_state)[positions], most):
         mine = positions[among]
         name, unusable, thick = _state(columns.host(int(mine[0])))
@@ -121,9 +121,8 @@ def _why_no_room(
 def storage_room(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose storage for root disks is missing, inactive or really full.
 
-    Placement counts what is promised; this looks at what is there, so that a storage filled by
-    somebody else is seen as well. Thin storages hold more promises than room: only the image must
-    fit now, but at least 1 GiB.
+    Placement counts allocations; this looks at the storage, so that one filled by others is
+    noticed. Thin storages may be overcommitted: only the image must fit now, but at least 1 GiB.
     """
     storage = root_storage(host)
     if storage is None or not storage.active:
@@ -136,13 +135,13 @@ def storage_room(host: Host, request: RequestSpec) -> str | None:
 
 
 class Ways(NamedTuple):
-    """What leads from an image to a disk on a node."""
+    """The conditions of getting a disk from an image on a node."""
 
     importing: bool
     cloning: bool
-    """Of a template, where the image has one on the node."""
+    """Ways to clone a template, if the image has one on the node."""
     uploading: bool
-    """Config drives."""
+    """Whether config drives are possible."""
 
 
 def _ways(host: Host) -> Ways:
@@ -180,10 +179,10 @@ def _by_way(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 @refusing(_no_way, alike=_by_way)
 def disk_way(host: Host, request: RequestSpec) -> str | None:
-    """Refuse nodes where no way leads from the image to a disk, or none to a config drive.
+    """Refuse nodes without a way from the image to a disk, or without one to a config drive.
 
-    Agents tell the ways that a node's Proxmox VE and its storages offer; what one doesn't tell
-    is taken to be there.
+    Agents report the ways that a node's Proxmox VE and its storages offer; those that an agent
+    doesn't report count as present.
     """
     if request.image_id is None:
         return None

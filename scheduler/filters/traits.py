@@ -1,4 +1,4 @@
-"""Has the host what flavor and image ask for by name: traits, and capabilities?"""
+"""Filters by traits and capabilities that flavor and image require."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _storage_shared(host: Host) -> str:
 
 
 _SCOPE = "capabilities:"
-#: capability → what the host has of it; Nova's names (ComputeCapabilitiesFilter)
+#: capability → the host's value; Nova's names (ComputeCapabilitiesFilter)
 _CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
     "hypervisor_type": lambda host: host.facts.hypervisor_type,
     "hypervisor_version": lambda host: host.facts.hypervisor_version,
@@ -68,13 +68,13 @@ _CAPABILITIES: Mapping[str, Callable[[Host], str]] = {
     "storage:shared": _storage_shared,
     "storage:snapshots": lambda host: _yes(host.facts.capabilities.get("snapshots", False)),
 }
-#: capability → how it is compared, where that isn't as everything is
+#: capability → how it is compared, if not as usual
 _COMPARED: Mapping[str, Callable[[str], Predicate]] = {"hypervisor_version": compiled_version}
 
 
 def _asked(request: RequestSpec) -> Iterator[tuple[str, str, Callable[[Host], str] | None]]:
-    """Capabilities and what is asked of them; without the scope a key counts only if it names
-    one, as in Nova."""
+    """Yield capabilities and the required values; a key without the scope counts only if it is the
+    name of one, as in Nova."""
     for key, wanted in request.extra_specs.items():
         name = key.removeprefix(_SCOPE)
         if name in _CAPABILITIES or key.startswith(_SCOPE):

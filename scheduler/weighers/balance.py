@@ -1,9 +1,9 @@
 """How evenly a cloud is filled: the score of the mode ``cluster-score``, of its weigher, and of
 the rebalancer.
 
-For one resource class it is the variance of the shares that hosts have promised of what they
-have, where a host counts by how much that is; the score is the mean over processors and memory.
-0: every host has promised the same share. Less is better.
+For one resource class it is the variance of the hosts' allocated shares, weighted by their
+capacity; the score is the mean over processors and memory. 0: every host has the same share
+allocated. Less is better.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _variance(columns: HostColumns, name: str) -> float:
 
 
 def _counts(columns: HostColumns, name: str) -> tuple[Floats, Floats]:
-    """Return what there is, and what is promised, of the hosts that have any."""
+    """Return capacity and allocated amount of the hosts that have any."""
     capacity = columns.capacity(name).astype(np.float64)
     used = capacity - columns.free(name)
     some = capacity > 0
@@ -40,9 +40,9 @@ def _counts(columns: HostColumns, name: str) -> tuple[Floats, Floats]:
 
 
 def cost_of(columns: HostColumns, request: RequestSpec) -> Floats:
-    """By how much the score would be worse if the request went to each of the hosts.
+    """Return by how much the score would be worse if the request went to each of the hosts.
 
-    But for what is the same for all of them: the mean of the shares grows wherever it goes.
+    Without what is the same for all of them: the mean share grows wherever it goes.
     """
     amounts, cost = wanted(request), np.zeros(len(columns))
     for name in CLASSES:
@@ -54,7 +54,7 @@ def cost_of(columns: HostColumns, request: RequestSpec) -> Floats:
 
 
 def relief(columns: HostColumns, request: RequestSpec, position: int) -> float:
-    """By how much the score would be better if a host had not promised the request."""
+    """Return by how much the score would be better if a host lost the request."""
     amounts, found = wanted(request), 0.0
     for name in CLASSES:
         capacity = columns.capacity(name)

@@ -1,4 +1,4 @@
-"""Prefer hosts with more room: by what is promised, and on the storage as it is."""
+"""Prefer hosts with more room: by allocation, and on the storage."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def _share(host: Host, resource_class: str) -> float:
 
 @weighing(_shares("MEMORY_MB"))
 def ram(host: Host, request: RequestSpec) -> float:
-    """Free memory as a share of all."""
+    """Return free memory as a share of all."""
     return _share(host, "MEMORY_MB")
 
 
 @weighing(_shares("VCPU"))
 def cpu(host: Host, request: RequestSpec) -> float:
-    """Free processors as a share of all."""
+    """Return free processors as a share of all."""
     return _share(host, "VCPU")
 
 
 @weighing(_shares("DISK_GB"))
 def disk(host: Host, request: RequestSpec) -> float:
-    """Free disk as a share of all."""
+    """Return free disk as a share of all."""
     return _share(host, "DISK_GB")
 
 
@@ -48,5 +48,5 @@ def _really_free(host: Host) -> float:
 
 @weighing(lambda columns, request: columns.measure(_really_free))
 def storage(host: Host, request: RequestSpec) -> float:
-    """Return what is really free on the storage for root disks, as a share of all of it."""
+    """Return what is free on the storage for root disks, as a share of all of it."""
     return _really_free(host)

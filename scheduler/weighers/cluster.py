@@ -1,4 +1,4 @@
-"""Prefer hosts for the sake of the others: what these give depends on the whole fleet."""
+"""Prefer hosts by the state of all hosts: these scores depend on the other hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scheduler.weighers import balance
 
 @weighing_together
 def cluster_score(columns: HostColumns, request: RequestSpec) -> Floats:
-    """Minus what the request would make of the score: ``scheduler.weighers.balance``."""
+    """Return the negative score after the request: ``scheduler.weighers.balance``."""
     return -balance.cost_of(columns, request)
 
 
@@ -28,9 +28,9 @@ def _cluster(host: Host) -> str:
 
 @functools.partial(weighing_together, counting=("MEMORY_MB",))
 def cluster_spread(columns: HostColumns, request: RequestSpec) -> Floats:
-    """Return what is free of the memory of the host's whole cluster, as a share of all of it.
+    """Return the free share of the memory of the host's whole cluster.
 
-    Of the hosts that are no candidates too; one of which placement tells no numbers is full.
+    Hosts that are no candidates count too; one without numbers from placement counts as full.
     """
     free: Counter[str] = Counter()
     there: Counter[str] = Counter()

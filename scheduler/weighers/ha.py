@@ -1,4 +1,4 @@
-"""Prefer the nodes that a rule of high availability prefers."""
+"""Prefer the nodes that an HA rule prefers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefer hosts on which builds did not fail of late, and those that have the image ready."""
+"""Prefer hosts without recent failed builds, and those that have the image ready."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats
 
-#: what one more failure leaves of the trust in a host
+#: the share of trust in a host that remains after one more failure
 _LEFT = 0.1
-#: less of a failure is none
+#: a smaller remainder of a failure counts as none
 _FORGOTTEN = 0.001
 
 
@@ -28,7 +28,7 @@ def _failed(columns: HostColumns, request: RequestSpec) -> Floats | None:
 @absolute
 @weighing(_failed)
 def build_failure(host: Host, request: RequestSpec) -> float:
-    """From 0 down to -1 with the failures, which decay: one just now is -0.9."""
+    """Return 0 down to -1 for failures, which decay: one just now is -0.9."""
     return float(_distrust(np.array([host.failures]))[0])
 
 
@@ -44,5 +44,5 @@ def _ready(columns: HostColumns, request: RequestSpec) -> Floats | None:
 
 @weighing(_ready)
 def image_cached(host: Host, request: RequestSpec) -> float:
-    """1 where the image is ready to clone, else 0."""
+    """Return 1 if the image is ready to clone, else 0."""
     return 1.0 if request.image_id in _cached(host) else 0.0

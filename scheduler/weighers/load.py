@@ -1,4 +1,4 @@
-"""Prefer what is quiet now. It only weighs: what is promised counts, whatever is busy."""
+"""Prefer hosts that are idle now; allocation, not load, decides whether a server fits."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def _load(host: Host) -> float:
 
 @weighing(lambda columns, request: columns.measure(_load))
 def load(host: Host, request: RequestSpec) -> float:
-    """Minus the share of the processors that is busy, as it was seen last."""
+    """Return minus the busy share of the processors, as last reported."""
     return _load(host)

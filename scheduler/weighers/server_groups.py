@@ -33,7 +33,7 @@ def soft_affinity(host: Host, request: RequestSpec) -> float:
 
 @weighing(_weighed(Policy.SOFT_ANTI_AFFINITY, -1))
 def soft_anti_affinity(host: Host, request: RequestSpec) -> float:
-    """Minus how many servers of a soft-anti-affinity group are here."""
+    """Return minus the number of servers of a soft-anti-affinity group here."""
     return -_members(host, request, Policy.SOFT_ANTI_AFFINITY)
 
 

@@ -10,6 +10,7 @@ nothing: their receiver may have been stopped.
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import secrets
 import threading
@@ -21,8 +22,6 @@ from typing import Any
 
 from common.errors import Unavailable
 
-#: this process, among all that send
-SENDER = f"{os.getpid()}-{secrets.token_hex(4)}"
 #: what is left for the answer's way back: a share of the wait, and seconds at the most
 _WAY_BACK_SHARE, _WAY_BACK_SECONDS = 0.1, 2.0
 #: number of samples kept of each sender
@@ -62,9 +61,15 @@ class Wait:
             return None
 
 
+@functools.cache
+def _sender(process: int) -> str:
+    """Return the name of this process among all that send; a forked one has its own."""
+    return f"{process}-{secrets.token_hex(4)}"
+
+
 def sent(seconds: float, now: Callable[[], float] = time.time) -> Mapping[str, Any]:
     """Return the values that a call sent now carries."""
-    return {"sender": SENDER, "sent_at": now(), "seconds": seconds}
+    return {"sender": _sender(os.getpid()), "sent_at": now(), "seconds": seconds}
 
 
 class Delays:

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 
 from oslo_config import cfg
 
-from compute.hypervisor.null import NullHypervisor
 from compute.hypervisor.port import Hypervisor
-from compute.hypervisor.proxmox import settings
-from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 
 
 def hypervisors(conf: cfg.ConfigOpts) -> list[Hypervisor]:
@@ -18,10 +15,19 @@ def hypervisors(conf: cfg.ConfigOpts) -> list[Hypervisor]:
 
 
 def _proxmox(conf: cfg.ConfigOpts) -> list[Hypervisor]:
+    from compute.hypervisor.proxmox import settings
+    from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+
     return [ProxmoxHypervisor(conf, cluster) for cluster in settings.clusters(conf)]
+
+
+def _null(conf: cfg.ConfigOpts) -> list[Hypervisor]:
+    from compute.hypervisor.null import NullHypervisor
+
+    return [NullHypervisor(conf)]
 
 
 _DRIVERS: Mapping[str, Callable[[cfg.ConfigOpts], list[Hypervisor]]] = {
     "proxmox": _proxmox,
-    "null": lambda conf: [NullHypervisor(conf)],
+    "null": _null,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from keystoneauth1 import loading
@@ -11,7 +12,6 @@ from oslo_config import cfg
 
 from common import config, credentials, log, quotas, rpc
 from common.errors import ConfigurationError
-from web import auth, proxies
 
 VARIABLE = "MICRONOVA_CONFIG"
 """Names the configuration files of WSGI processes, separated by colons."""
@@ -22,37 +22,66 @@ CLIENT_GROUPS: tuple[str, ...] = ("placement",)
 """Groups in which services log in to another one."""
 
 
-def registers() -> Iterable[config.Register]:
-    """Return what declares the options of all services."""
-    import api.config
-    import compute.config
+def registers(service: str | None = None) -> Iterable[config.Register]:
+    """Return what declares the options of a service that answers messages; None: of everything.
+
+    Such a service doesn't import what declares the others' options: the token check and the
+    databases weigh 20 MiB.
+    """
+    logins = (functools.partial(credentials.register, group=group) for group in CLIENT_GROUPS)
+    own = _everything() if service is None else _OF_SERVICE[service]()
+    return (log.register, rpc.register, *logins, *own)
+
+
+def _conductor() -> Iterable[config.Register]:
     import conductor.config
     import db.engine
+
+    return (db.engine.register, quotas.register, conductor.config.register)
+
+
+def _scheduler() -> Iterable[config.Register]:
+    import scheduler.config
+
+    return (scheduler.config.register,)
+
+
+def _compute() -> Iterable[config.Register]:
+    import compute.config
+
+    return (compute.config.register,)
+
+
+_OF_SERVICE: Mapping[str, Callable[[], Iterable[config.Register]]] = {
+    "conductor": _conductor,
+    "scheduler": _scheduler,
+    "compute": _compute,
+}
+
+
+def _everything() -> Iterable[config.Register]:
+    import api.config
     import identity.keystone
     import placement.config
-    import scheduler.config
     import web.policy
+    from web import auth, proxies
 
+    services = (register for of_service in _OF_SERVICE.values() for register in of_service())
     return (
-        log.register,
-        rpc.register,
+        *services,
         auth.register,
         proxies.register,
-        *(lambda conf, group=group: credentials.register(conf, group) for group in CLIENT_GROUPS),
-        db.engine.register,
-        quotas.register,
         web.policy.register,
         api.config.register,
-        conductor.config.register,
-        scheduler.config.register,
-        compute.config.register,
         placement.config.register,
         identity.keystone.register,
     )
 
 
-def load(files: Sequence[str], *more: config.Register) -> cfg.ConfigOpts:
-    """Return the configuration that these files hold, options of every service declared.
+def load(
+    files: Sequence[str], *more: config.Register, service: str | None = None
+) -> cfg.ConfigOpts:
+    """Return the configuration that these files hold, all options declared, or a service's.
 
     `more` declares further ones.
 
@@ -61,11 +90,13 @@ def load(files: Sequence[str], *more: config.Register) -> cfg.ConfigOpts:
     missing = [name for name in files if not Path(name).is_file()]
     if missing:
         raise ConfigurationError(f"There is no configuration file {missing[0]}.")
-    return config.load([*registers(), *more], files=files)
+    return config.load([*registers(service), *more], files=files)
 
 
 def register_logins(conf: cfg.ConfigOpts) -> None:
     """Declare the options of the chosen ways to log in, which otherwise happens at the login."""
+    from web import auth
+
     for group in (auth.GROUP, *CLIENT_GROUPS):
         kind = conf[group].auth_type
         if kind:

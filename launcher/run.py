@@ -21,7 +21,8 @@ def run(name: str, files: Sequence[str]) -> None:
 
     Raises ConfigurationError when it can't be made from the configuration.
     """
-    conf = configuration.load(files)
+    garbage.limit_arenas()
+    conf = configuration.load(files, service=name)
     log.setup(conf, name)
     # Blocked in every thread that is started from here on: only the wait below takes them. A
     # handler would not run while its signal went to another thread and this one waits.

@@ -8,7 +8,8 @@ HTTP, and measures:
 - servers that 8 clients create at once, and their end,
 - servers of one request with `min_count`: the first and the last ACTIVE,
 - the time of `/servers` and `/servers/detail` with many servers,
-- memory (PSS) of each service, at the start and the end.
+- memory (PSS) of each service, at the start and the end. What is redundant of our own services,
+  two of each, must fit into 600 MiB at the start, else the exit code is 1.
 
 CPU is split by service, database and broker included; Keystone, simulator and the client itself,
 which is this process, aren't counted. `--statements` counts PostgreSQL's statements as well,
@@ -41,6 +42,10 @@ CLIENTS = 8
 WAIT_SECONDS = 300
 POLL_SECONDS = 0.01
 LOOK_SECONDS = 0.1
+OWN_PSS_MIB = 600
+"""What two of each of our own services may take when nobody asks for anything."""
+
+NOT_OURS = NOT_COUNTED | {"postgresql", "rabbitmq"}
 
 
 class Client:
@@ -248,7 +253,9 @@ def lists(site: Site, servers: int, rounds: int = 20) -> dict[str, Any]:
 
 def measure(site: Site, single: int, many: int, listed: int, warm: int) -> dict[str, Any]:
     """Return all figures of a cloud."""
-    found: dict[str, Any] = {"idle_pss_mib": memory_mib(site.processes())}
+    memory = memory_mib(site.processes())
+    own = sum(mib for name, mib in memory.items() if name not in NOT_OURS)
+    found: dict[str, Any] = {"idle_pss_mib": memory, "own_idle_pss_mib": round(own, 1)}
     if warm:
         at_once(site, warm)
     if single:
@@ -292,7 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     json.dump(about | found, sys.stdout, indent=2)
     sys.stdout.write("\n")
-    return 0
+    return 0 if found["own_idle_pss_mib"] <= OWN_PSS_MIB else 1
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
                 if child.pid is not None:
                     service = re.sub(r"-.*", "", name)
                     kind = {"compute": "agents"}.get(service, service)
-                    kind = "api" if name in {"compute", "image", "network"} else kind
+                    kind = "api" if name == "compute" else kind
                     found.setdefault(kind, []).extend(tree(child.pid))
             return found
 

@@ -1,8 +1,10 @@
-"""gunicorn for one API: gunicorn --config gunicorn.conf.py micronova.wsgi:compute
+"""gunicorn for APIs: gunicorn --config gunicorn.conf.py micronova.wsgi:public
 
 The address, the number of workers and whatever else differs between machines are options of the
 command line, which win over this file.
 """
+
+from micronova.serving import preload
 
 bind = "127.0.0.1:8774"
 workers = 2
@@ -11,6 +13,9 @@ workers = 2
 worker_class = "micronova.serving.Worker"
 threads = 16
 worker_connections = 1000
+# The master imports what the workers share; new code needs a restart, a new configuration no more
+# than a reload.
+on_starting = preload
 # Longer than the proxy in front keeps its connections, so that it never meets a closed one.
 keepalive = 75
 timeout = 60

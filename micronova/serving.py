@@ -1,8 +1,21 @@
-"""The worker class of the APIs for gunicorn: ``worker_class = "micronova.serving.Worker"``."""
+"""The APIs under gunicorn: its worker class, and what its master does before it has workers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import micronova  # noqa: F401  (puts the packages on the import path)
 from web.serving import Worker
 
-__all__ = ["Worker"]
+__all__ = ["Worker", "preload"]
+
+
+def preload(server: Any) -> None:
+    """Import what the workers need, so that they share its memory: gunicorn's `on_starting`."""
+    module, _, name = getattr(server.app, "app_uri", "").partition(":")
+    if module != "micronova.wsgi":
+        return
+    from launcher import web
+
+    if name in web.NAMES:
+        web.preload(name)

@@ -1,7 +1,7 @@
 """A cloud of many processes for tests, as `docs/deploy.md` describes it, on private servers.
 
 PostgreSQL (two databases, a role that only reads), RabbitMQ, memcached, Keystone, the simulator;
-two workers each of the compute and the placement API, two conductors, two schedulers, three
+two workers each of clients' APIs and of placement, two conductors, two schedulers, three
 agents. Every service is a process by name that a test may kill and start again.
 """
 
@@ -36,15 +36,18 @@ from tests.functional.waiting import eventually
 NODES = ("pve1", "pve2", "pve3")
 START_SECONDS = 90
 SPEED = 100
-_APIS = {"compute": 2, "placement": 2, "image": 1, "network": 1}
-"""{API: gunicorn workers}."""
+_APIS = {"compute": "public", "placement": "placement"}
+"""{name of the process: what it serves}; the first one serves every API of clients."""
+
+_WORKERS = 2
 
 _TYPES = {
-    "compute": ("nova", "/v2.1"),
-    "placement": ("placement", ""),
-    "image": ("glance", ""),
-    "network": ("neutron", ""),
+    "compute": ("nova", "compute", "/compute/v2.1"),
+    "placement": ("placement", "placement", ""),
+    "image": ("glance", "compute", "/image"),
+    "network": ("neutron", "compute", "/network"),
 }
+"""{API: name in the catalog, process, path}."""
 
 
 @dataclasses.dataclass
@@ -178,8 +181,8 @@ def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]
         passwords = load_passwords(folder)
         endpoints = [Endpoint("identity", "keystone", server.auth_url)]
         endpoints += [
-            Endpoint(kind, name, f"http://127.0.0.1:{ports[kind]}{path}")
-            for kind, (name, path) in _TYPES.items()
+            Endpoint(kind, name, f"http://127.0.0.1:{ports[process]}{path}")
+            for kind, (name, process, path) in _TYPES.items()
         ]
         server.prepare(endpoints, passwords, lambda step: None)
         server.start()
@@ -251,12 +254,12 @@ def _commands(
     folder: Path, common: Path, agents: Mapping[str, Sections], ports: Mapping[str, int]
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
-    for name, workers in _APIS.items():
+    for name, served in _APIS.items():
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
         command = [
-            *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{name}"),
+            *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{served}"),
             *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
-            *("--bind", f"127.0.0.1:{ports[name]}", "--workers", str(workers)),
+            *("--bind", f"127.0.0.1:{ports[name]}", "--workers", str(_WORKERS)),
         ]
         yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}"}
     for kind in ("conductor", "scheduler"):

@@ -12,7 +12,7 @@ OPTIONS = [
         default=1000,
         min=1,
         max=10_000,
-        help="The most items that one answer to a list request holds; clients page on.",
+        help="The most items in one answer to a list request; clients fetch further pages.",
     ),
     cfg.StrOpt(
         "compute_link_prefix",
@@ -23,13 +23,13 @@ OPTIONS = [
     cfg.BoolOpt(
         "enable_instance_password",
         default=True,
-        help="Whether the answer to a server create tells adminPass.",
+        help="Whether the answer to a server create has adminPass.",
     ),
     cfg.IntOpt(
         "service_down_seconds",
         default=60,
         min=5,
-        help="A compute service is down when it was not heard of for so many seconds.",
+        help="Seconds after its last report until a compute service counts as down.",
     ),
 ]
 

@@ -59,12 +59,12 @@ class Client:
         try:
             return self._exchange(request)
         except ConnectionError:
-            # The server may close what was idle.
+            # The server may have closed an idle connection.
             self._close()
             return self._exchange(request)
 
     def must(self, method: str, path: str, body: Any = None) -> bytes:
-        """Make a request that has to work."""
+        """Make a request that must succeed."""
         for _ in range(5):
             status, text = self.ask(method, path, body)
             if status < 300:
@@ -117,7 +117,7 @@ class Client:
 
 
 def in_processes(work: Callable[[int], Any], clients: int = CLIENTS) -> list[Any]:
-    """Run work(number) in so many processes at once and return what they return."""
+    """Run work(number) in so many processes at once and return their results."""
     with multiprocessing.get_context("fork").Pool(clients) as pool:
         return pool.map(work, range(clients), chunksize=1)
 
@@ -129,7 +129,7 @@ def _stock() -> dict[str, Any]:
 
 
 def load(port: int, uuids: Sequence[str], number: int) -> dict[str, float]:
-    """Make every eighth provider, with all it has.
+    """Create every eighth provider, with all it has.
 
     Return how many answers were 5xx, and the seconds of CPU that asking took.
     """

@@ -103,7 +103,7 @@ def _is_open(each: socket.socket) -> bool:
 
 
 def measure(url: str, kind: str, count: int, asks: int) -> dict[str, Any]:
-    """Return the milliseconds of ordinary requests while a crowd is there."""
+    """Return the milliseconds of ordinary requests during a crowd."""
     times, unanswered = [], 0
     with Crowd(url, kind, count) as crowd:
         time.sleep(1)  # let each of them reach the server
@@ -128,7 +128,7 @@ def measure(url: str, kind: str, count: int, asks: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def targets(urls: list[str]) -> Iterator[dict[str, str]]:
-    """Give {name: URL of a document that needs no token}."""
+    """Yield {name: URL of a document that needs no token}."""
     if urls:
         yield {url: url for url in urls}
         return

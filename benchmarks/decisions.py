@@ -3,8 +3,8 @@
     python -m benchmarks.decisions [--hosts 1000] [--decisions 100] [--schedulers 8]
 
 Schedulers are processes of their own on a private RabbitMQ; placement is served by gunicorn from
-a private PostgreSQL. One after the other first; then the schedulers race for the last room of a
-few hosts: exactly as many servers as fit may win.
+a private PostgreSQL. First one decision after the other; then the schedulers race for the last
+room of a few hosts: exactly as many servers as fit may win.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ROOM = {"vcpus": TOTALS["VCPU"], "memory_mib": TOTALS["MEMORY_MB"], "disk_gib": 
 
 
 def request(vcpus: int = 2) -> RequestSpec:
-    """Return what a small server asks."""
+    """Return the request spec of a small server."""
     return RequestSpec(ids.new_uuid(), "project", "user", vcpus, 4096, 20, image_id="image")
 
 
@@ -69,12 +69,12 @@ class Schedulers:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def fill(self, count: int) -> None:
-        """Make the hosts' providers."""
+        """Create the hosts' providers."""
         self.uuids = [ids.new_uuid() for _ in range(count)]
         fill(self._database, self.uuids)
 
     def start(self, count: int) -> SchedulerClient:
-        """Start the processes and tell them of the hosts."""
+        """Start the processes and publish the hosts to them."""
         path = self._folder / "schedulers.conf"
         url = f"http://127.0.0.1:{self._placement.port}"
         path.write_text(
@@ -100,7 +100,7 @@ class Schedulers:
         return client
 
     def _tell(self, facts: rpc.Client, client: SchedulerClient) -> None:
-        """Tell of the hosts until every scheduler knows them."""
+        """Publish the hosts until every scheduler knows them."""
         known = [
             dataclasses.replace(a_host(number, random.Random(number)).facts, uuid=uuid, **ROOM)
             for number, uuid in enumerate(self.uuids)
@@ -122,7 +122,7 @@ class Schedulers:
                     ready += found[0].host is not None
 
     def memory_mib(self) -> list[float]:
-        """Resident memory of the processes."""
+        """Return the resident memory of the processes."""
         return [_resident_mib(process.pid) for process in self.processes]
 
 
@@ -134,7 +134,7 @@ def _resident_mib(pid: int) -> float:
 
 @contextlib.contextmanager
 def schedulers(hosts: int, count: int) -> Iterator[tuple[Schedulers, SchedulerClient]]:
-    """Run all that a decision needs."""
+    """Run everything that a decision needs."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(backends.private_folder())
         postgres = stack.enter_context(backends.postgres())
@@ -158,7 +158,7 @@ def one_by_one(client: SchedulerClient, count: int) -> dict[str, Any]:
 
 
 def race(client: SchedulerClient, clients: int) -> dict[str, Any]:
-    """More servers than there is room for, all at once."""
+    """Decide for more servers than there is room for, all at once."""
     slots = RACE_HOSTS * SLOTS_PER_HOST
     vcpus = TOTALS["VCPU"] // SLOTS_PER_HOST
     asked = [request(vcpus) for _ in range(2 * slots)]

@@ -3,14 +3,14 @@
 It starts an embedded cloud of N hosts without a hypervisor, creates S servers through the API,
 and measures:
 
-- from the first host in placement to the last,
-- the share of one core, statements, requests and messages when nobody asks for anything,
+- publishing hosts to placement, from the first to the last,
+- the share of one core, statements, requests and messages of an idle cloud,
 - memory (PSS) of the processes,
 - one audit: its time, CPU and requests to placement,
 - deleting all the servers.
 
-CPU seconds are of our processes; Keystone's, and the client's, are not counted. Times on the wall
-are of the machine as it was: `load` says how busy.
+CPU seconds are of our processes, without Keystone and the client. Wall times depend on the other
+load of the machine, which `load` shows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OFFERING = """
 
 @dataclass(frozen=True)
 class Running:
-    """A cloud that is up, and how its start went."""
+    """A running cloud, and the figures of its start."""
 
     site: Site
     admin: Any
@@ -69,7 +69,7 @@ class Running:
 
 
 class Meter:
-    """What is used between two looks."""
+    """What is used between two readings."""
 
     def __init__(self, site: Site, counters: Counters) -> None:
         self._processes, self._counters = site.processes(), counters
@@ -152,7 +152,7 @@ def _connection(state: Path, name: str) -> Any:
 def _publishing(
     state: Path, hosts: int, process: subprocess.Popen[str], up: threading.Event
 ) -> dict[str, Any]:
-    """Follow the hosts into placement: seconds and CPU seconds from the first to the last."""
+    """Return seconds and CPU seconds from the first host in placement to the last."""
     path = state / "placement.sqlite"
     first: tuple[float, float] | None = None
     pause = threading.Event()
@@ -182,7 +182,7 @@ def _offering(path: Path) -> int:
 
 
 def idle(found: Running, seconds: float) -> dict[str, Any]:
-    """Measure a cloud of which nobody asks anything, between two audits."""
+    """Measure an idle cloud, between two audits."""
     meter = Meter(found.site, found.counters)
     threading.Event().wait(seconds)
     used = meter.read()
@@ -196,7 +196,7 @@ def idle(found: Running, seconds: float) -> dict[str, Any]:
 
 
 def audit(found: Running) -> dict[str, Any]:
-    """Measure one audit, settling time included."""
+    """Measure one audit, with the time until it is quiet again."""
     compute = found.admin.compute
     accepted: list[int] = []
 
@@ -220,7 +220,7 @@ def audit(found: Running) -> dict[str, Any]:
 
 
 def create(found: Running, servers: int) -> dict[str, Any]:
-    """Create servers by many a request; return what that took."""
+    """Create servers by several requests; return what that took."""
     meter = Meter(found.site, found.counters)
     client = Client(found.site)
     for start in range(0, servers, PER_REQUEST):
@@ -247,7 +247,7 @@ def delete(found: Running) -> dict[str, Any]:
 
 
 def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict[str, Any]:
-    """Return everything that is measured of one size; each part is also told on stderr."""
+    """Return all figures of one size; each part is also printed on stderr."""
     found: dict[str, Any] = {"hosts": hosts, "servers": servers}
 
     def keep(name: str, value: Any) -> None:

@@ -10,8 +10,8 @@ The original comes from PyPI into a virtual environment of its own, unless `--or
 Python of one that has `openstack-placement`, `gunicorn` and `psycopg2-binary`. Both are served by
 gunicorn with two workers of four threads, without a token check, on a database of their own of
 one private PostgreSQL server, and are asked by the same client processes over keep-alive HTTP.
-Beside the times stands the CPU that the service, the database and the clients had: on a machine
-with other work the times tell of that work too.
+Beside the times is the CPU of the service, the database and the clients: other work on the
+machine changes the times.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PHASES = ("load", "candidates", "claims")
 
 
 def fill(url: str, uuids: Sequence[str]) -> None:
-    """Write the providers into our tables, as `load` makes them through the API."""
+    """Write the providers into our tables, as `load` creates them through the API."""
     import psycopg
 
     at = "extract(epoch FROM now())::bigint"
@@ -91,17 +91,17 @@ def fill(url: str, uuids: Sequence[str]) -> None:
 
 
 def cpu(service: Served, database: int) -> dict[str, float]:
-    """Return the seconds of CPU that the service and the database have had."""
+    """Return the seconds of CPU that the service and the database have used."""
     return {"service": cpu_seconds(service.pid), "database": cpu_seconds(database)}
 
 
 def since(before: dict[str, float], service: Served, database: int) -> dict[str, float]:
-    """Return the seconds of CPU that they have had since."""
+    """Return the seconds of CPU that they have used since."""
     return {name: round(now - before[name], 2) for name, now in cpu(service, database).items()}
 
 
 def loaded(service: Served, uuids: Sequence[str], database: int) -> dict[str, Any]:
-    """Load through the API; return the time, the failures, and the CPU of all who took part."""
+    """Load through the API; return the time, the failures, and the CPU of all processes."""
     start, before = time.perf_counter(), cpu(service, database)
     clients = in_processes(functools.partial(load, service.port, uuids))
     took = time.perf_counter() - start
@@ -183,7 +183,7 @@ def compared(
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run everything that was asked for."""
+    """Run everything that the options ask for."""
     said: dict[str, Any] = {
         "load_average": os.getloadavg(),
         "cores": os.cpu_count(),
@@ -200,7 +200,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure what the command line says."""
+    """Measure as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 1000, 10_000])
     parser.add_argument("--ours-only", type=int, nargs="*", default=[])

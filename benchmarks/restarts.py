@@ -1,9 +1,9 @@
 """Measure hard reboots in a row, then a delete; JSON: ``python -m benchmarks.restarts``.
 
-It starts a simulated cluster in real time, whose node keeps a VM's lock for up to 30 s when the VM
-was started again at once, as a real one does. For a VM as it is, and for one with a change that
-waits for its next start, it tells how many seconds each of two hard reboots took and the delete
-after them, how each was done, and how many tasks of the node failed meanwhile.
+It starts a simulated cluster in real time, whose node keeps the lock of a VM that was restarted at
+once for up to 30 s, as a real one does. For an unchanged VM, and for one with a pending change, it
+prints how many seconds each of two hard reboots took and the delete after them, how each was done,
+and how many tasks of the node failed meanwhile.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Bench:
         self._reports: list[Report] = []
 
     def run(self, command: Command) -> float:
-        """Carry a command out; the seconds that it took. Raises RuntimeError when it failed."""
+        """Carry out a command; return the seconds it took. Raises RuntimeError when it failed."""
         job = Job(command, internal(), self._reports.append)
         began = time.monotonic()
         outcome = self._carry_out(job, command)
@@ -65,7 +65,7 @@ class Bench:
 def measure(
     hypervisor: ProxmoxHypervisor, number: int, between: float, *, change: bool
 ) -> dict[str, Any]:
-    """Reboots and a delete of one server; with ``change`` each reboot has something to apply."""
+    """Reboot and delete one server; with ``change`` each reboot has something to apply."""
     bench = Bench(hypervisor, number)
     bench.run(bench.build)
     placed, server = bench.build.placed, bench.build.server_uuid
@@ -89,7 +89,7 @@ def measure(
 
 
 def _change(client: Any, vmid: int, turn: int) -> None:
-    """Somebody changes what only the next start applies; a busy lock is waited for."""
+    """Change an option that only the next start applies; wait for a busy lock."""
     while True:
         try:
             client.put(f"nodes/{NODE}/qemu/{vmid}/config", cores=1 + (turn + 1) % 2)
@@ -100,7 +100,7 @@ def _change(client: Any, vmid: int, turn: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print what came out."""
+    """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument(
         "--between", type=float, default=5.0, help="seconds between two commands, for a clean-up"

@@ -67,8 +67,9 @@ def host(number: int, dice: random.Random) -> Host:
 
 
 def varied(hosts: list[Host], dice: random.Random) -> list[Host]:
-    """The hosts as they are in a cloud: racks and other aggregates, whose combinations hardly two
-    racks share, and each its own address, load, cached images and vnets."""
+    """Return hosts as in a real cloud: hardly two racks have the same aggregates.
+
+    Each host has its own address, load, cached images and vnets."""
     names = [host.name for host in hosts]
     racks = [
         AggregateFacts(f"r{first}", f"r{first}", {"rack": f"{first}"}, tuple(names[first:][:40]))
@@ -98,8 +99,8 @@ def varied(hosts: list[Host], dice: random.Random) -> list[Host]:
 
 
 def down(host: Host) -> Host:
-    """Another node that nothing can be built on: every second is forced down, the others have
-    been silent for some time."""
+    """Return an unusable host: every second is forced down, the others have been silent for
+    some time."""
     name = f"down-{host.name}"
     facts = dataclasses.replace(host.facts, host=name, node=name, uuid=name)
     number = int(host.name.removeprefix("pve"))
@@ -140,8 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
     some = dataclasses.replace(request, memory_mib=300_000)
 
     def stored(among: HostColumns, *, every: bool = False) -> bytes:
-        """A decision as it is sent and stored; with ``every``, the reason of every host is made
-        plain data besides, not only of those that are kept."""
+        """Return a decision as sent and stored; ``every``: with plain reasons of all hosts."""
         choice = choose(among, some, filters, weighers, keep=10)
         if every:
             for those in choice.refused.values():
@@ -149,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
         return orjson.dumps(outcomes.won(some, choice, 0, len(among)))
 
     def read() -> None:
-        """The sentence of every host is written, which nobody needs at once."""
+        """Format the sentence of every host, which is normally done on demand."""
         for those in choose(hosts, some, filters, weighers, keep=10).refused.values():
             dict(those.pairs())
 

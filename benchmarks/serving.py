@@ -84,7 +84,7 @@ def served(
 
 
 def _warm(service: Served) -> None:
-    """Have every worker answer: what they import isn't part of what is measured."""
+    """Have every worker answer: its imports aren't part of the measurement."""
     ready = False
     while not ready:
         for client in [Client(service.port) for _ in range(4 * WORKERS)]:

@@ -17,7 +17,7 @@ from benchmarks.statements import SETTINGS, Statements
 
 @dataclass(frozen=True)
 class Site:
-    """A running cloud: where it is, and its processes."""
+    """A running cloud: its addresses and processes."""
 
     base_url: str
     token: str
@@ -25,13 +25,13 @@ class Site:
     image: str
     network: str
     processes: Callable[[], dict[str, list[int]]]
-    """Returns {service: process IDs}, of database and broker too where they are processes."""
+    """Returns {service: process IDs}, including database and broker if they are processes."""
     statements: Statements | None = None
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     driver: str
     hosts: int
@@ -106,7 +106,7 @@ def site_of(
 
 
 def by_command(pid: int) -> dict[str, list[int]]:
-    """Return the processes of `micronova up` by what they are."""
+    """Return the processes of `micronova up` by service."""
     found: dict[str, list[int]] = {"supervisor": [pid]}
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         line = Path(f"/proc/{child}/cmdline").read_text()

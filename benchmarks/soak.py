@@ -2,13 +2,12 @@
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped
 and started at random, while conductors, schedulers and agents are killed, the connections to the
-broker are cut, the broker itself is restarted, the simulated Proxmox VE fails in every way that it
-can be ordered to, and nodes are lost and come back. At the end everything is deleted, and nothing
-may be left that no record owns.
+broker are cut, the broker itself is restarted, the simulated Proxmox VE gets every kind of fault,
+and nodes are lost and come back. At the end everything is deleted, and nothing may be left that no
+record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
-one. The seed decides what is done; when it meets what depends on the machine. Exit code 1: not
-clean.
+one. The seed decides what is done; the times depend on the machine. Exit code 1: not clean.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ KILL, CUT, RESTART, ORDER = "kill ", "cut", "restart", "order "
 
 
 class Soak:
-    """The random user, and the random misfortune."""
+    """The random user, and the random faults."""
 
     def __init__(self, cloud: Stage, servers: int, seed: int) -> None:
         self._cloud, self._servers = cloud, servers
@@ -83,7 +82,7 @@ class Soak:
         )
 
     def run(self, seconds: float) -> None:
-        """Go on for so long."""
+        """Run for so many seconds."""
         end = time.monotonic() + seconds
         pause = threading.Event()
         misfortune = time.monotonic() + 5
@@ -122,7 +121,7 @@ class Soak:
         ways = {"active": ("stop", "reboot-hard", "delete"), "stopped": ("start", "delete")}
         return self._random.choice(ways[vm_state])
 
-    # --- misfortunes
+    # --- faults
 
     def _kill(self) -> str:
         name = self._random.choice(self._cloud.services)
@@ -142,13 +141,13 @@ class Soak:
         fault = self._cloud.simulator.fault(**order)
         if self._slow is not None:
             self._cloud.simulator.take_back(self._slow)
-        # The one that would hold for ever.
+        # The one that would last for ever.
         self._slow = fault if order.get("action") == "storage-slow" else None
         return f"{ORDER}{order.get('action') or order['leak']}"
 
 
 def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str, Any]:
-    """Bring everything to its end, and tell what came of it."""
+    """End everything, and return the result."""
     cloud.settle()
     alive = len(cloud.alive())
     problem = audit = ""
@@ -189,7 +188,7 @@ def outcome(cloud: Stage, soak: Soak, seconds: float, servers: int) -> dict[str,
 
 
 def _struck(soak: Soak, kind: str) -> dict[str, int]:
-    """Misfortunes of a kind, by name, and all together."""
+    """Return the faults of a kind, by name, and their sum."""
     found = {
         name.removeprefix(kind): count
         for name, count in sorted(soak.struck.items())

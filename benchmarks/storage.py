@@ -1,10 +1,10 @@
 """Measure many builds at once on one storage, as JSON: ``python -m benchmarks.storage --help``.
 
-It starts a simulated cluster with real lock semantics in real time: allocating on a storage holds
-its lock, and who has waited ten seconds for it fails. Then as many builds as asked begin at the
-same moment on one node and one storage, first with the storage queue as it is delivered, then with
-fixed widths. For each it tells how long all took, how many failed, and how often Proxmox VE gave
-up on a lock. It ends with 0 when none failed and the queue was within 10 % of the best width.
+It starts a simulated cluster with real lock semantics in real time: allocations on a storage hold
+its lock, and a wait of ten seconds fails. Then as many builds as asked begin at the same moment on
+one node and one storage, first with the default storage queue, then with fixed widths. For each it
+prints how long all took, how many failed, and how often Proxmox VE gave up on a lock. The exit
+code is 0 when none failed and the queue was within 10 % of the best width.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cluster:
         self._context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
     def reset(self) -> None:
-        """Forget all machines, volumes and tasks."""
+        """Delete all VMs, volumes and tasks."""
         request = urllib.request.Request(f"{self.url}/_sim/reset", method="POST", data=b"{}")
         with urllib.request.urlopen(request, context=self._context, timeout=30):
             return
@@ -64,7 +64,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(speed: float) -> Iterator[Cluster]:
-    """A cluster until the block ends."""
+    """Run a cluster until the block ends."""
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state"
         command = [sys.executable, "-m", "simulator", "--tls", "--port", "0", "--nodes", "1"]
@@ -101,7 +101,7 @@ def configuration(where: Cluster, options: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def a_build(number: int) -> Build:
-    """Return a server of 2 GiB with a config drive, cloned from the image's template."""
+    """Return a build of 2 GiB with a config drive, cloned from the image's template."""
     server = ids.new_uuid()
     placed = Placed(NODE, "c1", NODE, FIRST_VMID + number)
     return Build(
@@ -122,7 +122,7 @@ def a_build(number: int) -> Build:
 
 
 def run(where: Cluster, count: int, options: Sequence[str]) -> dict[str, Any]:
-    """All builds at once, in an empty cluster where only the template is ready."""
+    """Run all builds at once, in an empty cluster with only the template."""
     where.reset()
     conf = configuration(where, options)
     hypervisor = ProxmoxHypervisor(conf, settings.clusters(conf)[0])
@@ -167,13 +167,13 @@ def _carry_out(hypervisor: ProxmoxHypervisor, command: Build) -> Outcome:
 
 
 def _lock_timeouts(hypervisor: ProxmoxHypervisor) -> int:
-    """Tasks that ended because a lock was not had in time."""
+    """Return the number of tasks that failed for a lock that was not free in time."""
     listed = hypervisor.shared.client.get(f"nodes/{NODE}/tasks", source="all", limit=5000)
     return sum("got timeout" in str(one.get("status", "")) for one in listed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print what came out."""
+    """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--builds", type=int, default=50, help="how many at once")
     parser.add_argument("--speed", type=float, default=1.0, help="of the simulated cluster")
@@ -204,7 +204,7 @@ def _fixed(width: int) -> tuple[str, ...]:
 
 
 def _best(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The fastest round; a failure in any of them stays visible."""
+    """Return the fastest round, with the failures of all."""
     found = dict(min(rounds, key=lambda one: float(one["seconds"])))
     found["failed"] = max(one["failed"] for one in rounds)
     found["lock_timeouts"] = max(one["lock_timeouts"] for one in rounds)

@@ -34,7 +34,7 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
 
 
 def cpu_us(app: WSGIApplication, token: str, requests: int) -> float:
-    """Return the CPU time of one request in microseconds, the cache being warm."""
+    """Return the CPU time of one request in microseconds, with a warm cache."""
     statuses: set[str] = set()
 
     def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:

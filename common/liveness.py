@@ -116,6 +116,6 @@ class Beat:
             try:
                 self._own.cast(context.internal(), Ticks.tick)
             except Unavailable:
-                LOG.warning("The message bus does not take our sign of life; trying again.")
+                LOG.warning("The heartbeat could not be sent; trying again.")
             if self._stopped.wait(self._seconds):
                 return

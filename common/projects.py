@@ -43,7 +43,7 @@ class Projects:
         if status == 200:
             self._remember(project_id)
         else:
-            LOG.info("Keystone doesn't tell whether project %s is there: %s", project_id, status)
+            LOG.info("Keystone doesn't answer whether project %s exists: %s", project_id, status)
         return False
 
     def _status(self, project_id: str) -> int | str:

@@ -62,7 +62,7 @@ OPTIONS = [
         default=16,
         min=1,
         max=256,
-        help="Threads that a service answers messages with.",
+        help="Threads in which a service answers messages.",
     ),
 ]
 
@@ -286,5 +286,7 @@ class Server:
             try:
                 self._own.cast(context.internal(), _WAKE, server=self._name)
             except Unavailable:
-                LOG.warning("The message bus is away; the end waits for it, for some seconds.")
+                LOG.warning(
+                    "The message bus doesn't answer; waiting some seconds for it before the end."
+                )
                 return

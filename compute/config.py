@@ -24,33 +24,33 @@ OPTIONS = [
             ("proxmox", "Proxmox VE clusters, see [proxmox]"),
             ("null", "no hypervisor: VMs live in memory, to measure the control plane"),
         ],
-        help="What the agents of this worker act on.",
+        help="Hypervisor driver of this worker's agents.",
     ),
     cfg.StrOpt(
         "availability_zone",
         default="nova",
-        help="Availability zone of the hosts, where their cluster names no other.",
+        help="Availability zone of the hosts, unless their cluster names another.",
     ),
     cfg.IntOpt(
         "heartbeat_seconds",
         default=10,
         min=1,
         max=300,
-        help="Seconds between two heartbeats. A longer time makes a dead worker show later.",
+        help="Seconds between two heartbeats. With a longer time a dead worker is noticed later.",
     ),
     cfg.IntOpt(
         "observe_seconds",
         default=10,
         min=1,
         max=3600,
-        help="Seconds between two bulk looks at a cluster (two calls, whatever its size).",
+        help="Seconds between two refreshes of a cluster (two calls, whatever its size).",
     ),
     cfg.IntOpt(
         "content_seconds",
         default=60,
         min=1,
         max=86400,
-        help="Seconds between two looks at a storage's importable images: how soon a new image "
+        help="Seconds between two reads of a storage's importable images: how soon a new image "
         "is seen. One call per shared storage, one per node for local ones.",
     ),
     cfg.IntOpt(
@@ -58,29 +58,29 @@ OPTIONS = [
         default=300,
         min=1,
         max=86400,
-        help="Seconds between two looks at a node's processors, storages and bridges.",
+        help="Seconds between two reads of a node's processors, storages and bridges.",
     ),
     cfg.IntOpt(
         "threads",
         default=32,
         min=1,
         max=1024,
-        help="Operations that this worker works on at the same time; further ones wait here.",
+        help="Operations that this worker carries out at the same time; further ones wait.",
     ),
     cfg.IntOpt(
         "stop_seconds",
         default=30,
         min=0,
         max=600,
-        help="Seconds that a stopping worker gives running operations to reach a stopping place; "
-        "whichever worker gets their lease continues them.",
+        help="Seconds that a stopping worker gives running operations to reach a safe end; the "
+        "worker that gets their lease continues them.",
     ),
     cfg.IntOpt(
         "shutdown_seconds",
         default=60,
         min=0,
         max=3600,
-        help="Seconds that a guest gets to power off or reboot by itself before it is made to.",
+        help="Seconds that a guest gets to power off or reboot by itself before it is forced to.",
     ),
     cfg.FloatOpt(
         "cpu_allocation_ratio",
@@ -98,36 +98,43 @@ OPTIONS = [
         "disk_allocation_ratio",
         default=1.0,
         min=0.01,
-        help="Disk that may be allocated for each GiB. Over 1.0 trusts thin storage.",
+        help="Disk that may be allocated for each GiB. Over 1.0 relies on thin storage.",
     ),
-    cfg.IntOpt("reserved_vcpus", default=0, min=0, help="CPUs of a host that no server gets."),
+    cfg.IntOpt(
+        "reserved_vcpus",
+        default=0,
+        min=0,
+        help="CPUs of a host that are not allocated to servers.",
+    ),
     cfg.IntOpt(
         "reserved_memory_mib",
         default=1024,
         min=0,
-        help="MiB of memory of a host that no server gets.",
+        help="MiB of a host's memory that are not allocated to servers.",
     ),
     cfg.IntOpt(
         "reserved_disk_gib",
         default=0,
         min=0,
-        help="GiB of the storage of root disks that no server gets.",
+        help="GiB of the storage for root disks that are not allocated to servers.",
     ),
 ]
 
 NULL_OPTIONS = [
-    cfg.IntOpt("hosts", default=4, min=1, help="Hosts that are made up."),
-    cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of each."),
-    cfg.IntOpt("memory_mib", default=262144, min=1, help="MiB of memory of each."),
-    cfg.IntOpt("disk_gib", default=4096, min=1, help="GiB of disk of each."),
+    cfg.IntOpt("hosts", default=4, min=1, help="Number of made-up hosts."),
+    cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of each host."),
+    cfg.IntOpt("memory_mib", default=262144, min=1, help="MiB of memory of each host."),
+    cfg.IntOpt("disk_gib", default=4096, min=1, help="GiB of disk of each host."),
     cfg.ListOpt(
         "images",
         default=["debian-12", "ubuntu-24.04", "cirros"],
-        help="Names of the images that are made up.",
+        help="Names of the made-up images.",
     ),
-    cfg.ListOpt("bridges", default=["vmbr0"], help="Bridges that every host has."),
-    cfg.StrOpt("cluster", default="null", help="Name of the cluster; one worker each."),
-    cfg.StrOpt("prefix", default="null", help="Beginning of the hosts' names."),
+    cfg.ListOpt("bridges", default=["vmbr0"], help="Bridges of every host."),
+    cfg.StrOpt(
+        "cluster", default="null", help="Name of the cluster, which must differ between workers."
+    ),
+    cfg.StrOpt("prefix", default="null", help="Prefix of the hosts' names."),
 ]
 
 

@@ -88,7 +88,7 @@ class Executor:
             _log(command, outcome)
             return outcome
         except Abandoned:
-            LOG.info("Operation %d is left to whoever gets its lease.", command.operation_id)
+            LOG.info("Operation %d is left to the next owner of its lease.", command.operation_id)
             return None
         except Exception:
             LOG.exception("Operation %d failed unexpectedly.", command.operation_id)

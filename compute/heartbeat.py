@@ -74,7 +74,7 @@ class Heartbeats:
         try:
             self._self.cast(internal(), WorkerRpc.tick)
         except Exception:
-            LOG.exception("The tick could not be sent.")
+            LOG.exception("The heartbeat's tick could not be sent.")
 
     def beat(self) -> None:
         """Send the conductor and the schedulers a heartbeat with what changed."""

@@ -121,7 +121,7 @@ class Manager:
             nobody = StrictGroup(group, apart=False)
             self._carried(cluster).converge_affinity(cloud, nobody, {})
         except (HypervisorError, Unavailable) as error:
-            LOG.warning("Cluster %s still has group %s: %s", cluster, group, error.message)
+            LOG.warning("Cluster %s keeps group %s: %s", cluster, group, error.message)
 
     def _carried(self, cluster: str) -> Hypervisor:
         """Return the cluster's driver. Raises Unavailable if this worker has no agent of it."""

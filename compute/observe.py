@@ -65,5 +65,5 @@ class Observer:
             try:
                 self.look()
             except Exception:
-                LOG.exception("A look at %s failed unexpectedly.", self._hypervisor.cluster)
+                LOG.exception("The refresh of %s failed unexpectedly.", self._hypervisor.cluster)
             self._stop.wait(self._seconds)

@@ -1,4 +1,4 @@
-"""One worker process: wires endpoints, executor, observation, heartbeats and reports."""
+"""One worker process: endpoints, executor, refresh loops, heartbeats and reports."""
 
 from __future__ import annotations
 

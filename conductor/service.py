@@ -123,7 +123,7 @@ class ConductorService:
         try:
             self.store.run(lambda connection: leases.give_back(connection, self._name))
         except Unavailable as error:
-            LOG.warning("Its leases run out by themselves: %s", error)
+            LOG.warning("The leases could not be released, and will expire: %s", error)
 
     def _seed(self, connection: Transaction) -> None:
         for text in self._conf.networks.subnets:

@@ -24,8 +24,8 @@ OPTIONS = [
     cfg.StrOpt(
         "reader_connection",
         secret=True,
-        help="SQLAlchemy URL of the cloud database for the API; on PostgreSQL a role with SELECT "
-        "only. On SQLite the same file as 'connection': writing is switched off.",
+        help="SQLAlchemy URL of the cloud database for the API; on PostgreSQL of a role with "
+        "SELECT only. On SQLite the same file as 'connection': writing is disabled.",
     ),
     cfg.IntOpt(
         "pool_size",
@@ -39,9 +39,8 @@ OPTIONS = [
         default=10,
         min=1,
         max=3600,
-        help="Seconds that the database may work on one statement of the API. One that takes "
-        "longer is ended: the request answers 400 where it asked for a regular expression, else "
-        "503.",
+        help="Seconds that one statement of the API may take. A longer one is ended: the request "
+        "is answered 400 if it has a regular expression, else 503.",
     ),
 ]
 
@@ -105,8 +104,8 @@ def _engine(url: str, pool_size: int, isolation_level: str) -> sa.Engine:
         return engine
     if isolation_level == "AUTOCOMMIT":
         options["pool_reset_on_return"] = None  # there is nothing to roll back
-    # What is read after a lock was waited for must be what is there then: MariaDB's default is
-    # what was there when the transaction began.
+    # A read after waiting for a lock must see the present rows: MariaDB's default are those at the
+    # begin of the transaction.
     options["isolation_level"] = isolation_level
     engine = sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
     if backend == "postgresql":
@@ -157,7 +156,7 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _regexp(pattern: str, value: str | None) -> bool | None:
-    """SQLite's ``value REGEXP pattern``; SQLAlchemy's own could block every thread."""
+    """Implement ``value REGEXP pattern`` for SQLite; SQLAlchemy's own could block all threads."""
     return None if value is None else regex.finds(pattern, value)
 
 

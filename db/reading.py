@@ -17,10 +17,10 @@ LOG = logger(__name__)
 
 @contextlib.contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Give a connection of the engine.
+    """Yield a connection of the engine.
 
-    Raises Unavailable while the database is, or when it took too long; Invalid for a value that
-    it doesn't take.
+    Raises Unavailable when the database is down, or took too long; Invalid for a value that it
+    doesn't take.
     """
     try:
         with engine.connect() as connection:

@@ -1,8 +1,8 @@
 """The resource of an operation in SQL, also of rows that the previous release writes.
 
-That one knows ``operations.server_uuid`` alone, so an operation about a server is found by it, and
-one about anything else has it empty. Once no conductor of that release runs any more the column
-can go, and what is here names ``resource_id`` alone.
+That one knows ``operations.server_uuid`` only, so an operation about a server is found by it, and
+one about anything else has it empty. Once no conductor of that release runs any more, the column
+can be dropped, and only ``resource_id`` is needed here.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from db import engine
 def grant_reader(url: str, role: str) -> None:
     """Grant `role` read access to every table of the database at `url`, later ones too.
 
-    `url` is the owner's; the role must exist. What it could do to these tables before is taken
-    away. Raises ConfigurationError when the database isn't PostgreSQL, or refuses.
+    `url` is the owner's; the role must exist. All its other rights on these tables are revoked.
+    Raises ConfigurationError when the database isn't PostgreSQL, or refuses.
     """
     if make_url(url).get_backend_name() != "postgresql":
         raise ConfigurationError("A role that only reads is a matter of PostgreSQL.")

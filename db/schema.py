@@ -1,10 +1,10 @@
 """Every table of the cloud database.
 
 One row of ``servers`` answers a list without a join: what a list shows and what never changes
-(flavor, addresses) is kept in it as JSON.
+(flavor, addresses) is stored in it as JSON.
 
-SQLite counts the IDs it gives out (``sqlite_autoincrement``): by itself it gives that of the row
-deleted last to the next one, and whoever remembers the one would take the other for it.
+SQLite counts IDs (``sqlite_autoincrement``): otherwise it would use that of the row deleted last
+again, and a remembered ID would name another row.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ decisions = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Requests that were refused and left no operation: so many of a project, the newest.
+# Refused requests without an operation: the newest of each project.
 refusals = sa.Table(
     "refusals",
     metadata,
@@ -219,7 +219,7 @@ vmids = sa.Table(
     sa.Column("read_at", UtcDateTime),  # when the audit read its VM's description last
 )
 
-# Who ever had which VMID: kept when it is given back, for what is found later must be proven.
+# Who ever had which VMID: kept when it is released, as a proof for later findings.
 vmid_journal = sa.Table(
     "vmid_journal",
     metadata,
@@ -235,7 +235,7 @@ vmid_journal = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# One row: several clouds may share a Proxmox cluster, and must know their templates apart.
+# One row: several clouds may share a Proxmox cluster, and must tell their templates apart.
 cloud_identity = sa.Table(
     "cloud_identity",
     metadata,
@@ -303,7 +303,7 @@ quota_limits = sa.Table(
     sa.Column("hard_limit", sa.Integer, nullable=False),
 )
 
-# One row a project, for its lock alone: usage is summed over the live servers under it.
+# One row per project, for its lock: usage is summed over the live servers under it.
 project_locks = sa.Table(
     "project_locks", metadata, sa.Column("project_id", _NAME, primary_key=True)
 )
@@ -432,7 +432,7 @@ aggregate_hosts = sa.Table(
     sa.Column("host", _NAME, primary_key=True, index=True),
 )
 
-# One row: who changes aggregates holds its lock, and schedulers tell new from old by it.
+# One row: changes of aggregates hold its lock, and schedulers order messages by its version.
 aggregate_versions = sa.Table(
     "aggregate_versions",
     metadata,
@@ -440,7 +440,7 @@ aggregate_versions = sa.Table(
     sa.Column("version", sa.BigInteger, nullable=False),
 )
 
-# Hosts of whose aggregates placement is still to be told.
+# The placement outbox: hosts whose aggregates placement must still get.
 aggregate_mirrors = sa.Table(
     "aggregate_mirrors",
     metadata,
@@ -471,7 +471,7 @@ server_group_anchors = sa.Table(
     sa.Column("host", _NAME, nullable=False),
 )
 
-# What a server of a strict group takes on its host: of one slot there can't be two.
+# The place of a server of a strict group on its host: a slot can't have two servers.
 server_group_places = sa.Table(
     "server_group_places",
     metadata,
@@ -482,7 +482,7 @@ server_group_places = sa.Table(
     sa.UniqueConstraint("group_uuid", "host", "slot"),
 )
 
-# What one process at a time may do, whichever it is.
+# Leases by name, for what only one process may do at a time.
 leases = sa.Table(
     "leases",
     metadata,

@@ -12,14 +12,14 @@ from sqlalchemy.dialects import mysql, postgresql
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     """An aware UTC time, with microseconds, on every database."""
 
-    # MariaDB drops what is below a second unless it is told not to.
+    # MariaDB drops fractions of a second by default.
     impl = sa.DateTime(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
     cache_ok = True
 
     def process_bind_param(
         self, value: datetime.datetime | None, dialect: sa.engine.Dialect
     ) -> datetime.datetime | None:
-        """Refuse naive times: they would be read back as another moment."""
+        """Refuse naive times: they would be read back as another time."""
         if value is None:
             return None
         if value.tzinfo is None:

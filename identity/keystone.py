@@ -31,8 +31,8 @@ OPTIONS = (
     cfg.HostAddressOpt(
         "host",
         default="127.0.0.1",
-        help="Address the embedded Keystone listens on. It speaks plain HTTP: put a TLS proxy in "
-        "front before choosing an address that other machines reach.",
+        help="Address that the embedded Keystone listens on. It speaks plain HTTP: put a TLS "
+        "proxy in front before choosing an address that other machines reach.",
     ),
     cfg.PortOpt(
         "port",

@@ -67,7 +67,7 @@ class Wiring:
         try:
             session = self._placement_session or credentials.session(self.conf, "placement")
         except ConfigurationError as error:
-            LOG.warning("Keystone isn't asked whether projects exist: %s", error.message)
+            LOG.warning("Projects are not checked in Keystone: %s", error.message)
             return None
         return Projects(session)
 

@@ -22,38 +22,39 @@ DATABASE_OPTIONS = (
         default=16,
         min=1,
         max=1000,
-        help="Connections a process keeps to the database for reads, and as many for writes "
-        "(SQLite: one). As many as the process has threads is enough; with fewer, requests wait.",
+        help="Connections that a process keeps to the database for reads, and as many for writes "
+        "(SQLite: one). As many as the process has threads is enough; with fewer, requests "
+        "wait.",
     ),
 )
 OPTIONS = (
     cfg.BoolOpt(
         "randomize_allocation_candidates",
         default=False,
-        help="Give allocation candidates in random order, and a random choice of them when the "
+        help="Return allocation candidates in random order, and a random choice of them when the "
         "request has a limit. Otherwise the oldest providers come first.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
         min=-1,
-        help="The most allocation candidates that are computed for one request; -1 for no "
-        "bound. Trees with many alike children can be combined in very many ways.",
+        help="The most allocation candidates that are computed for one request; -1: no limit. "
+        "Trees with many equal children can be combined in very many ways.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
         default="depth-first",
         choices=("depth-first", "breadth-first"),
-        help="Which candidates come first, and so which ones a bound or a limit leaves: all of "
-        "one tree before the next (depth-first), or one of every tree before the second of any.",
+        help="Which candidates come first, and so which remain under a limit: all of one tree "
+        "before the next (depth-first), or one of every tree before the second of any.",
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
         min=1,
         max=1000,
-        help="How often a claim is tried again, inside the service, when the database took it "
-        "back for another one's sake.",
+        help="How often a claim is tried again, inside the service, when the database rolled it "
+        "back because of another one.",
     ),
     cfg.IntOpt(
         "max_request_body_size",
@@ -64,12 +65,12 @@ OPTIONS = (
     cfg.StrOpt(
         "incomplete_consumer_project_id",
         default=NOBODY,
-        help="The project of consumers that clients older than microversion 1.8 make.",
+        help="Project of the consumers that clients older than microversion 1.8 create.",
     ),
     cfg.StrOpt(
         "incomplete_consumer_user_id",
         default=NOBODY,
-        help="The user of consumers that clients older than microversion 1.8 make.",
+        help="User of the consumers that clients older than microversion 1.8 create.",
     ),
 )
 

@@ -32,7 +32,7 @@ from web.schemas import Validator
 
 JSON = "application/json"
 _DATED_SINCE = 15
-#: rules that don't say whose: nobody's
+#: target of rules without an owner
 _NOBODY: Mapping[str, Any] = {"project_id": None}
 
 operation = Describe(BODY, QUERY, oldest="1.0")
@@ -85,7 +85,7 @@ class Call:
 
     @property
     def content(self) -> None:
-        """None: no body names an action."""
+        """Return None: no body names an action."""
 
     def expect_body(self, validate: Validator) -> None:
         """Validate the body when the operation reads it, for some after a look-up."""

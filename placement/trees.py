@@ -171,7 +171,7 @@ def _from_several(
 
 
 def _traits_met(snapshot: Snapshot, group: Group, slots: Sequence[int]) -> bool:
-    """Whether the providers together have the traits required (none has a forbidden one)."""
+    """Return whether the providers together have the required traits; none has a forbidden one."""
     if not group.required:
         return True
     together = frozenset().union(*(snapshot.at(slot).traits for slot in slots))

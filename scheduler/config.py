@@ -42,7 +42,7 @@ OPTIONS = [
     cfg.ListOpt(
         "filters",
         default=FILTERS,
-        help="Filters, in this order; entry points of the group micronova.scheduler.filters.",
+        help="Filters, in order; entry points of the group micronova.scheduler.filters.",
     ),
     cfg.DictOpt(
         "weighers",
@@ -62,10 +62,10 @@ OPTIONS = [
             "ha_priority": "5.0",
         },
         help="Weighers with their multipliers; entry points of the group "
-        "micronova.scheduler.weighers. A multiplier of 0 switches one off, a negative one turns "
-        "spreading into packing. The metadata <weigher>_weight_multiplier of an aggregate "
-        "replaces it for the hosts of the aggregate. Scores are scaled to 0…1 first, but for "
-        "build_failure, which is 0 to -1 as it is.",
+        "micronova.scheduler.weighers. A multiplier of 0 disables a weigher, a negative one "
+        "turns spreading into packing. The metadata <weigher>_weight_multiplier of an "
+        "aggregate replaces it for the aggregate's hosts. Scores are first scaled to 0…1, "
+        "except those of build_failure, which are 0 to -1.",
     ),
     cfg.StrOpt(
         "mode",
@@ -79,45 +79,45 @@ OPTIONS = [
                 "'micronova rebalance' strives for.",
             ),
         ],
-        help="What the weighers of room (ram, cpu, disk, storage) are for. spread takes their "
-        "multipliers as they are, pack their opposites; cluster-score puts the weigher "
-        "cluster_score in their place, with the sum of their multipliers.",
+        help="How the weighers of room (ram, cpu, disk, storage) are used. spread: with their "
+        "multipliers; pack: with the negative ones; cluster-score: the weigher "
+        "cluster_score replaces them, with the sum of their multipliers.",
     ),
     cfg.IntOpt(
         "alternates",
         default=3,
         min=0,
         max=20,
-        help="Further hosts that travel with an operation, in case the chosen one fails.",
+        help="Further hosts that are kept with an operation, in case the chosen one fails.",
     ),
     cfg.IntOpt(
         "candidates",
         default=1000,
         min=1,
-        help="How many candidates are asked of placement for one decision, besides hosts that are "
-        "out of service. Where the filters refuse them all, and other hosts would do, all are "
-        "asked for.",
+        help="Candidates requested from placement for one decision, in addition to hosts that "
+        "are out of service. If the filters refuse them all, and there are other hosts, all "
+        "are requested.",
     ),
     cfg.IntOpt(
         "claim_attempts",
         default=5,
         min=1,
         max=100,
-        help="How many hosts are tried to be claimed, best first, before the decision is made "
-        "anew once.",
+        help="Hosts that are tried to be claimed, best first, before the decision is repeated "
+        "once.",
     ),
     cfg.IntOpt(
         "scores_kept",
         default=10,
         min=1,
-        help="For how many of the best hosts each weigher's score is kept with the decision.",
+        help="Number of best hosts whose scores are stored with the decision.",
     ),
     cfg.IntOpt(
         "reasons_kept",
         default=1000,
         min=1,
-        help="How many refused hosts are kept with their reason at the most, in up to 40 kB; of "
-        "all but the first of the servers of one create in 1 kB each. All are counted.",
+        help="Number of refused hosts stored with their reason, in up to 40 kB; for all but the "
+        "first of the servers of one create in 1 kB each. All are counted.",
     ),
     cfg.StrOpt(
         "name",

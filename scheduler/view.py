@@ -76,7 +76,7 @@ class View:
                 limit=limit,
             )
         except Invalid as error:
-            LOG.info("Placement knows of no such thing: %s", error.message)
+            LOG.info("Unknown to placement: %s", error.message)
             found = Candidates((), {}, ())
         cut = limit is not None and len(found.uuids) >= limit
         return Offered(

@@ -83,7 +83,7 @@ class Faults:
     form: Form
     """Writes the answer: status, headers and body."""
     unexpected: str
-    """The message of every 500, which tells nothing of the inside; `{}` is the request ID."""
+    """The message of every 500, without internals; `{}` is the request ID."""
     sentences: Mapping[int, str] = field(default_factory=lambda: SENTENCES)
     """Messages for what Falcon refuses."""
     statuses: Mapping[type[MicronovaError], int] = field(default_factory=dict)

@@ -179,7 +179,7 @@ class Guard(Generic[C]):
         self._actions = actions
 
     def __call__(self, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
-        """Falcon's responder."""
+        """Answer, as Falcon's responder."""
         call = self._api.call(req, resp, params)
         method = self._method(call)
         described = operation_of(method)
@@ -236,7 +236,7 @@ def responders(
     methods: Mapping[str, Iterable[Handler]],
     actions: Mapping[str, Handler] | None = None,
 ) -> object:
-    """The Falcon resource of a path: {HTTP method: operations}, `actions` by name of a POST."""
+    """Return the Falcon resource of a path: {HTTP method: operations}; `actions` of a POST."""
     made = _Responders()
     for name, handlers in methods.items():
         setattr(made, f"on_{name.lower()}", Guard(api, list(handlers), actions or {}))

@@ -75,7 +75,7 @@ class Microversions:
         return version
 
     def asked(self, header: str | None, legacy: str | None = None) -> int:
-        """The version that the values of the headers ask for; the oldest where they name none.
+        """Return the version that the headers' values ask for; the oldest if they name none.
 
         Raises Invalid for a text that is no version, NotAcceptable for one that isn't served.
         """
@@ -98,7 +98,7 @@ class Microversions:
         return minor
 
     def _entry(self, header: str | None) -> str | None:
-        """What a header that may name several services asks of this one; the last entry counts."""
+        """Return what a header for several services asks of this one; the last entry counts."""
         found = None
         for part in (header or "").split(","):
             entry = self.entry.fullmatch(part.strip())

@@ -92,7 +92,7 @@ def rule(
     *operations: tuple[str, str],
     scopes: Sequence[str] = ("project",),
 ) -> policy.DocumentedRuleDefault:
-    """A rule of an API: `operations` are (method, path); `scopes` the tokens it is open to."""
+    """Return a rule: `operations` are (method, path); `scopes` the tokens it is open to."""
     return policy.DocumentedRuleDefault(
         name=name,
         check_str=check,

@@ -27,13 +27,12 @@ OPTIONS = (
     cfg.ListOpt(
         "trusted_proxies",
         default=[],
-        help="Addresses and networks (such as 10.0.0.5, 10.0.1.0/24, 127.0.0.1) of the proxies in "
-        "front of the APIs; unix for those that connect through a Unix socket. From them alone "
-        "X-Forwarded-Proto, -Host and -Prefix count for the links in answers, the last value "
-        "where there are several; the proxy has to set all three or remove what clients sent. "
-        "Without it these headers are ignored, like with oslo.middleware's "
-        "enable_proxy_headers_parsing, which is off by default too. The header Forwarded is "
-        "never used.",
+        help="Addresses and networks (such as 10.0.0.5, 10.0.1.0/24, 127.0.0.1) of the proxies "
+        "in front of the APIs; unix for those that connect through a Unix socket. Only from "
+        "them X-Forwarded-Proto, -Host and -Prefix are used for the links in answers, the "
+        "last value if there are several; the proxy has to set all three or remove what "
+        "clients sent. By default these headers are ignored, as with oslo.middleware's "
+        "enable_proxy_headers_parsing. The header Forwarded is never used.",
     ),
 )
 

@@ -106,7 +106,7 @@ class Refusals:
                 self._conductor.refused(ctxt, refused)
             except Exception:
                 # The client has its answer already.
-                LOG.exception("The refusal of %s is not recorded.", ctxt.request_id)
+                LOG.exception("The refusal of %s could not be recorded.", ctxt.request_id)
 
 
 def _message(data: Any) -> str:

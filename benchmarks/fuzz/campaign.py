@@ -60,7 +60,7 @@ class Campaign:
                 client.join()
 
     def clean(self) -> list[str]:
-        """Delete what came into being; return what could not be, or is left though nobody's."""
+        """Delete what was created; return what could not be deleted, or remains without owner."""
         compute = self._admin.compute
         for service in self._get(compute, "/os-services")["services"]:
             if service.get("status") == "disabled" or service.get("forced_down"):
@@ -118,14 +118,14 @@ class Campaign:
 
     @staticmethod
     def _tell(samples: list[dict[str, Any]], sample: dict[str, Any]) -> None:
-        """Keep a sample, and show it at once: the whole run takes long."""
+        """Store a sample, and show it at once: the whole run takes long."""
         samples.append(sample)
         print(json.dumps(sample), file=sys.stderr, flush=True)
 
     # --- what there is
 
     def _known(self) -> dict[str, tuple[str, ...]]:
-        """{name in a path or a body: values that exist}; a server and a key pair are made."""
+        """Return {name in a path or a body: existing values}; creates a server and a key pair."""
         compute, member = self._admin.compute, self._member.compute
         images = [each["id"] for each in self._get(self._admin.image, "/images")["images"]]
         flavor = {"name": "fuzz", "id": "fuzz", "ram": 64, "vcpus": 1, "disk": 0}

@@ -51,7 +51,7 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class Made:
-    """A request as it goes out; tokens are still names in braces."""
+    """A request to be sent; tokens are still names in braces."""
 
     api: str
     method: str

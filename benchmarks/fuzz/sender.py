@@ -17,7 +17,7 @@ NO_ANSWER = 0
 
 @dataclass(frozen=True)
 class Answer:
-    """The status, 0 where none came, and what the answer begins with."""
+    """The status, 0 without an answer, and the beginning of the answer."""
 
     status: int
     text: str = ""
@@ -51,7 +51,7 @@ class Sender:
         return self._exchange(where, fresh, data, made)
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close the open connections."""
         for each in self._kept.values():
             each.close()
 

@@ -1,4 +1,4 @@
-"""What there is to ask: paths, methods, and the schemas of bodies and query strings."""
+"""The requests to make: paths, methods, and the schemas of bodies and query strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from web.schemas import Validator
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
-#: actions that leave a server's VM to somebody else, which an audit rightly tells
+#: actions that unmanage a server's VM, which an audit rightly reports
 _LEAVES = {"release", "forget"}
 
 _ID = {"type": "string", "format": "uuid"}

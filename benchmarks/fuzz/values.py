@@ -88,7 +88,7 @@ NUMBERS = (
     ),
 )
 CONSTANTS = (None, True, False)
-#: what would make the cloud work for hours when it is taken at its word
+#: values that would keep the cloud busy for hours
 _BOUNDED = {"min_count": (0, -1, 1, 2, 10**10, 2**31), "max_count": (0, -1, 1, 2, 10**10, 2**31)}
 
 

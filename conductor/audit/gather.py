@@ -161,7 +161,7 @@ def _each(items: Sequence[str], ask: Any) -> Iterator[tuple[str, Any]]:
                 yield item, error
             except Exception as error:
                 # An agent of an older release, or a broken one: the rest is still read.
-                LOG.exception("Asking about %s broke.", item)
+                LOG.exception("Asking about %s failed unexpectedly.", item)
                 yield item, Unavailable(f"{type(error).__name__}; see the log.")
 
 

@@ -108,7 +108,9 @@ class Notifier:
         try:
             self.tell(ctxt)
         except Exception:
-            LOG.exception("Schedulers could not be told of the aggregates; again later.")
+            LOG.exception(
+                "The aggregates could not be published to schedulers; trying again later."
+            )
         self._periodic.wake(PLACEMENT)
 
     def tell(self, ctxt: RequestContext) -> None:
@@ -142,7 +144,9 @@ class Notifier:
                     complete = False
                     continue
             except MicronovaError as error:
-                LOG.warning("Placement isn't told of %s: %s", one.host, error.message)
+                LOG.warning(
+                    "Host %s could not be updated in placement: %s", one.host, error.message
+                )
                 return False
             self._cloud.store.run(
                 lambda c, one=one: placement_outbox.told(  # type: ignore[misc]
@@ -169,7 +173,7 @@ class Notifier:
         except GenerationConflict:
             raise
         except Conflict as error:
-            LOG.warning("The provider of %s can't go yet: %s", told.host, error.message)
+            LOG.warning("The provider of %s can't be deleted yet: %s", told.host, error.message)
             return False
         return True
 
@@ -188,5 +192,5 @@ class Notifier:
         try:
             complete = self.mirror()
         except Exception:
-            LOG.exception("Placement could not be told of the aggregates; again later.")
+            LOG.exception("The aggregates could not be sent to placement; trying again later.")
         return TELL_SECONDS if complete else RETRY_SECONDS

@@ -53,7 +53,11 @@ class ServerGroupEndpoint:
                 self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
             except MicronovaError as error:
                 # The group is deleted; the audit updates the cluster.
-                LOG.warning("Cluster %s is not told of a group's end: %s", cluster, error.message)
+                LOG.warning(
+                    "A deleted group could not be removed from cluster %s: %s",
+                    cluster,
+                    error.message,
+                )
 
     def _told(self, connection: Transaction, uuid: str) -> dict[str, str]:
         """Return cluster → one of its workers, for clusters that may have a rule of the group."""

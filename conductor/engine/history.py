@@ -36,4 +36,4 @@ class History:
         if before is not None:
             self._store.run(lambda c: refusals.forget(c, before, BATCH))
         if total:
-            LOG.info("The details of %d old operations are forgotten.", total)
+            LOG.info("The details of %d old operations are deleted.", total)

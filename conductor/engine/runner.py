@@ -103,7 +103,9 @@ class Runner:
                 going = begin(operations)
             except MicronovaError as error:
                 # Nothing is lost: each looks at what is there and begins by itself.
-                LOG.warning("%d builds begin one by one: %s", len(operations), error.message)
+                LOG.warning(
+                    "%d builds are scheduled one by one: %s", len(operations), error.message
+                )
                 going = [(operation, False) for operation in operations]
             for operation, fresh in going:
                 if fresh:
@@ -122,7 +124,7 @@ class Runner:
 
     def _run(self, lane: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
         if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
-            LOG.info("Stopping: operation %s is left to the next one.", operation.id)
+            LOG.info("Stopping: operation %s is left to another conductor.", operation.id)
 
     def _guarded(self, operation: Operation, work: Callable[[], None]) -> None:
         """Whatever happens to the work, the operation is not lost."""
@@ -132,11 +134,14 @@ class Runner:
         except StaleTransition:
             self._step_back(operation)
         except Unavailable as error:
-            LOG.warning("Operation %s pauses: %s", operation.id, error.message)
+            LOG.warning("Operation %s is postponed: %s", operation.id, error.message)
             self._pause(operation, error.message)
         except Exception:
             # Its lease runs out, and it is looked at again; its deadline ends it.
-            LOG.exception("Operation %s stumbled.", operation.id)
+            LOG.exception(
+                "Operation %s failed unexpectedly; it is retried when its lease ends.",
+                operation.id,
+            )
             self._pause(operation)
 
     def _still_ours(self, operation: Operation) -> bool:
@@ -150,12 +155,12 @@ class Runner:
         )
 
     def _step_back(self, operation: Operation) -> None:
-        LOG.info("Operation %s lost its server to another one.", operation.id)
+        LOG.info("Operation %s was overtaken by another one.", operation.id)
         try:
             self._flows[operation.action].overtaken(operation)
         except Exception:
             LOG.exception(
-                "Operation %s could not step back; again when its lease ends.", operation.id
+                "Operation %s could not unwind; it is retried when its lease ends.", operation.id
             )
 
     def _pause(
@@ -167,7 +172,7 @@ class Runner:
         try:
             self._store.run(lambda c: leases.pause(c, operation.id, self._name, seconds, why))
         except Exception:
-            LOG.exception("Operation %s could not pause; its lease runs out.", operation.id)
+            LOG.exception("Operation %s could not be postponed; its lease runs out.", operation.id)
 
     # --- what is due
 

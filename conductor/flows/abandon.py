@@ -161,7 +161,7 @@ class Forget:
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
-        LOG.warning("Server %s was forgotten.", operation.server_uuid)
+        LOG.warning("Server %s was abandoned.", operation.server_uuid)
 
 
 def _drive(server: Server, found: Inspection | None) -> Plan:

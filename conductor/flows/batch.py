@@ -53,4 +53,4 @@ class Together:
             raise
         self._cloud.store.run(lambda c: batches.let_go(c, batch, name))
         self._cloud.wake()
-        LOG.info("Decided for %d builds of one create.", len(batch))
+        LOG.info("Made one decision for %d builds of a create.", len(batch))

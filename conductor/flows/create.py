@@ -235,7 +235,7 @@ class Create:
                 operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
             )
             return
-        LOG.info("Build goes to host %s, VMID %s.", host, operation.plan.target.vmid)
+        LOG.info("Build is sent to host %s, VMID %s.", host, operation.plan.target.vmid)
         group = self._group(server)
         self._cloud.compute.build(
             operation.ctxt, worker, build_command.build(operation, server, self._cloud.id, group)

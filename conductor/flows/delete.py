@@ -86,7 +86,7 @@ class Delete:
             ledger.close(connection, operation.id, OperationState.DONE)
 
         self._cloud.store.run(work)
-        LOG.info("Server is deleted: seen gone, everything given back.")
+        LOG.info("Server is deleted: seen gone, everything released.")
 
     def _refused(self, task: Task, failure: Failure) -> None:
         """No other try would do better: the server is what it was, and may be deleted again."""

@@ -61,7 +61,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
         return None if ids else server
 
     server = cloud.store.run(work)
-    LOG.info("Server %s is tried again at once.", server_uuid)
+    LOG.info("Server %s is retried at once.", server_uuid)
     cloud.wake()
     return server
 

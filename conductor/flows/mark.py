@@ -99,7 +99,7 @@ class Remark:
             return
         self._cloud.store.run(lambda c: self._done(c, task.operation))
         self._cloud.wake()
-        LOG.info("The VM of server %s carries its mark again.", task.server.uuid)
+        LOG.info("The mark of server %s is written again.", task.server.uuid)
 
     def _done(self, connection: Transaction, operation: Operation) -> None:
         """What waited for the mark goes on; one that was taken for lost is looked for."""

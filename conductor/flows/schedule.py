@@ -80,7 +80,7 @@ class Placing:
                 unusable += self._neighbours(decision.host)
             if not isinstance(placed_or_why_not, str):
                 return placed_or_why_not
-            LOG.info("Host %s is lost: %s.", decision.host, placed_or_why_not)
+            LOG.info("Host %s can't be used any more: %s.", decision.host, placed_or_why_not)
             if isinstance(placed_or_why_not, _Unusable):
                 unusable.append(decision.host)
             self._cloud.placement.release(server.uuid)
@@ -140,7 +140,7 @@ class Placing:
                 return None
             placed_or_why_not = self._commit(operation, server, decision, started)
         except MicronovaError as error:
-            LOG.info("Server %s goes on by itself: %s", server.uuid, error.message)
+            LOG.info("Server %s is scheduled by itself: %s", server.uuid, error.message)
             return None
         return None if isinstance(placed_or_why_not, str) else placed_or_why_not
 

@@ -50,9 +50,9 @@ class Precache:
                 lambda c, one=one: cache_image.begin(c, self._cloud, ctxt, one.facts, one.image)  # type: ignore[misc]
             )
             if begun is None:
-                LOG.warning("Image %s is not cached: its template is going.", one.image.id)
+                LOG.warning("Image %s is not cached: its template is being removed.", one.image.id)
             else:
-                LOG.info("Image %s is made ready on %s.", one.image.id, one.facts.host)
+                LOG.info("Image %s is being cached on %s.", one.image.id, one.facts.host)
         if wanted:
             self._cloud.wake()
 

@@ -92,7 +92,7 @@ class Cache:
             self._fail(task, outcome.failure or unknown)
             return
         self._cloud.store.run(lambda c: self._ready(c, task.operation))
-        LOG.info("Image %s is ready.", task.operation.resource_id)
+        LOG.info("Image %s is cached.", task.operation.resource_id)
 
     @staticmethod
     def _ready(connection: Transaction, operation: Operation) -> None:
@@ -109,4 +109,6 @@ class Cache:
             ends.close_failed(connection, task.operation, failure)
 
         self._cloud.store.run(work)
-        LOG.warning("Image %s is not ready: %s", task.operation.resource_id, failure.message)
+        LOG.warning(
+            "Image %s could not be cached: %s", task.operation.resource_id, failure.message
+        )

@@ -85,7 +85,7 @@ class RemoveTemplate:
         where = Placed(
             str(target.host), str(target.cluster), str(target.node), int(target.vmid or 0)
         )
-        LOG.info("Template %d of cluster %s is removed.", where.vmid, where.cluster)
+        LOG.info("Template %d of cluster %s is being removed.", where.vmid, where.cluster)
         command = RetireTemplate(
             operation.id,
             operation.attempt,
@@ -117,11 +117,13 @@ class RemoveTemplate:
         """Store that it is gone; or why not, which the list of VMIDs shows until the next try."""
         if outcome.gone:
             self._cloud.store.run(lambda c: self._gone(c, task.operation))
-            LOG.info("Template %s is gone.", task.operation.resource_id)
+            LOG.info("Template %s is removed.", task.operation.resource_id)
             return
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The template was not seen gone.")
         failure = outcome.failure or unknown
-        LOG.warning("Template %s: %s", task.operation.resource_id, failure.message)
+        LOG.warning(
+            "Template %s could not be removed: %s", task.operation.resource_id, failure.message
+        )
         if task.template is None:
             # The audit, which found it, will ask again.
             self._cloud.store.run(lambda c: ends.close_failed(c, task.operation, failure))

@@ -63,7 +63,7 @@ class TemplateKeeper:
         if operation is None:
             return False
         templates.mark(connection, one, RETIRING)
-        LOG.info("Template %d of cluster %s is needed no more.", one.vmid, one.cluster)
+        LOG.info("Template %d of cluster %s is not needed any more.", one.vmid, one.cluster)
         return True
 
 

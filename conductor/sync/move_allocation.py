@@ -48,9 +48,7 @@ class Settling:
         step = Step("conductor_move_allocation", 1, started, clock.utcnow(), result, detail=detail)
         self._cloud.store.run(lambda c: _settled(c, operation, step, room or gone))
         if not room:
-            LOG.warning(
-                "No room for server %s on %s by what is promised.", server.uuid, facts.host
-            )
+            LOG.warning("Placement has no room for server %s on %s.", server.uuid, facts.host)
 
 
 def _settled(connection: Transaction, operation: Operation, step: Step, done: bool) -> None:

@@ -166,7 +166,7 @@ class Follow:
             return Task(dataclasses.replace(operation, plan=plan, state=state), now)
 
         task = self._cloud.store.run(work)
-        LOG.info("Server %s is on %s now: it was followed.", server.uuid, facts.host)
+        LOG.info("Server %s has moved to %s; its record is updated.", server.uuid, facts.host)
         return task
 
     def _vm_state(self, server: Server, found: Inspection) -> VmState:

@@ -58,10 +58,10 @@ class Reports:
 
         anew, unknown = self._cloud.store.run(work)
         if anew:
-            LOG.info("Worker %s begins anew: what it left is gone on with.", heartbeat.worker)
+            LOG.info("Worker %s has restarted; its operations are continued.", heartbeat.worker)
             self._cloud.wake()
         if unknown:
-            LOG.info("Worker %s is asked about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
+            LOG.info("Asking worker %s about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
             self._cloud.compute.introduce(context.internal(), heartbeat.worker)
 
     def ask_again(self) -> None:
@@ -89,7 +89,7 @@ class Reports:
         operation, host = known[report.operation_id]
         if report.host not in {operation.plan.target.host, host}:
             LOG.warning(
-                "Host %s reports on %s %s, which is not its own.",
+                "Host %s reports on %s %s, which is not on it.",
                 report.host,
                 operation.resource_type,
                 report.server_uuid,

@@ -89,7 +89,7 @@ class Followed:
             lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)
         )
         if hastened:
-            LOG.info("Cluster %s: %d operations go on early.", told.cluster, hastened)
+            LOG.info("Cluster %s: %d operations are due early.", told.cluster, hastened)
             self._cloud.wake()
 
     # --- servers in ERROR whose VMs may be well
@@ -148,7 +148,7 @@ class Followed:
             power_state=power_state,
         )
         ledger.close(connection, operation.id, OperationState.DONE)
-        LOG.info("Server %s is %s: so its VM was seen.", server.uuid, becomes)
+        LOG.info("Server %s is %s, as its VM was seen.", server.uuid, becomes)
 
     # --- a VM that isn't where it was
 

@@ -9,7 +9,7 @@ from db.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    # The caller's transaction holds the lock that upgrades take turns by.
+    # The caller's transaction holds the lock by which upgrades take turns.
     transactional_ddl=False,
 )
 with context.begin_transaction():

@@ -1,4 +1,4 @@
-"""Audits and what they found."""
+"""Audits and their findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _A, _F = schema.audits.c, schema.findings.c
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One run."""
+    """One audit."""
 
     id: int
     request_id: str
@@ -30,7 +30,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One difference."""
+    """One finding."""
 
     id: int
     kind: str
@@ -73,7 +73,7 @@ def find_audit(connection: sa.Connection, audit_id: int) -> Audit | None:
 def list_findings(
     connection: sa.Connection, limit: int, *, healed: bool = False, kind: str | None = None
 ) -> list[Finding]:
-    """Open ones, oldest first; or those that were healed, the last one first."""
+    """Return open findings, oldest first; or healed ones, the last one first."""
     query = sa.select(*_FINDING).limit(limit)
     if kind is not None:
         query = query.where(_F.kind == kind)

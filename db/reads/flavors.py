@@ -61,7 +61,7 @@ SORT_KEYS = {
 
 @dataclass(frozen=True)
 class Filters:
-    """Which flavors are meant; None restricts nothing."""
+    """Conditions on flavors; None restricts nothing."""
 
     is_public: bool | None = None
     disabled: bool | None = None
@@ -88,7 +88,7 @@ def list_flavors(
     limit: int | None = None,
     marker: str | None = None,
 ) -> list[Flavor]:
-    """A page of the flavors that pass `filters`, and that the project may use unless it is None.
+    """Return a page of flavors that pass `filters` and that the project may use (None: all).
 
     `sort` is (Nova's sort key, descending). Raises Invalid for an unknown marker.
     """

@@ -1,4 +1,4 @@
-"""Compute hosts: their facts, their service, and what their servers take."""
+"""Compute hosts: their facts, their service, and what their servers use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images as the cloud knows them: what the clusters' import storages hold."""
+"""Images on the clusters' import storages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a field must be: `operator` is one of OPERATORS, `value` a sequence for `in`."""
+    """A condition on a field: `operator` is one of OPERATORS, `value` a sequence for `in`."""
 
     field: str
     operator: str
@@ -71,7 +71,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 
 _TIMES = frozenset({"created_at", "updated_at"})
 
-#: what a time must be, which stands for all of the second that it names
+#: operators of times, each of which stands for the whole second that it names
 _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "eq": lambda column, at: column.between(at, clock.end_of(at)),
     "neq": lambda column, at: ~column.between(at, clock.end_of(at)),
@@ -81,12 +81,12 @@ _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "lte": lambda column, at: column <= clock.end_of(at),
 }
 
-#: a deleted image is remembered for the servers built from it, and shown nowhere
+#: deleted images are kept for the servers built from them, and never shown
 _SHOWN = images.c.status != "deleted"
 
 _GET = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == sa.bindparam("id"))
 
-#: a key that no JSON path can name is no image's either
+#: no image has a key that a JSON path can't name
 _PROPERTY = re.compile(r'[^"\\\x00]+')
 
 
@@ -103,7 +103,7 @@ def listing(
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
 ) -> list[Image]:
-    """Images that satisfy all `conditions` and have these `properties`.
+    """Return images that satisfy all `conditions` and have these `properties`.
 
     `order` is (field, descending); ties are broken by the newest, then by ID. Raises
     MarkerNotFound.

@@ -29,7 +29,7 @@ class Sort:
 
 @dataclass(frozen=True)
 class Page:
-    """Which part of a list is wanted; `backwards` is the page before the marker."""
+    """The requested part of a list; `backwards` is the page before the marker."""
 
     limit: int | None = None
     marker: str | None = None
@@ -37,7 +37,7 @@ class Page:
 
 
 class MarkerNotFound(NotFound):
-    """The row that a page should start after doesn't exist, or may not be seen."""
+    """The marker doesn't exist, or may not be seen."""
 
     code = "micronova.marker_not_found"
     sentence = "The marker could not be found."
@@ -55,9 +55,9 @@ def read(
     """Return the rows of `statement` in `order` that make up `page`; at most two statements.
 
     `key` is the column that markers are of, unique among the visible rows; the last sort key must
-    be it, or as unique. `visible` are the conditions of what may be seen: they hold for the page
-    and for the marker, whose place in the order would tell what its row holds. The marker's row
-    needs not satisfy the filters that `statement` has besides: it may have changed since its page.
+    be it, or as unique. `visible` are conditions on visible rows: they apply to the page and to
+    the marker, whose position would reveal its values. The marker's row needs not satisfy the
+    filters that `statement` has besides: it may have changed since its page.
     Raises MarkerNotFound.
     """
     statement = statement.where(*visible)

@@ -1,4 +1,4 @@
-"""Numbers for monitoring: how the cloud is, counted; nothing of a project, no names of servers."""
+"""Counts for monitoring, without projects and names of servers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Metrics:
     """By vm_state; deleted ones are left out."""
     held_servers: int
     operations: Mapping[str, int]
-    """Open ones by state; what nobody works on is queued."""
+    """Open ones by state; without a lease they are queued."""
     oldest_operation_at: datetime.datetime | None
     findings: Mapping[tuple[str, str], int]
     """Open ones by (kind, severity)."""
@@ -34,12 +34,12 @@ class Metrics:
     services: Mapping[tuple[str, bool], int]
     """By (binary, whether it is up)."""
     audit_started_at: datetime.datetime | None
-    """Of the last audit that ended well."""
+    """Of the last audit that succeeded."""
     audit_finished_at: datetime.datetime | None
 
 
 def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
-    """Count, in 8 statements whatever there is; who was heard since then is up."""
+    """Count, in 8 statements; services that reported since then are up."""
     audit = connection.execute(
         sa.select(_A.started_at, _A.finished_at)
         .where(_A.state == "done")

@@ -1,4 +1,4 @@
-"""Networks, subnets and ports: bridges, the addresses on them, and who holds one."""
+"""Networks, subnets and ports: bridges, their addresses, and who has them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _SUBNET: Mapping[str, sa.ColumnElement[Any]] = {
     "created_at": subnets.c.created_at,
     "updated_at": subnets.c.updated_at,
 }
-#: Nova's default_availability_zone: what a server that asked for none shows
+#: Nova's default_availability_zone: for servers that asked for none
 _ZONE = "nova"
 _PLUGGED = (int(PowerState.RUNNING), int(PowerState.PAUSED))
 _PORT: Mapping[str, sa.ColumnElement[Any]] = {
@@ -116,7 +116,7 @@ _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).o
     networks, networks.c.id == ports.c.network_id
 )
 
-#: what a null counts as in an order
+#: the value of a null in an order
 _NULLS: Mapping[str, Any] = {"vlan": 0, "gateway_ip": "", "subnet_id": "", "ip": "", "host": ""}
 
 
@@ -127,9 +127,9 @@ def list_networks(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     visible: Where = EVERYTHING,
 ) -> list[Network]:
-    """Networks with their subnets' IDs; `order` is (field, descending). Raises MarkerNotFound.
+    """Return networks with their subnets' IDs; `order` is (field, descending).
 
-    What `visible` leaves out can't be a marker either.
+    Only what is `visible` can be a marker. Raises MarkerNotFound.
     """
     rows = _read(connection, networks, _NETWORK, where, order, page, visible)
     members = _subnet_ids(connection, [row.id for row in rows])
@@ -143,7 +143,7 @@ def list_subnets(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     visible: Where = EVERYTHING,
 ) -> list[Subnet]:
-    """Subnets, as `list_networks` gives networks. Raises MarkerNotFound."""
+    """Return subnets, as `list_networks` returns networks. Raises MarkerNotFound."""
     rows = _read(connection, subnets, _SUBNET, where, order, page, visible)
     return [Subnet(**row._mapping) for row in rows]
 
@@ -155,7 +155,7 @@ def list_ports(
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
     visible: Where = EVERYTHING,
 ) -> list[Port]:
-    """Ports, in the same way; `where` also takes `ip_part`, pieces of addresses.
+    """Return ports, in the same way; `where` also takes `ip_part`, pieces of addresses.
 
     Raises MarkerNotFound.
     """

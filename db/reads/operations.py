@@ -1,4 +1,4 @@
-"""The ledger: what was done to servers and other resources, step by step, and how it ended."""
+"""The ledger: what was done to servers and other resources, step by step, with the results."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Operation:
     updated_at: datetime.datetime
     finished_at: datetime.datetime | None
     forgotten_at: datetime.datetime | None
-    """Since when its details are not there any more."""
+    """When its details were deleted."""
     not_before: datetime.datetime | None = None
-    """Until when nobody works on it."""
+    """Until when it is not tried again."""
 
     @property
     def server_uuid(self) -> str | None:
@@ -67,7 +67,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A server's move from one state to another."""
+    """A server's transition from one state to another."""
 
     operation_id: int
     from_vm_state: str
@@ -79,7 +79,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the scheduler decided; `body` is the message `Decision` as plain values."""
+    """A scheduler's decision; `body` is the message `Decision` as plain values."""
 
     operation_id: int
     attempt: int
@@ -89,7 +89,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class OperationFault:
-    """How an attempt failed."""
+    """The failure of an attempt."""
 
     operation_id: int
     attempt: int
@@ -99,7 +99,7 @@ class OperationFault:
     category: str
     message: str
     owner_message: str | None
-    """What the owner reads instead of what the category says."""
+    """What the owner reads instead of the category's sentence."""
     host: str | None
     upid: str | None
     log_tail: Sequence[str]
@@ -111,7 +111,7 @@ class OperationFault:
 
 @dataclass(frozen=True)
 class Story:
-    """An operation with all that the ledger knows of it, each in order of time."""
+    """An operation with all its details in the ledger, in order of time."""
 
     operation: Operation
     events: Sequence[Event]
@@ -119,7 +119,7 @@ class Story:
     decisions: Sequence[Decision]
     faults: Sequence[OperationFault]
     held: bool = False
-    """Open, and not tried again before the hold of its server is released."""
+    """Open, and not tried again before its server's hold is released."""
 
 
 def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
@@ -128,7 +128,7 @@ def _columns(table: sa.Table, kind: type) -> list[sa.Column[Any]]:
 
 
 def state_now() -> sa.Case[str]:
-    """Return the state, by the leases: one whose owner has let it run out is queued."""
+    """Return the state, by the leases: with an expired lease it is queued."""
     gone = _T.lease_owner.is_(None) | (_T.lease_expires_at < clock.utcnow())
     abandoned = (_T.state == OperationState.RUNNING) & gone
     return sa.case((abandoned, OperationState.QUEUED), else_=_T.state)
@@ -149,7 +149,7 @@ def list_operations(
     changed_since: datetime.datetime | None = None,
     changed_before: datetime.datetime | None = None,
 ) -> list[Operation]:
-    """Return a page of what was done to a server, newest first; `marker` is a request ID.
+    """Return a page of a server's operations, newest first; `marker` is a request ID.
 
     `changed_before` includes the whole second that it names.
 
@@ -177,7 +177,7 @@ def list_operations(
 
 
 def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operation | None:
-    """Return what a request did to a server, or None; the last, if it did several things."""
+    """Return the operation of a request on a server, or None; of several the last."""
     query = (
         _select()
         .where(resources.about(ResourceType.SERVER, server_uuid), _T.request_id == request_id)
@@ -191,7 +191,7 @@ def find(connection: sa.Connection, server_uuid: str, request_id: str) -> Operat
 def events_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Event]:
     """Return the steps of operations, in order of time.
 
-    Conductor and agent number their steps each from 0: the number only parts equal times.
+    Conductor and agent both number their steps from 0: the number only orders equal times.
     """
     table = schema.operation_events
     return _of(connection, table, Event, operation_ids, ("attempt", "started_at", "sequence"))
@@ -220,10 +220,10 @@ def _of(
 def stories(
     connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
 ) -> list[Story]:
-    """Return what the ledger knows under a request ID, a global request ID or a server's UUID.
+    """Return the operations of a request ID, a global request ID or a server's UUID.
 
-    The oldest operation comes first; of more than `limit` the newest are told. `project_id`: only
-    that project's. Six queries at most, however many operations there are.
+    The oldest comes first; of more than `limit` only the newest. `project_id`: only that
+    project's. Six queries at most, however many operations there are.
     """
     named = (
         (_T.request_id == subject) | (_T.global_request_id == subject)
@@ -257,7 +257,7 @@ def stories(
 
 
 def _held(connection: sa.Connection, uuids: set[str]) -> set[str]:
-    """Return which of these servers are held; no query where there is none to ask for."""
+    """Return which of these servers are held; no query for none."""
     if not uuids:
         return set()
     columns = schema.servers.c

@@ -20,9 +20,9 @@ _PLAIN = re.compile(r"[\w @,:;=/-]*")
 
 
 def matches(column: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[bool]:
-    """Rows whose column holds the pattern somewhere; NULL never does.
+    """Return the condition that the column contains the pattern; NULL never does.
 
-    SQLite asks `common.regex`; the others have engines of their own and are asked what that
+    SQLite calls `common.regex`; the others have their own engines, and get only what that
     understands, so that a pattern means the same everywhere. Raises Invalid for any other.
     """
     if not isinstance(column.type, sa.String):
@@ -35,9 +35,9 @@ def matches(column: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[boo
 
 @contextlib.contextmanager
 def bounded(searched: Sequence[str]) -> Iterator[None]:
-    """Run a statement with these patterns: Invalid where they take the database too long.
+    """Run a statement with these patterns. Raises Invalid if they take the database too long.
 
-    The engines of PostgreSQL and MariaDB know patterns that take them very long.
+    Some patterns take PostgreSQL's and MariaDB's engines very long.
     """
     try:
         yield
@@ -51,7 +51,7 @@ def bounded(searched: Sequence[str]) -> Iterator[None]:
 
 
 def holds(connection: sa.Connection, column: sa.Column[Any], text: str) -> sa.ColumnElement[bool]:
-    """Rows whose JSON list has the text among its items."""
+    """Return the condition that the JSON list contains the text."""
     return _HOLDS[connection.dialect.name](column, text)
 
 

@@ -24,7 +24,7 @@ class Quotas:
 
 
 def of_project(connection: sa.Connection, project_id: str) -> Quotas:
-    """Both, in one query."""
+    """Return both, by one query."""
     used = (
         sa.select(
             sa.func.count().label("instances"),

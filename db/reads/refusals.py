@@ -1,4 +1,4 @@
-"""Requests that were refused, as `/explanations` tells of them."""
+"""Refused requests, for `/explanations`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from db import schema
 _T = schema.refusals.c
 
 
-#: of the details: {user: name, project: name} of who asked, where the token told them
+#: key of the details: {user: name, project: name} of the caller, if the token had them
 ASKED_BY = "asked_by"
 
 
@@ -41,9 +41,10 @@ _COLUMNS = [_T[name] for name in Refusal.__dataclass_fields__]
 def named(
     connection: sa.Connection, subject: str, project_id: str | None = None, *, limit: int
 ) -> list[Refusal]:
-    """Those under a request ID or a global request ID, the oldest first; of more than `limit` the
-    newest. `project_id`: only that project's, and no administrator's, who is told of hosts. One
-    query, none for another subject.
+    """Return those with a request ID or a global request ID, the oldest first.
+
+    Of more than `limit` the newest. `project_id`: only that project's, and no administrator's,
+    whose errors may name hosts. One query, none for another subject.
     """
     if not subject.startswith("req-"):
         return []

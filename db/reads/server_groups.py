@@ -33,7 +33,7 @@ _COLUMNS = (_T.uuid, _T.project_id, _T.user_id, _T.name, _T.policy, _T.rules)
 def list_groups(
     connection: sa.Connection, project_id: str | None, *, limit: int, offset: int = 0
 ) -> list[ServerGroup]:
-    """Return a part of a project's groups (None: of all), in order of age: two queries."""
+    """Return a page of a project's groups (None: of all), in order of age: two queries."""
     query = sa.select(*_COLUMNS).order_by(_T.id).limit(limit).offset(offset)
     if project_id is not None:
         query = query.where(_T.project_id == project_id)
@@ -54,7 +54,7 @@ def find(connection: sa.Connection, uuid: str, project_id: str | None) -> Server
 
 
 def _members(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, list[str]]:
-    """{group: its living servers}."""
+    """Return {group: its living servers}."""
     found: dict[str, list[str]] = {}
     if not uuids:
         return found

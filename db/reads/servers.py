@@ -48,7 +48,7 @@ class Server:
     key_name: str | None
     config_drive: bool
     auto_disk_config: bool
-    """What was asked for, and is shown; it changes nothing in the guest."""
+    """The requested disk configuration, which is only shown."""
     user_data: str | None
     availability_zone: str | None
     pinned_availability_zone: str | None
@@ -74,16 +74,16 @@ class Server:
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None
     service_disabled: bool | None = None
-    """Of the host's compute service; None: not asked for, or there is none."""
+    """The state of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
     service_seen_at: datetime.datetime | None = None
     node_online: bool | None = None
-    """Whether the host's node could be reached when it was looked at last."""
+    """Whether the host's node answered in the last refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """How an operation on a server failed last."""
+    """The last failure of an operation on a server."""
 
     server_uuid: str
     request_id: str
@@ -91,7 +91,7 @@ class Fault:
     category: str
     message: str
     owner_message: str | None
-    """What the owner reads instead of what the category says."""
+    """What the owner reads instead of the category's sentence."""
     host: str | None
     upid: str | None
     log_tail: Sequence[str]
@@ -103,11 +103,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which servers are meant; what is empty or None restricts nothing."""
+    """Conditions on servers; empty or None restricts nothing."""
 
     visible: Mapping[str, str] = field(default_factory=dict)
-    """column of `servers` → what it holds in all that may be seen: no other server is listed, nor
-    can be a marker."""
+    """column of `servers` → its value in all visible servers: no other server is listed, nor can
+    be a marker."""
     exact: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """column of `servers` → values, one of which it has."""
     patterns: Mapping[str, str] = field(default_factory=dict)
@@ -125,11 +125,11 @@ class Filters:
     changed_before: datetime.datetime | None = None
     """The whole second that it names is included."""
     deleted: bool | None = False
-    """None: both the living and the deleted."""
+    """None: both living and deleted ones."""
 
     @property
     def searched(self) -> list[str]:
-        """The regular expressions that are asked for."""
+        """Return the regular expressions."""
         return [*self.patterns.values(), *filter(None, (self.ip, self.ip6))]
 
 
@@ -159,7 +159,7 @@ def find(
 ) -> Server | None:
     """Return the server of this UUID, or None; `project_id`: only if it is that project's.
 
-    With `deleted` one that is gone is found too. `with_service` tells its host's state.
+    With `deleted` also a deleted one. `with_service`: with the state of its host.
     """
     statement = _find(with_service, project_id is not None, deleted)
     row = connection.execute(statement, {"uuid": uuid, "project_id": project_id}).first()
@@ -198,7 +198,7 @@ def list_servers(
     """Return a page of the servers that pass `filters`.
 
     `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
-    of the page before, which may be deleted by now. `with_service` tells the state of their hosts.
+    of the page before, which may be deleted by now. `with_service`: with the state of their hosts.
     Raises Invalid for an unknown marker or a pattern that can't be asked.
     """
     if limit == 0 or any(not values for values in filters.exact.values()):
@@ -216,7 +216,7 @@ def list_servers(
     return [Server(*row) for row in rows]
 
 
-#: what stands for NULL in an order, by type of the column: it sorts before everything
+#: the value of NULL in an order, by type of the column: it sorts before everything
 _FIRST: Mapping[type, Any] = {
     sa.String: "",
     sa.Integer: -1,
@@ -307,7 +307,7 @@ def faults_of(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Faul
 
 
 def on_hosts(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """The living servers of these hosts: {host: [(UUID, id)]}; the id makes the instance name."""
+    """Return living servers by host: {host: [(UUID, id)]}; the id makes the instance name."""
     found: dict[str, list[tuple[str, str]]] = {host: [] for host in hosts}
     query = (
         sa.select(_T.host, _T.uuid, _T.id)

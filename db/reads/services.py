@@ -1,4 +1,4 @@
-"""Services: who is there, on which host, in which zone."""
+"""Services with their hosts and zones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Service:
     host: str
     worker: str
     availability_zone: str
-    """An aggregate's, else what the host says of itself."""
+    """An aggregate's, else the one that the host reports."""
     disabled: bool
     disabled_reason: str | None
     forced_down: bool
@@ -34,7 +34,7 @@ class Service:
     last_seen_at: datetime.datetime | None
 
 
-#: an aggregate's zone goes before what the host says of itself
+#: an aggregate's zone takes precedence over the one that the host reports
 ZONE = sa.func.coalesce(_T.aggregate_zone, _T.availability_zone).label("availability_zone")
 _COLUMNS = [
     ZONE if name == "availability_zone" else _T[name] for name in Service.__dataclass_fields__
@@ -44,7 +44,7 @@ _COLUMNS = [
 def list_services(
     connection: sa.Connection, *, host: str | None = None, binary: str | None = None
 ) -> list[Service]:
-    """Services, by binary and host; only those of a host or a binary if given."""
+    """Return services, by binary and host; of one host or binary if given."""
     query = sa.select(*_COLUMNS).order_by(_T.binary, _T.host)
     if host:
         query = query.where(_T.host == host)
@@ -67,7 +67,7 @@ def find_by_id(connection: sa.Connection, number: int) -> Service | None:
 
 @dataclass(frozen=True)
 class Zones:
-    """Which compute hosts there are, and in which zone each is."""
+    """The compute hosts, and the zone of each."""
 
     hosts: Mapping[str, str]
     """{host: its zone}, disabled ones too."""

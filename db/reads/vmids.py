@@ -1,4 +1,4 @@
-"""VMIDs that are not free: whose they are, or why they aren't given out."""
+"""VMIDs that are not free: who has them, or why they aren't used."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Vmid:
     cluster: str
     vmid: int
     state: str
-    """``reserved``, ``quarantined``, or ``taken``: seen in the hands of others."""
+    """``reserved``, ``quarantined``, or ``taken``: seen in use by others."""
     server_uuid: str | None
     image_id: str | None
-    """Of whose template it is."""
+    """The image whose template it is."""
     reason: str | None
     since: datetime.datetime
 
@@ -30,7 +30,7 @@ class Vmid:
 def list_vmids(
     connection: sa.Connection, limit: int, *, state: str | None = None, cluster: str | None = None
 ) -> list[Vmid]:
-    """Return those in doubt first, then by cluster and number."""
+    """Return VMIDs: those in doubt first, then by cluster and number."""
     template = (_T.cluster == _V.cluster) & (_T.vmid == _V.vmid)
     statement = (
         sa.select(_V.cluster, _V.vmid, _V.state, _V.server_uuid, _T.image_id, _V.reason, _V.since)

@@ -15,8 +15,8 @@ from oslo_config import cfg
 from identity.private_file import write_private
 
 OPTIONS = [
-    cfg.StrOpt("base_url", help="Where the APIs of the embedded cloud are reached."),
-    cfg.IntOpt("hosts", default=1, min=1, help="Hosts that must be up before it is ready."),
+    cfg.StrOpt("base_url", help="URL of the embedded cloud's APIs."),
+    cfg.IntOpt("hosts", default=1, min=1, help="Hosts that must be up before the cloud is ready."),
 ]
 
 FLAVORS = (

@@ -39,7 +39,7 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def check(url: str) -> str | None:
-    """Return what keeps the database at `url` from being used, or None; reads on after its name.
+    """Return why the database at `url` can't be used, or None; continues a sentence.
 
     Changes nothing. Raises Unavailable when the database doesn't answer.
     """

@@ -52,7 +52,7 @@ _STAMP = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
-    """A provider as the API tells it; times in seconds since the epoch."""
+    """A provider with the API's fields; times in seconds since the epoch."""
 
     id: int
     uuid: str

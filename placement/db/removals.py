@@ -1,4 +1,4 @@
-"""Removing resource providers, and for how long that is remembered."""
+"""Removing resource providers, and how long removals are remembered."""
 
 from __future__ import annotations
 

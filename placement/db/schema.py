@@ -4,8 +4,8 @@ Names (resource classes, traits, aggregates, projects) are their own keys: no re
 lookup table. Every transaction that changes what candidates depend on stamps the rows it touched
 (`changed`) with its place in the change sequence; `placement.db.sequence` has what that is.
 
-SQLite counts the IDs it gives out (`sqlite_autoincrement`): by itself it gives that of the row
-deleted last to the next one, and what is remembered of the one would be taken for the other.
+SQLite counts IDs (`sqlite_autoincrement`): otherwise it would use that of the row deleted last
+again, and a remembered ID would name another row.
 
 Times are whole seconds since the epoch (UTC): HTTP's `last-modified` shows no more.
 """

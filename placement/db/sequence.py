@@ -1,7 +1,7 @@
-"""The change sequence: how a writer tells every snapshot what it changed.
+"""The change sequence, by which a reader finds what transactions have changed.
 
 Every transaction stamps the rows it touches (column `changed`) with its place in the sequence, in
-the same transaction, and a reader asks for the rows whose place it hasn't seen.
+the same transaction, and a reader queries the rows whose place it hasn't seen.
 
 On PostgreSQL the place is the transaction's own number and what a reader has seen is a
 `pg_snapshot`: writers share no row, so they wait for nobody, and a transaction that was still

@@ -1,4 +1,4 @@
-"""Who has what: allocations and sums of them, read-only."""
+"""Allocations and their sums, read-only."""
 
 from __future__ import annotations
 

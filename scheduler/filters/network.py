@@ -55,5 +55,5 @@ def _ranges(tags: str) -> tuple[tuple[int, int], ...]:
         try:
             found.append((int(first), int(last if dash else first)))
         except ValueError:
-            LOG.warning("No range of VLAN tags, left out: %s (of %s)", part, tags)
+            LOG.warning("Ignored, not a range of VLAN tags: %s (of %s)", part, tags)
     return tuple(found)

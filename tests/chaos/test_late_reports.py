@@ -78,7 +78,7 @@ def test_the_word_of_an_older_attempt_decides_nothing(
     bus = rpc.Client(cloud.transport, CONDUCTOR_TOPIC)
     bus.cast(internal(), "report", reports=[late(first, ok=ok)])
     heard = {
-        FULL: f"Host {first.plan['host']} reports on server {uuid}, which is not its own",
+        FULL: f"Host {first.plan['host']} reports on server {uuid}, which is not on it",
         BUSY: f"A report on attempt 1 of operation {first.id} is late",
     }[failure]
     cloud.until(lambda: any(heard in cloud.log(name) for name in cloud.of_role("conductor")))

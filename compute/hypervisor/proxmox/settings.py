@@ -18,8 +18,8 @@ _CLUSTERS = [
     cfg.ListOpt(
         "clusters",
         default=[],
-        help="Names of the clusters that this worker carries agents of. Each has a group "
-        "[proxmox:<name>]. A name is part of the hosts' identity: it must never change.",
+        help="Names of the clusters of this worker's agents. Each has a group [proxmox:<name>]. "
+        "The name is part of the hosts' identity: it must never change.",
     ),
 ]
 
@@ -32,28 +32,28 @@ CLUSTER_OPTIONS = [
     ),
     cfg.StrOpt(
         "token_file",
-        help="File that holds the API token as user@realm!name=secret, readable by its owner "
-        "alone. One token per worker keeps tasks attributable.",
+        help="File with the API token as user@realm!name=secret, readable by its owner only. One "
+        "token per worker keeps tasks attributable.",
     ),
     cfg.StrOpt(
-        "ca_file", help="CA certificates to check the endpoints by; default: the system's."
+        "ca_file", help="CA certificates to check the endpoints with; default: the system's."
     ),
     cfg.BoolOpt(
         "insecure",
         default=False,
-        help="Don't check the endpoints' certificates. Whoever is in between can take the token.",
+        help="Don't check the endpoints' certificates. An attacker in between can read the token.",
     ),
     cfg.StrOpt("availability_zone", help="Zone of the cluster's hosts; default: [compute]'s."),
     cfg.StrOpt(
         "vm_storage",
-        help="Storage of root disks; default: the largest one with content 'images', shared ones "
-        "before the node's own. On a node's own storage a server can be migrated if its disk is "
-        "whole, and its disk is copied then.",
+        help="Storage for root disks; default: the largest one with content 'images', shared "
+        "ones before local ones. From a local storage a server can be migrated unless its "
+        "disk is a linked clone; its disk is then copied.",
     ),
     cfg.StrOpt(
         "iso_storage",
-        help="Storage of config drives; default: the largest one with content 'iso', shared ones "
-        "before the node's own. A server whose config drive is on a node's own storage can't be "
+        help="Storage for config drives; default: the largest one with content 'iso', shared "
+        "ones before local ones. A server whose config drive is on a local storage can't be "
         "migrated.",
     ),
     cfg.StrOpt(
@@ -65,18 +65,16 @@ CLUSTER_OPTIONS = [
             ("never", "nowhere; every disk is whole"),
         ],
         help="Where root disks are linked clones of their image's template. A linked clone is "
-        "there in a second and takes only what is written. A whole disk takes the time to copy "
-        "the image for each server, and its size at once unless the storage is thin; it depends "
-        "on no template.",
+        "created in a second and takes only the space that is written, but depends on the "
+        "template. A full disk takes the time to copy the image for each server, and its "
+        "full size at once unless the storage is thin.",
     ),
-    cfg.ListOpt(
-        "hosts", default=[], help="Nodes that this worker carries the agents of; default: all."
-    ),
+    cfg.ListOpt("hosts", default=[], help="Nodes whose agents this worker carries; default: all."),
     cfg.StrOpt(
         "host_prefix",
         default="",
-        help="Put before a node's name to make the host's; needed where two clusters have nodes "
-        "of one name. It must never change.",
+        help="Prefix before a node's name in the host's name; needed if two clusters have nodes "
+        "with the same name. It must never change.",
     ),
     cfg.IntOpt(
         "vmid_low",
@@ -92,47 +90,48 @@ CLUSTER_OPTIONS = [
     cfg.StrOpt(
         "cpu_type",
         default="x86-64-v2-AES",
-        help="Processor that guests see. 'host' is fastest and binds them to equal nodes.",
+        help="Processor type of guests. 'host' is the fastest, and lets guests migrate only to "
+        "nodes with the same processor.",
     ),
     cfg.IntOpt(
         "local_storage_slots",
         default=4,
         min=1,
         max=64,
-        help="Operations that allocate on one node's local storage at the same time, to begin "
-        "with. Proxmox VE gives up on a storage lock after 10 seconds, so the others queue here; "
-        "how many are let in follows how long they then take.",
+        help="Operations that may allocate on one node's local storage at the same time, at the "
+        "start. Proxmox VE gives up on a storage lock after 10 seconds, so the others queue "
+        "here; the number then adapts to how long they take.",
     ),
     cfg.IntOpt(
         "shared_storage_slots",
         default=2,
         min=1,
         max=64,
-        help="The same for one shared storage, over all nodes.",
+        help="The same for one shared storage, for all nodes together.",
     ),
     cfg.IntOpt(
         "most_storage_slots",
         default=32,
         min=0,
         max=256,
-        help="How many of them there may come to be. 0 keeps to the numbers to begin with.",
+        help="The most slots that a storage may get. 0: the number at the start is fixed.",
     ),
     cfg.FloatOpt(
         "restart_lock_seconds",
         default=30.0,
         min=0.0,
         max=300.0,
-        help="For how long a node keeps a VM's lock when it was stopped and started again at "
-        "once: Proxmox VE's clean-up waits that long. What needs the lock is asked for when it "
-        "is about to be free. 0: nothing waits for it.",
+        help="How long a node keeps the lock of a VM that was stopped and started again at once: "
+        "Proxmox VE's clean-up waits that long. Calls that need the lock are delayed until "
+        "it is about to be free. 0: they are not delayed.",
     ),
     cfg.BoolOpt(
         "write_affinity_rules",
         default=False,
-        help="Write strict server groups as affinity rules of high availability, which Proxmox VE "
-        "has since 9.0; the token needs Sys.Console on /. Their VMs become resources in state "
-        "'ignored': the rule counts for those that somebody sets to 'started'. What can't be "
-        "written is shown by 'micronova explain' and fails no build.",
+        help="Write strict server groups as affinity rules of high availability, which Proxmox "
+        "VE has since 9.0; the token needs Sys.Console on /. Their VMs become resources in "
+        "state 'ignored': the rule applies to those that an operator sets to 'started'. "
+        "'micronova explain' shows what can't be written; it fails no build.",
     ),
     cfg.IntOpt(
         "timeout_seconds",
@@ -140,18 +139,18 @@ CLUSTER_OPTIONS = [
         min=35,
         max=600,
         help="Seconds that a call may take. A node proxies to another one for up to 30 seconds, "
-        "so less would give up on calls that succeed.",
+        "so a lower value would give up on calls that succeed.",
     ),
     cfg.IntOpt(
-        "connect_seconds", default=5, min=1, max=60, help="Seconds that a connection may take."
+        "connect_seconds", default=5, min=1, max=60, help="Seconds that connecting may take."
     ),
     cfg.IntOpt(
         "blind_seconds",
         default=90,
         min=1,
         max=3600,
-        help="Seconds that a node's tasks may be unreadable before the outcome of a task that is "
-        "waited for counts as unknown, and is probed.",
+        help="Seconds that a node's tasks may be unreadable before the outcome of a task counts "
+        "as unknown, and is probed.",
     ),
 ]
 

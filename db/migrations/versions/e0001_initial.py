@@ -1,4 +1,4 @@
-"""The cloud database as the first release has it.
+"""The cloud database of the first release.
 
 Revision ID: 0001_initial
 Revises:

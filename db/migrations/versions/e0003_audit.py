@@ -16,7 +16,7 @@ down_revision: str | None = "0002_groups"
 
 
 def upgrade() -> None:
-    """Create the tables; what is reserved now is the journal's beginning."""
+    """Create the tables; the journal begins with the present reservations."""
     _vmid_journal()
     _leases()
     _audits()

@@ -1,4 +1,4 @@
-"""Expand: who this cloud is.
+"""Expand: the id of this cloud.
 
 Revision ID: 0004_cloud
 Revises: 0003_audit

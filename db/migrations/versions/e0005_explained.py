@@ -1,4 +1,4 @@
-"""Expand: requests that were refused, and since when details of operations are forgotten.
+"""Expand: refused requests, and since when details of operations are deleted.
 
 Revision ID: 0005_explained
 Revises: 0004_cloud

@@ -1,4 +1,4 @@
-"""Contract: a decision keeps the order of its filters and hosts; JSONB sorts what it is given.
+"""Contract: a decision keeps the order of its filters and hosts, which JSONB doesn't.
 
 Revision ID: 0006_order
 Revises: 0005_explained
@@ -13,7 +13,7 @@ down_revision: str | None = "0005_explained"
 
 
 def upgrade() -> None:
-    """Make the body JSON on PostgreSQL. What was sorted before stays so."""
+    """Make the body JSON on PostgreSQL. Present rows stay in JSONB's order."""
     _on_postgresql("ALTER TABLE decisions ALTER COLUMN body TYPE JSON USING body::json")
 
 

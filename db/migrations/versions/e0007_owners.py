@@ -1,4 +1,4 @@
-"""Expand: what the owner of a server reads of a fault, where it is more than its category says.
+"""Expand: a fault's text for the server's owner, where it says more than its category.
 
 Revision ID: 0007_owners
 Revises: 0006_order

@@ -1,4 +1,4 @@
-"""Expand: VMIDs that others had already, and when the audit read a VM's description last.
+"""Expand: VMIDs that others had already, and when the audit last read a VM's description.
 
 Revision ID: 0008_refused
 Revises: 0007_owners
@@ -16,7 +16,7 @@ down_revision: str | None = "0007_owners"
 
 
 def upgrade() -> None:
-    """Add the columns. What was refused before is not known."""
+    """Add the columns. Earlier refusals are not known."""
     op.add_column(
         "vmid_journal",
         sa.Column("refused", sa.Boolean(), nullable=False, server_default=sa.false()),

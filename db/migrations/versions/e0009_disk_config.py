@@ -1,4 +1,4 @@
-"""Expand: which disk configuration a server was created with.
+"""Expand: the disk configuration that a server was created with.
 
 Revision ID: 0009_disk_config
 Revises: 0008_refused
@@ -14,7 +14,7 @@ down_revision: str | None = "0008_refused"
 
 
 def upgrade() -> None:
-    """Add the column; the servers that there are show MANUAL, as they always did."""
+    """Add the column; existing servers show MANUAL, as they always did."""
     column = sa.Column("auto_disk_config", sa.Boolean, nullable=False, server_default=sa.false())
     op.add_column("servers", column)
 

@@ -1,6 +1,6 @@
-"""Contract: forget refused requests whose message may name what the client sent.
+"""Contract: delete refused requests whose message may contain what the client sent.
 
-Such a message could hold a whole request with the password and the user data in it.
+Such a message could contain a whole request with the password and the user data in it.
 
 Revision ID: 0010_secrets
 Revises: 0009_disk_config
@@ -15,11 +15,11 @@ down_revision: str | None = "0009_disk_config"
 
 
 def upgrade() -> None:
-    """Remove what was refused as malformed; on SQLite its bytes are overwritten."""
+    """Delete requests refused as malformed; on SQLite their bytes are overwritten."""
     if op.get_bind().dialect.name == "sqlite":
         op.execute("PRAGMA secure_delete = ON")
     op.execute("DELETE FROM refusals WHERE status = 400")
 
 
 def downgrade() -> None:
-    """Nothing: what is gone is gone."""
+    """Do nothing: the rows can't be restored."""

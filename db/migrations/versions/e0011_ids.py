@@ -1,4 +1,4 @@
-"""Expand: no ID is given out twice; SQLite did so with that of the row deleted last.
+"""Expand: no ID is used twice; SQLite reused that of the row deleted last.
 
 Revision ID: 0011_ids
 Revises: 0010_secrets
@@ -30,12 +30,12 @@ _TABLES = (
 
 
 def upgrade() -> None:
-    """Have SQLite count the IDs: it can't alter a key, so tables are made anew with their rows."""
+    """Have SQLite count the IDs: it can't alter a key, so tables are recreated with their rows."""
     _make_anew(counting=True)
 
 
 def downgrade() -> None:
-    """Make them anew without counting."""
+    """Recreate them without counting."""
     _make_anew(counting=False)
 
 

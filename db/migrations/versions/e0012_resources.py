@@ -1,6 +1,6 @@
 """Expand: an operation names the resource that it is about, which need not be a server.
 
-The release before goes on writing and reading ``server_uuid`` alone.
+The previous release continues to write and read ``server_uuid`` only.
 
 Revision ID: 0012_resources
 Revises: 0011_ids
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove both; operations about anything else than a server go with them."""
+    """Remove both; delete operations about anything but a server."""
     op.execute("DELETE FROM operations WHERE resource_type <> 'server'")
     op.drop_index("ix_operations_resource", "operations")
     with op.batch_alter_table("operations") as batch:

@@ -124,4 +124,4 @@ class StrayVolumes:
         if problems.keys() != self._logged:
             self._logged = frozenset(problems)
             for (node, storage), why in sorted(problems.items()):
-                LOG.warning("Storage %s on %s can't be looked at: %s", storage, node, why)
+                LOG.warning("Storage %s on %s can't be listed: %s", storage, node, why)

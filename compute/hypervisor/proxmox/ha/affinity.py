@@ -106,7 +106,7 @@ class Affinity:
         if problem is not None and (asked or not isinstance(problem, NotOursError)):
             raise problem
         if problem is not None:
-            LOG.warning("Server group %s is gone. %s", group.uuid, problem.message)
+            LOG.warning("The rule of server group %s is removed. %s", group.uuid, problem.message)
 
     def seen(self) -> tuple[SeenAffinity, ...]:
         """Return all resources and rules that are a cloud's of micronova."""

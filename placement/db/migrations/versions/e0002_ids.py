@@ -1,4 +1,4 @@
-"""Expand: no internal ID is given out twice; SQLite did so with that of the row deleted last."""
+"""Expand: no internal ID is used twice; SQLite reused that of the row deleted last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GO_ON = (
 
 
 def upgrade() -> None:
-    """Mend what has happened, and have SQLite count the IDs."""
+    """Repair what has happened, and have SQLite count the IDs."""
     if op.get_bind().dialect.name == "sqlite":
         for table in _TABLES:
             _count_ids(table)
@@ -32,7 +32,7 @@ def upgrade() -> None:
 
 
 def _count_ids(table: str) -> None:
-    """Make the table anew with its rows: SQLite can't alter a key."""
+    """Recreate the table with its rows: SQLite can't alter a key."""
     kept = {"sqlite_autoincrement": True}
     with op.batch_alter_table(table, recreate="always", table_kwargs=kept):
         pass

@@ -155,7 +155,7 @@ def test_what_can_t_be_listed_is_missing_and_logged_once(
         for _ in range(3):
             assert strays.listed(FakeWork(), 100, PLACES) == {PLACES[0]: []}
     assert [one.getMessage() for one in caplog.records] == [
-        "Storage local on pve3 can't be looked at: no route to host"
+        "Storage local on pve3 can't be listed: no route to host"
     ]
 
 

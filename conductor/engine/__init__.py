@@ -1,1 +1,1 @@
-"""What every operation runs on: the ledger runner, leases, threads, transitions of state."""
+"""What all operations run on: the runner, stages, threads, periodic tasks."""

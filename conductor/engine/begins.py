@@ -1,4 +1,4 @@
-"""How operations begin: with a lease that is this conductor's, and the time their action has."""
+"""How operations begin: with this conductor's lease and their action's deadline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conductor.store.operations import NewOperation, Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
-#: the option of ``[conductor]`` that says how long an action may take, where it is one of its own
+#: the option of ``[conductor]`` with an action's time limit, if it has its own
 _TIMEOUTS = {
     "create": "build_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
@@ -31,7 +31,7 @@ def new(
     quota: Step | None = None,
     resource_type: ResourceType = ResourceType.SERVER,
 ) -> NewOperation:
-    """An operation, to be inserted; see ``NewOperation``."""
+    """Return an operation to be inserted; see ``NewOperation``."""
     options = cloud.conf.conductor
     return NewOperation(
         resource_id=resource_id,
@@ -55,13 +55,13 @@ def begin(
     action: str,
     plan: Plan = NOTHING_PLANNED,
 ) -> Operation:
-    """Write an operation on a server that the record has."""
+    """Write an operation on an existing server."""
     item = new(cloud, action, server.uuid, server.project_id, plan=plan)
     return ledger.insert(connection, ctxt, [item])[0]
 
 
 def begin_later(connection: Transaction, ctxt: RequestContext, item: NewOperation) -> Operation:
-    """Write an operation that is nobody's, and due at once: whoever looks first takes it."""
+    """Write an operation without lease, due at once: any conductor takes it."""
     operation = ledger.insert(connection, ctxt, [item])[0]
     leases.postpone(connection, operation.id, 0)
     return operation

@@ -16,13 +16,13 @@ from conductor.store.transactions import Transaction
 
 
 def overtaken(cloud: Cloud, task: Task) -> None:
-    """Another operation has the server: what that one does counts."""
+    """End an operation whose server has another one: the result of that one counts."""
     number = task.operation.id
     cloud.store.run(lambda c: ledger.close(c, number, OperationState.FAILED, "Overtaken."))
 
 
 def done(cloud: Cloud, task: Task, vm_state: VmState, **values: Any) -> None:
-    """It succeeded, and the server is what it became; ``values`` are further columns."""
+    """End a successful operation with the server's new state; ``values`` are further columns."""
 
     def work(connection: Transaction) -> None:
         _settle(connection, task, vm_state, values)
@@ -34,7 +34,7 @@ def done(cloud: Cloud, task: Task, vm_state: VmState, **values: Any) -> None:
 def failed(
     cloud: Cloud, task: Task, failure: Failure, vm_state: VmState | None, **values: Any
 ) -> None:
-    """It failed, for the reason given, and left the server so; None: it has no server."""
+    """End a failed operation with the server's state after it; None: it has no server."""
 
     def work(connection: Transaction) -> None:
         if vm_state is not None:
@@ -45,7 +45,7 @@ def failed(
 
 
 def close_failed(connection: Transaction, operation: Operation, failure: Failure) -> None:
-    """Keep the fault, and end the operation with it."""
+    """Store the fault, and end the operation with it."""
     ledger.record_failure(connection, operation, failure)
     ledger.close(connection, operation.id, OperationState.FAILED, failure.message)
 
@@ -57,7 +57,7 @@ def again(
     also: Callable[[Transaction], None] = lambda _: None,
     seconds: float | None = None,
 ) -> None:
-    """Begin a new attempt after these seconds or the back-off; ``also`` is written along."""
+    """Begin a new attempt after these seconds or the back-off; ``also`` are further columns."""
     pause = backoff(operation.attempt) if seconds is None else seconds
 
     def work(connection: Transaction) -> None:

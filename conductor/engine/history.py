@@ -1,4 +1,4 @@
-"""Forgets the details of old operations, a little at a time, so that the ledger stays bounded."""
+"""Deletes the details of old operations, a little at a time, so that the ledger stays bounded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conductor.store import history, refusals
 
 LOG = logger(__name__)
 
-#: operations of one transaction, and transactions of one turn: other writers come between
+#: operations per transaction, and transactions per run: other writers get their turn
 BATCH = 500
 BATCHES = 10
 
@@ -17,14 +17,14 @@ _DAY_SECONDS = 86_400
 
 
 class History:
-    """A chore of one conductor; several at once forget the same."""
+    """The periodic task; several conductors at once do no harm."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._store = cloud.store
         self._options = cloud.conf.conductor
 
     def tidy(self) -> None:
-        """Forget what ``[conductor] history_days`` and ``history_operations`` don't keep."""
+        """Delete what exceeds ``[conductor] history_days`` and ``history_operations``."""
         days, newest = self._options.history_days, self._options.history_operations
         before = clock.after(-days * _DAY_SECONDS) if days else None
         total = 0

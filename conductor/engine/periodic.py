@@ -1,4 +1,4 @@
-"""Periodic tasks: a name, a period, what is done, and whether one process at a time may do it."""
+"""Periodic tasks: a name, a period, a function, and whether only one process runs it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Periodic:
     name: str
     seconds: float
     work: Callable[[], float | None] | Callable[[], None]
-    """Returns in how many seconds it is to be done again, where that is not its period."""
+    """Returns the seconds until it runs again; None: its period."""
     alone: bool = False
-    """Whether only one process at a time may do it: who has its lease."""
+    """Whether only one process at a time runs it: the one with its lease."""
 
 
 @contextlib.contextmanager
 def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
-    """Whether the lease of this name is the owner's; it is renewed until the block ends."""
+    """Yield whether the owner has the lease of this name; it is renewed until the block ends."""
     over = threading.Event()
 
     def take() -> bool:
@@ -64,7 +64,7 @@ def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
 
 
 class Periodics:
-    """Runs a table of periodic tasks in one thread; each may be asked for earlier."""
+    """Runs a table of periodic tasks in one thread; each may be run earlier on request."""
 
     def __init__(self, name: str, store: Store, owner: str) -> None:
         self._store, self._owner = store, owner
@@ -83,7 +83,7 @@ class Periodics:
 
     @property
     def tasks(self) -> tuple[Periodic, ...]:
-        """All of the table."""
+        """Return the whole table."""
         with self._changed:
             return tuple(self._tasks.values())
 
@@ -93,11 +93,11 @@ class Periodics:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin; what is due now is done at once."""
+        """Start; tasks that are due run at once."""
         self._thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
-        """Begin nothing more, and wait for what is being done."""
+        """Start no further task, and wait for the running one."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -105,9 +105,9 @@ class Periodics:
             self._thread.join(timeout)
 
     def wake(self, name: str) -> None:
-        """Have a task done now; while it is being done: once more after it."""
+        """Have a task run now; if it runs, once more after it."""
         with self._changed:
-            # What has been due for longer keeps its turn.
+            # A task that is overdue keeps its turn.
             self._due[name] = min(self._due[name], time.monotonic())
             self._changed.notify_all()
 
@@ -119,7 +119,7 @@ class Periodics:
                 LOG.exception("Periodic task %s failed; it is tried again.", task.name)
                 again = None
             with self._changed:
-                # Unless it was asked for meanwhile.
+                # Unless it was requested meanwhile.
                 due = time.monotonic() + (task.seconds if again is None else again)
                 if self._due[task.name] == float("inf"):
                     self._due[task.name] = due
@@ -131,7 +131,7 @@ class Periodics:
             return task.work() if ours else None
 
     def _next(self) -> Periodic | None:
-        """The task that is due first, once it is; None when stopped."""
+        """Return the task that is due first, once it is; None when stopped."""
         with self._changed:
             while not self._stopped:
                 name = min(self._due, key=self._due.__getitem__, default=None)

@@ -1,4 +1,4 @@
-"""Works operations off: new ones at once, abandoned and postponed ones when they are due."""
+"""Runs operations: new ones at once, abandoned and postponed ones when they are due."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from conductor.store.transactions import Store
 
 LOG = logger(__name__)
 
-#: seconds until an operation is looked at again when something it needs didn't answer
+#: seconds until an operation is tried again after a service it needs didn't answer
 UNAVAILABLE_PAUSE_SECONDS = 5.0
-#: between two looks for what has merely outlived its time, and between other such tasks
+#: period of the look for expired leases, and of other such tasks
 TIDY_SECONDS = 60.0
-#: the task that takes over what is due
+#: the periodic task that takes over what is due
 SCAN = "scan"
 
 
-#: what waits for a scheduler, apart from all else
+#: actions that wait for a scheduler, which have threads of their own
 BUILD = "create"
 
-#: begins many operations; returns those that go on, and whether from where they now are
+#: begins many operations; yields those that continue, and whether from their present stage
 Begin = Callable[[Sequence[Operation]], Iterable[tuple[Operation, bool]]]
 
 
 class Flow(Protocol):
-    """How one kind of operation goes on."""
+    """The flow of one kind of operation."""
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Go on from what the record says; ``fresh``: nobody has worked on it before."""
+        """Continue from the record; ``fresh``: the operation is new."""
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """The agent's last word on it."""
+        """Take the agent's outcome."""
 
     def overtaken(self, operation: Operation) -> None:
-        """Another operation has taken the server meanwhile."""
+        """Handle that another operation has taken the server."""
 
 
 class Runner:
-    """Two pools of threads, and one thread for what is done periodically, above
-    all the look for what is due.
+    """Two pools of threads, and one thread for periodic tasks, above all the look for what is
+    due.
 
-    A build may wait long for a scheduler; the agents' words and all other operations must not
-    wait behind it, so they have threads of their own.
+    A build may wait long for a scheduler; agents' outcomes and all other operations must not wait
+    behind it, so they have threads of their own.
     """
 
     def __init__(
@@ -73,17 +73,17 @@ class Runner:
         self.periodic.start()
 
     def stop(self) -> None:
-        """Take nothing new, finish what is being done."""
+        """Take nothing new, finish what is running."""
         self.periodic.stop()
         for lane in (self._builds, self._others):
             lane.close()
 
     def wake(self) -> None:
-        """Something is due now."""
+        """Look for due operations now."""
         self.periodic.wake(SCAN)
 
     def submit(self, operation: Operation, *, fresh: bool = True) -> None:
-        """Work on an operation whose lease is ours."""
+        """Run an operation whose lease is ours."""
         flow = self._flows[operation.action]
 
         def work() -> None:
@@ -96,13 +96,13 @@ class Runner:
         self._run(lane, operation, work)
 
     def submit_many(self, operations: Sequence[Operation], begin: Begin) -> None:
-        """Work on operations of one request, whose leases are ours: ``begin`` them together."""
+        """Run operations of one request, whose leases are ours: ``begin`` them together."""
 
         def work() -> None:
             try:
                 going = begin(operations)
             except MicronovaError as error:
-                # Nothing is lost: each looks at what is there and begins by itself.
+                # Nothing is lost: each reads its record and begins by itself.
                 LOG.warning(
                     "%d builds are scheduled one by one: %s", len(operations), error.message
                 )
@@ -111,14 +111,14 @@ class Runner:
                 if fresh:
                     self.submit(operation)
                 else:
-                    # What was kept of it may be more than its beginner heard: it is read anew.
+                    # More may be committed than its beginner knows: it is read again.
                     self._pause(operation, seconds=0)
             self.wake()
 
         self._run(self._builds, operations[0], work)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """Hand the agent's last word on an operation to its flow."""
+        """Pass the agent's outcome of an operation to its flow."""
         flow = self._flows[operation.action]
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
@@ -127,7 +127,7 @@ class Runner:
             LOG.info("Stopping: operation %s is left to another conductor.", operation.id)
 
     def _guarded(self, operation: Operation, work: Callable[[], None]) -> None:
-        """Whatever happens to the work, the operation is not lost."""
+        """Run the work; if it fails, postpone the operation."""
         operation.ctxt.update_store()
         try:
             work()
@@ -137,7 +137,7 @@ class Runner:
             LOG.warning("Operation %s is postponed: %s", operation.id, error.message)
             self._pause(operation, error.message)
         except Exception:
-            # Its lease runs out, and it is looked at again; its deadline ends it.
+            # Its lease runs out, and it is tried again; its deadline ends it.
             LOG.exception(
                 "Operation %s failed unexpectedly; it is retried when its lease ends.",
                 operation.id,
@@ -145,7 +145,7 @@ class Runner:
             self._pause(operation)
 
     def _still_ours(self, operation: Operation) -> bool:
-        """Whether our lease lasts; asked only when it has waited long for a thread."""
+        """Return whether our lease lasts; checked only after a long wait for a thread."""
         half = self._options.lease_seconds / 2
         expires = operation.lease_expires_at
         if expires is not None and expires > clock.after(half):
@@ -177,9 +177,9 @@ class Runner:
     # --- what is due
 
     def look(self) -> None:
-        """Take over what is due, as far as there are threads for it; others may have some."""
+        """Take over what is due, as far as there are threads; other conductors take the rest."""
         self._take_due(self._builds, {BUILD})
-        # A newer conductor may have begun what is not known here.
+        # A newer conductor may have begun an action that is unknown here.
         self._take_due(self._others, self._flows.keys() - {BUILD})
 
     def _take_due(self, lane: ThreadPool, actions: Collection[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class ThreadPool:
-    """A pool that knows which operations it has in hand; ``room`` is told when there is again."""
+    """A pool that knows its operations; ``room`` is called when it has room again."""
 
     def __init__(self, name: str, threads: int, room: Callable[[], None]) -> None:
         self._threads, self._room = threads, room
@@ -19,7 +19,7 @@ class ThreadPool:
         self._wanted = False
 
     def submit(self, operation_id: int, work: Callable[[], None]) -> bool:
-        """Have work on an operation done; False when the lane is closed."""
+        """Run work on an operation; return False when the pool is closed."""
         with self._lock:
             self._held[operation_id] += 1
         try:
@@ -30,22 +30,22 @@ class ThreadPool:
         return True
 
     def free(self) -> int:
-        """How many operations more may be taken on: what waits for a thread shall be few."""
+        """Return how many more operations it takes: only a few may wait for a thread."""
         with self._lock:
             return max(0, 2 * self._threads - self._held.total())
 
     def held(self) -> list[int]:
-        """Operations that wait for a thread here, or have one."""
+        """Return the operations that wait for a thread here, or have one."""
         with self._lock:
             return sorted(self._held)
 
     def want(self) -> None:
-        """There is more to do: tell when half of the room is free again."""
+        """Call ``room`` when half of the room is free again."""
         with self._lock:
             self._wanted = True
 
     def close(self) -> None:
-        """Take nothing new, finish what is being done."""
+        """Take nothing new, finish what is running."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _do(self, operation_id: int, work: Callable[[], None]) -> None:

@@ -1,1 +1,1 @@
-"""What an operation does, one action a file."""
+"""The flows: what the operation of each action does, one action a file."""

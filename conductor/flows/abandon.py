@@ -1,6 +1,6 @@
-"""An operator's last word: a record goes whose VM isn't ours, or whose cluster is gone for good.
+"""Abandon: delete the record of a server whose VM isn't ours, or whose cluster is gone for good.
 
-The VM is not touched. What was known stays in the ledger, the VMID is quarantined.
+The VM is not touched. What was known stays in the ledger; the VMID is quarantined.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOG = logger(__name__)
 
 
 class Forgetting:
-    """Asks the fence, and lets the record go."""
+    """Checks the ownership fence, and deletes the record."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
@@ -51,7 +51,7 @@ class Forgetting:
         )
 
     def _inspect(self, ctxt: RequestContext, server: Server) -> Inspection | None:
-        """A close look now; None where the record names no VM."""
+        """Return a close look at the VM now; None if the record has no VM."""
         if server.cluster is None or server.vmid is None:
             return None
         with self._cloud.store.read() as connection:
@@ -116,13 +116,13 @@ class Forgetting:
 
 
 class Forget:
-    """The flow of ``InternalAction.FORGET``: the record is gone; claim and drive follow."""
+    """The flow of ``InternalAction.FORGET``: the record is deleted; claim and drive follow."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """The record is gone already: there is no return."""
+        """Return the stages: the record is deleted already, so there is no return."""
         return Table(
             (
                 Stage("release_allocation", self._release, final=True),
@@ -133,7 +133,7 @@ class Forget:
         )
 
     def _release(self, task: Task) -> Task:
-        """Give the allocation back. Raises Unavailable: then again later."""
+        """Release the allocation. Raises Unavailable to be repeated later."""
         self._cloud.placement.release(task.server.uuid)
         return task
 
@@ -146,11 +146,11 @@ class Forget:
         self._cloud.destroy(operation, where, deadline, drive_only=True)
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The config drive is gone; or it is left, and the audit tells of it."""
+        """End the operation: the config drive is gone, or the audit reports it."""
         self._close(task.operation, outcome.failure)
 
     def _journalled(self, server_uuid: str, where: Placed) -> bool:
-        """Whether the VMID was ever this server's: its name on the drive is half of the proof."""
+        """Return whether the VMID was ever this server's, half of the proof for its drive."""
         with self._cloud.store.read() as connection:
             return vmids.was_of(connection, where.cluster, where.vmid, server_uuid)
 
@@ -165,7 +165,7 @@ class Forget:
 
 
 def _drive(server: Server, found: Inspection | None) -> Plan:
-    """Where its config drive is to be looked for; nowhere if nobody can look there."""
+    """Return where to look for its config drive; nowhere if nobody can look there."""
     if found is None or found.failure is not None or server.vmid is None or not server.host:
         return Plan()
     node = found.node or server.node
@@ -173,7 +173,7 @@ def _drive(server: Server, found: Inspection | None) -> Plan:
 
 
 def judged(server: Server, found: Inspection | None, *, force: bool) -> str:
-    """What the fence says, in a sentence. Raises Conflict where the record must stay. Pure."""
+    """Return the fence's result in a sentence. Raises Conflict if the record must stay. Pure."""
     if found is None:
         return "The record names no VM."
     what = f"VM {found.vmid} of cluster {server.cluster}"

@@ -1,4 +1,4 @@
-"""Requests are accepted here: quota is taken and the intent written, in one transaction."""
+"""Accepts requests: takes quota and writes the operation, in one transaction."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Accept:
         params: CreateParams,
         quota: Step,
     ) -> list[Operation]:
-        """Two statements for the whole batch."""
+        """Insert the whole batch with two statements."""
         plan = CreatePlan()
         return ledger.insert(
             connection,
@@ -103,7 +103,7 @@ class Accept:
     # --- everything else
 
     def act(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation | None:
-        """Begin an action on a server; None when the same one is under way already."""
+        """Begin an action on a server; None if the same one is in progress already."""
         return self._cloud.store.run(
             lambda connection: self._act(connection, ctxt, server_uuid, action)
         )
@@ -133,15 +133,15 @@ class Accept:
 
 
 def scope(ctxt: RequestContext) -> str | None:
-    """The project whose servers a request may touch; None: any, for an administrator.
+    """Return the project whose servers a request may touch; None: any, for an administrator.
 
-    Who that is, the API's policy says. A token without a project has no servers.
+    The API's policy decides who is one. A token without a project has no servers.
     """
     return None if ctxt.is_admin else ctxt.project_id or ""
 
 
 def check_state(server: Server, action: str) -> None:
-    """Raises ServerStateConflict, in Nova's words, when the action may not start now."""
+    """Raise ServerStateConflict, in Nova's words, if the action may not start now."""
     refused = states.refusal(
         action, server.vm_state, server.task_state, server.launched_at is not None
     )
@@ -159,7 +159,7 @@ def check_state(server: Server, action: str) -> None:
 
 
 def requested_networks(connection: Transaction, request: CreateServers) -> list[Interface]:
-    """The interfaces asked for, checked.
+    """Return the checked interfaces of a request.
 
     Raises NetworkNotFound, Conflict when several networks could be meant, Invalid, Forbidden.
     """
@@ -180,7 +180,7 @@ def requested_networks(connection: Transaction, request: CreateServers) -> list[
 def _chosen(
     connection: Transaction, request: CreateServers, known: Mapping[str, networks.Network]
 ) -> Iterator[tuple[networks.Network, str | None]]:
-    """The networks and addresses that are named."""
+    """Return the networks and addresses that are named."""
     seen: set[tuple[str, str]] = set()
     for wish in request.networks:
         if wish.network_id not in known:
@@ -210,7 +210,7 @@ def _record(
     index: int,
     count: int,
 ) -> dict[str, Any]:
-    """The row of one new server."""
+    """Return the row of one new server."""
     name = f"{request.name}-{index + 1}" if count > 1 else request.name
     hostname = request.hostname or hostname_of(name, operation.server_uuid)
     if request.hostname and count > 1:
@@ -252,6 +252,6 @@ def _record(
 
 
 def hostname_of(name: str, server_uuid: str) -> str:
-    """A host name made from a server's name (as Nova does), 63 characters at most."""
+    """Return a host name made from a server's name (as Nova does), 63 characters at most."""
     text = _NOT_IN_HOSTNAMES.sub("-", name.lower().replace("_", "-")).strip(".-")
     return text[:63].strip(".-") or f"server-{server_uuid}"

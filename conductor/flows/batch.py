@@ -1,7 +1,7 @@
-"""Builds of one create that begin one by one decide about ``min_count`` together all the same.
+"""One decision about ``min_count`` for builds of a create that begin one by one.
 
-It is so where the decision that they were to get could not be made, or their conductor ended
-before it was written down. The first of them decides for all; the others wait for it.
+This happens if the decision for all of them failed, or their conductor ended before it was stored.
+The first of them decides for all; the others wait for it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from conductor.store.operations import Operation
 
 LOG = logger(__name__)
 
-#: until a build looks again whether the first one has decided; who decides ends the pause
+#: seconds until a build checks again whether the first one has decided, which also ends the wait
 WAIT_SECONDS = 5.0
 
 Decide = Callable[[Sequence[Operation]], Iterable[object]]
 
 
 class Together:
-    """The batch that an undecided build is of."""
+    """The batch of an undecided build."""
 
     def __init__(self, cloud: Cloud, decide: Decide) -> None:
         self._cloud = cloud
         self._decide = decide
 
     def resume(self, operation: Operation) -> None:
-        """Decide for all of the create, or leave it to who does; then each goes on by itself.
+        """Decide for all of the create, or leave it to the first one; then each goes on alone.
 
-        Raises Unavailable when no decision can be had.
+        Raises Unavailable when no decision can be made.
         """
         name = self._cloud.name
         batch = self._cloud.store.run(
@@ -42,12 +42,12 @@ class Together:
             self._cloud.store.run(lambda c: batches.wait(c, operation, name, WAIT_SECONDS))
             return
         try:
-            # Claims may have been made that were never written down.
+            # Claims may have been made that were never stored.
             for one in batch:
                 self._cloud.placement.release(one.server_uuid)
             collections.deque(self._decide(batch), maxlen=0)
         except Exception:
-            # The first one pauses by itself.
+            # The first one postpones itself.
             rest = batch[1:]
             self._cloud.store.run(lambda c: batches.let_go(c, rest, name, WAIT_SECONDS))
             raise

@@ -1,4 +1,4 @@
-"""How an adoption begins: the VM is looked at, what can be refused is, the record is written."""
+"""The begin of an adoption: look at the VM, refuse what must be refused, write the record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Acceptance:
     def _write(
         self, connection: Transaction, ctxt: RequestContext, asked: Adoption, found: Inspection
     ) -> Operation:
-        """The record, its VMID, ports and quota. Raises Conflict, QuotaExceeded."""
+        """Write the record, its VMID, ports and quota. Raises Conflict, QuotaExceeded."""
         facts = _host(connection, asked.cluster, found.node)
         uuid = _free_uuid(connection, found)
         flavor = asked.flavor or candidate.flavor(found, uuid)
@@ -90,7 +90,7 @@ def _host(connection: Transaction, cluster: str, node: str) -> HostFacts:
 
 
 def _free_uuid(connection: Transaction, found: Inspection) -> str:
-    """The VM's own UUID, unless some server has, or had, that; else a new one."""
+    """Return the VM's own UUID, unless a server has, or had, it; else a new one."""
     own = candidate.own_uuid(found)
     if own is None:
         return ids.new_uuid()
@@ -108,7 +108,7 @@ def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: st
 def _tell(
     connection: Transaction, operation: Operation, found: Inspection, nics: list[Nic]
 ) -> None:
-    """What was seen and what of it is recorded, as the adoption's first step."""
+    """Write what was seen and recorded, as the adoption's first step."""
     recorded = {nic.mac for nic in nics}
     detail: Mapping[str, Any] = {
         "node": found.node,
@@ -132,7 +132,7 @@ def _record(
     facts: HostFacts,
     nics: list[Nic],
 ) -> dict[str, Any]:
-    """The row of the server; what only a build needs is empty."""
+    """Return the row of the server; what only a build needs is empty."""
     name = candidate.name(asked, found)
     return {
         "uuid": operation.server_uuid,

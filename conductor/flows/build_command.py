@@ -1,4 +1,4 @@
-"""What an agent is told to build, from the record."""
+"""The build command for an agent, from the record."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from conductor.store.transactions import Transaction
 
 
 def interfaces(operation: Operation) -> tuple[Interface, ...]:
-    """The interfaces that were asked for."""
+    """Return the requested interfaces."""
     return operation.asked(CreateParams).networks
 
 
 def vlans(wanted: Iterable[tuple[str, int | None]]) -> tuple[tuple[str, int], ...]:
-    """Those (bridge, VLAN tag) pairs that have a tag."""
+    """Return the (bridge, VLAN tag) pairs that have a tag."""
     return tuple((bridge, vlan) for bridge, vlan in wanted if vlan is not None)
 
 
 def nic(port: networks.Port, asked: Interface) -> Nic:
-    """An interface, fully decided."""
+    """Return an interface, fully decided."""
     return Nic(
         port_id=port.id,
         network_id=port.network_id,
@@ -44,7 +44,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
 
 
 def image(connection: Transaction, image_id: str | None, facts: HostFacts) -> Image | None:
-    """An image where the host's cluster has it, or None."""
+    """Return an image on the host's cluster, or None."""
     row = registry.image_location(connection, str(image_id), facts.cluster)
     if row is None:
         return None
@@ -62,7 +62,7 @@ def image(connection: Transaction, image_id: str | None, facts: HostFacts) -> Im
 def build(
     operation: Operation, server: Server, cloud: str, group: StrictGroup | None = None
 ) -> Build:
-    """The command, in the name of a cloud. Sending it again does no harm.
+    """Return the command. It may be sent again.
 
     ``group`` is the server's, if it is strict.
     """

@@ -1,4 +1,4 @@
-"""Whether a VM may be adopted, and what its record would say. Pure."""
+"""Decides whether a VM may be adopted, and makes its record. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_IN_NAMES = re.compile(r"[^\x20-\x7e]+")
 
 
 def refusal(found: Inspection, cluster: str) -> MicronovaError | None:
-    """Why the VM can't be adopted, or None."""
+    """Return why the VM can't be adopted, or None."""
     what = f"VM {found.vmid} of cluster {cluster}"
     if found.failure is not None:
         return Unavailable(f"{what} can't be looked at: {found.failure.message}")
@@ -39,7 +39,7 @@ def refusal(found: Inspection, cluster: str) -> MicronovaError | None:
 
 
 def flavor(found: Inspection, server_uuid: str) -> FlavorSnapshot:
-    """A flavor of the server's own, of just what its VM has; it is in no list."""
+    """Return a flavor of the server's own, with what its VM has; it is in no list."""
     return FlavorSnapshot(
         id=f"adopted-{server_uuid}",
         name=f"adopted-{found.vcpus}-{found.memory_mib}-{found.disk_gib}",
@@ -50,7 +50,7 @@ def flavor(found: Inspection, server_uuid: str) -> FlavorSnapshot:
 
 
 def too_small(chosen: FlavorSnapshot, found: Inspection) -> Conflict | None:
-    """Why a flavor would say less than the VM has, or None."""
+    """Return why a flavor is smaller than the VM, or None."""
     short = [
         f"{has} {unit} in the VM, {says} in the flavor"
         for has, says, unit in (
@@ -66,7 +66,7 @@ def too_small(chosen: FlavorSnapshot, found: Inspection) -> Conflict | None:
 
 
 def own_uuid(found: Inspection) -> str | None:
-    """The VM's SMBIOS UUID, where it can be a server's; whether it is free, the record says."""
+    """Return the VM's SMBIOS UUID, if it can be a server's; the record decides if it is free."""
     text = found.smbios_uuid
     if text is None or not ids.is_uuid(text):
         return None
@@ -75,14 +75,14 @@ def own_uuid(found: Inspection) -> str | None:
 
 
 def name(asked: Adoption, found: Inspection) -> str:
-    """What the server is called."""
+    """Return the server's name."""
     return asked.name or _NOT_IN_NAMES.sub("", found.name).strip()[:255] or f"vm-{found.vmid}"
 
 
 def known_nics(
     nics: Sequence[NicFacts], networks: Sequence[Network]
 ) -> Iterator[tuple[NicFacts, Network]]:
-    """The interfaces whose network is known: by bridge and VLAN."""
+    """Return the interfaces whose network is known by bridge and VLAN."""
     by_bridge = {(network.bridge, network.vlan): network for network in networks}
     for nic in nics:
         network = by_bridge.get((nic.bridge, nic.vlan))

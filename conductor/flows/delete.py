@@ -1,7 +1,7 @@
-"""A delete: destroy the VM, see it gone, then give everything back.
+"""Delete: destroy the VM, see it gone, then release everything.
 
-It may begin in any state and takes the server over from whatever was being done. A delete that
-can't be finished in time shows as ERROR with its fault, and goes on in the background.
+It may begin in any state and takes the server over from any operation. A delete that can't be
+finished in time is shown as ERROR with its fault, and continues in the background.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Delete:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """One stage, from which there is no return: it is tried until the VM is seen gone."""
+        """Return the one stage, past the point of no return: tried until the VM is seen gone."""
         stage = Stage("destroy", self._destroy, self._heard, shown=TaskState.DELETING, final=True)
         return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))
 
     def _destroy(self, task: Task) -> None:
-        """Send the command, or finish at once where no VM was ever asked for."""
+        """Send the command, or finish at once if no agent ever got a VM to build."""
         operation, server = task.operation, task.server
         if server.host is None or server.vmid is None:
             self._finish(task)
@@ -57,7 +57,7 @@ class Delete:
         )
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The agent has seen it gone, or could not."""
+        """Finish, as the agent has seen it gone, or try again."""
         if outcome.gone:
             self._finish(task)
             return
@@ -89,14 +89,14 @@ class Delete:
         LOG.info("Server is deleted: seen gone, everything released.")
 
     def _refused(self, task: Task, failure: Failure) -> None:
-        """No other try would do better: the server is what it was, and may be deleted again."""
+        """End a delete that no retry would help: the server gets its state back."""
         was = VmState(task.server.vm_state)
-        # A build that it took over from is over.
+        # The build that it took over from is over.
         ends.failed(self._cloud, task, failure, VmState.ERROR if was == VmState.BUILDING else was)
         LOG.warning("Delete is refused (%s): %s", failure.category, failure.message)
 
     def _failed(self, task: Task, failure: Failure) -> None:
-        """Try again later; once it takes too long, say so."""
+        """Try again later; after the time limit, show ERROR."""
         operation, server = task.operation, task.server
 
         def work(connection: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""How a record goes: in the caller's transaction, with all that hung on it."""
+"""Deletes a record, in the caller's transaction, with all that belongs to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conductor.store.transactions import Transaction
 
 
 def farewell(connection: Transaction, server: Server, operation_id: int, **values: Any) -> None:
-    """The record goes with its ports. The VMID is the caller's to judge, before."""
+    """Delete the record with its ports. The caller decides about the VMID before."""
     networks.delete_ports(connection, server.uuid)
     now = clock.utcnow()
     transitions.move(
@@ -30,7 +30,7 @@ def farewell(connection: Transaction, server: Server, operation_id: int, **value
 
 
 def let_go(connection: Transaction, server: Server, operation_id: int) -> None:
-    """A record goes whose VM stays: its VMID is somebody else's now."""
+    """Delete a record whose VM stays: the VMID is not ours any more."""
     server_groups.give_back(connection, server)
     if server.cluster is not None and server.vmid is not None:
         reason = f"The VM that was server {server.uuid} is somebody else's."

@@ -1,4 +1,4 @@
-"""What the guest finds on its config drive, in OpenStack's formats. Pure."""
+"""The content of the guest's config drive, in OpenStack's formats. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conductor.store.servers import Server
 
 
 def config_drive(server: Server, nics: Sequence[Nic], admin_password: str | None) -> ConfigDrive:
-    """Metadata, network data and user data of one server."""
+    """Return metadata, network data and user data of one server."""
     return ConfigDrive(
         meta_data=_meta_data(server, admin_password),
         network_data=network_data(nics),
@@ -41,7 +41,7 @@ def _meta_data(server: Server, admin_password: str | None) -> dict[str, Any]:
 
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:
-    """OpenStack's ``network_data.json``: one link an interface, its address, the name servers."""
+    """Return ``network_data.json``: one link per interface, its address, the name servers."""
     services = [{"type": "dns", "address": address} for nic in nics for address in nic.dns]
     return {
         "links": [
@@ -71,7 +71,7 @@ def _network(position: int, nic: Nic) -> dict[str, Any]:
     any_network, any_mask = ("0.0.0.0", "0.0.0.0") if network.version == 4 else ("::", "::")
     routes = (
         [{"network": any_network, "netmask": any_mask, "gateway": nic.gateway}]
-        # Only the first interface has the default route, as two would be a race in the guest.
+        # Only the first interface has the default route: two would race in the guest.
         if nic.gateway and position == 0
         else []
     )
@@ -86,7 +86,7 @@ def _network(position: int, nic: Nic) -> dict[str, Any]:
 
 
 def addresses(nics: Sequence[Nic]) -> list[Mapping[str, Any]]:
-    """What the server's record keeps of its addresses, in the order of the interfaces."""
+    """Return the addresses for the server's record, in the order of the interfaces."""
     return [
         {
             "network": nic.network_name,

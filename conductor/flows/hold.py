@@ -1,7 +1,7 @@
-"""A hold: what is under way for a server is not tried again until the hold is released.
+"""Hold: a server's operations are not retried until the hold is released.
 
-What an agent works on goes on, and a user's new request begins; only what failed, or was
-abandoned, stays where it is. The reverse is a retry: what waits is tried again at once.
+An agent's running work continues, and a user's new request begins; only failed or abandoned
+operations wait. Retry is the opposite: waiting operations are tried at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
 
 
 def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None:
-    """See ``ConductorClient.retry_server``; a server in ERROR is returned, to be looked after."""
+    """See ``ConductorClient.retry_server``; return a server in ERROR, to be looked at."""
 
     def work(connection: Transaction) -> Server | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))

@@ -1,4 +1,4 @@
-"""Locks of servers: only the record changes, and the ledger keeps who did it."""
+"""Locks of servers: only the record changes, and the ledger has who did it."""
 
 from __future__ import annotations
 

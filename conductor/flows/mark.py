@@ -1,8 +1,8 @@
-"""The owner mark of a server's VM written again, where somebody edited it: an operator's word.
+"""Writes the owner mark of a server's VM again, after somebody edited it, for an operator.
 
-What proves the VM the server's instead is looked at twice: the record and the journal here, the
-SMBIOS UUID and who made the VM by the agent, right before it writes. Nothing else of the VM is
-changed, and no server is moved; what waited for the mark goes on at once.
+Other proofs are checked twice: the record and the journal here, the SMBIOS UUID and the VM's
+maker by the agent right before it writes. Nothing else of the VM changes, and no server changes
+its state; operations that waited for the mark continue at once.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def _insert(
 
 
 class Remark:
-    """The flow of ``InternalAction.MARK``: tried once, it takes no server."""
+    """The flow of ``InternalAction.MARK``: tried once, without taking the server."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """One stage: the mark is written."""
+        """Return the one stage: the mark is written."""
         return Table((Stage("mark", self._mark, self._heard),), None, self._late, owns=False)
 
     def _late(self, task: Task) -> None:
@@ -92,7 +92,7 @@ class Remark:
         )
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The mark is there, or why it isn't."""
+        """Store that the mark is there, or why it isn't."""
         if not outcome.ok:
             unknown = Failure(Category.UNKNOWN_OUTCOME, "The mark was not seen there.")
             self._fail(task, outcome.failure or unknown)
@@ -102,7 +102,7 @@ class Remark:
         LOG.info("The mark of server %s is written again.", task.server.uuid)
 
     def _done(self, connection: Transaction, operation: Operation) -> None:
-        """What waited for the mark goes on; one that was taken for lost is looked for."""
+        """Continue what waited for the mark; search for a VM that was taken for lost."""
         ledger.close(connection, operation.id, OperationState.DONE)
         server = servers.get(connection, operation.server_uuid, lock=True)
         waiting = ledger.open_of(connection, server.uuid)

@@ -1,8 +1,7 @@
-"""What becomes of servers that find no host, and what their owner reads: what of his own would
-do. Pure.
+"""Why servers find no host, in words for their owner, with what would work instead. Pure.
 
-He reads no host, no number of a host's and no number of hosts: only his flavors, the zones he may
-name, and his own request.
+The owner reads no host, no host's numbers and no number of hosts: only their flavors, the zones
+they may name, and their own request.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from common.messages.scheduling import Decision, RequestSpec, Suggestion
 from common.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
 
-#: filters that refuse for want of room
+#: filters that refuse for lack of room
 _ROOM = {"resources", "storage_room"}
-#: flavors that are tried, and named
+#: number of flavors that are tried, and named
 _TRIED, _NAMED = 6, 3
-#: what of a suggestion is no matter of flavors, nor of groups
+#: fields of a suggestion that neither flavors nor groups change
 _TAKEN_OVER = {"availability_zone", "force_host", "networks", "vlans", "hints", "image_properties"}
-#: field → what a smaller flavor has less of
+#: field → the flavor's field that would be smaller
 _LESS = {"vcpus": "fewer VCPUs", "memory_mib": "less RAM", "disk_gib": "less disk"}
 
 
@@ -38,18 +37,18 @@ class Offer:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a flavor must be like to be worth a try: it has less of what was too much."""
+    """Limits of flavors that are worth a try: smaller in what was too large."""
 
     vcpus: int | None
     """None: any number."""
     memory_mib: int | None
     disk_gib: int | None
     least_memory_mib: int
-    """What the image needs."""
+    """The image's minimum disk and memory."""
     least_disk_gib: int
 
     def allow(self, offer: Offer) -> bool:
-        """Whether a flavor is within; a disk of 0 is as large as the image."""
+        """Return whether a flavor is within; a disk of 0 is as large as the image."""
         disk = offer.disk_gib or self.least_disk_gib
         return (
             (self.vcpus is None or offer.vcpus <= self.vcpus)
@@ -61,7 +60,7 @@ class Limits:
 
 
 def limits(decision: Decision, asked: CreateParams) -> Limits | None:
-    """What would have to be less; None where another flavor wouldn't help.
+    """Return the limits of smaller flavors; None if another flavor wouldn't help.
 
     ``asked`` is what was asked of the build.
     """
@@ -80,14 +79,14 @@ def limits(decision: Decision, asked: CreateParams) -> Limits | None:
 
 
 def candidates(offers: Iterable[Offer], within: Limits) -> list[Offer]:
-    """The largest flavors that may do, the largest first: few, as each is tried."""
+    """Return the largest flavors that may do, the largest first: few, as each is tried."""
     found = [offer for offer in offers if within.allow(offer)]
     found.sort(key=lambda one: (-one.memory_mib, -one.vcpus, -one.disk_gib, one.name))
     return found[:_TRIED]
 
 
 def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) -> RequestSpec:
-    """The same request for a server of another flavor, with all else of the suggestion."""
+    """Return the request with another flavor, and the rest of the suggestion."""
     values = {
         change.field: change.works for change in suggestion.changes if change.field in _TAKEN_OVER
     }
@@ -102,7 +101,7 @@ def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) ->
 
 
 def too_few(decisions: Sequence[Decision], least: int) -> str:
-    """Why none of the servers of one create is built; empty: at least so many have a host."""
+    """Return why none of a create's servers is built; empty: at least so many have a host."""
     placed = sum(decision.host is not None for decision in decisions)
     if placed >= least:
         return ""
@@ -114,8 +113,9 @@ def too_few(decisions: Sequence[Decision], least: int) -> str:
 
 
 def all_or_none(decisions: Sequence[Decision], least: int) -> list[Decision]:
-    """The decisions about the servers of one create; where some but fewer than ``least`` have a
-    host, none has. The claims are given back as those servers' builds end.
+    """Return the decisions about a create's servers: all, or none below ``least`` hosts.
+
+    The claims are released when those servers' builds end.
     """
     reason = too_few(decisions, least)
     if not reason or all(decision.host is None for decision in decisions):
@@ -124,7 +124,7 @@ def all_or_none(decisions: Sequence[Decision], least: int) -> list[Decision]:
 
 
 def owner_reason(least: int) -> str:
-    """What owners read where fewer hosts are found than ``min_count`` asks for."""
+    """Return what owners read if there are fewer hosts than ``min_count``."""
     return (
         "No valid host was found: there are not enough hosts available for the "
         f"{least} servers that min_count asks for, so none is built."
@@ -147,7 +147,7 @@ def _given_up(decision: Decision, reason: str, least: int) -> Decision:
 
 
 def sentence(decision: Decision, flavors: Sequence[str]) -> str:
-    """What the owner reads; ``flavors`` would do."""
+    """Return what the owner reads; ``flavors`` would do."""
     want_of_room = decision.counts and decision.counts.keys() <= _ROOM
     text = (
         f"No valid host was found: none {'has room' if want_of_room else 'can take the server'}."

@@ -1,4 +1,4 @@
-"""Which of a project's flavors would find a host, where another one did not."""
+"""Finds a project's flavors for which there would be a host."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Offers:
     def names(
         self, operation: Operation, decision: Decision, requested: Callable[[], RequestSpec]
     ) -> list[str]:
-        """The flavors, the largest first; a few are tried, as if all of them were wanted.
+        """Return the flavors, the largest first; a few are tried, for all requested servers.
 
-        ``requested`` is what was asked and found no host.
+        ``requested`` is the request that found no host.
         """
         within = no_valid_host.limits(decision, operation.asked(CreateParams))
         if within is None or decision.suggestion is None:

@@ -28,14 +28,14 @@ class PowerFlow(ShortFlow):
     """The flow of an action that only changes power."""
 
     def table(self, action: str) -> Table[Task]:
-        """The action's one stage."""
+        """Return the action's one stage."""
         (shown,) = ACTIONS[action].walk
         stage = Stage("power", self._send, self._heard, shown=shown)
         lost = functools.partial(ends.overtaken, self._cloud)
         return Table((stage,), lost=lost, late=self._late)
 
     def _send(self, task: Task) -> None:
-        """Send the command, again if need be."""
+        """Send the command; may be repeated."""
         reached = self._reach(task)
         if reached is None:
             return

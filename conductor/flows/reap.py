@@ -1,7 +1,7 @@
-"""A reap: what the audit found, and proved to be a server's that has no VM there, is destroyed.
+"""Reap: destroy what the audit proved to be a server's that has no VM there.
 
-It is an operation of its own, with its journal entry and its faults, and moves no server. The
-agent holds it against its ownership fence once more. It is tried once; the audit, which sees what
+It is an operation of its own, with its journal entry and its faults, and changes no server's
+state. The agent checks its ownership fence once more. It is tried once; the audit, which sees what
 is left, begins the next one.
 """
 
@@ -29,7 +29,7 @@ class Reap:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """One stage: what is left is destroyed."""
+        """Return the one stage: what is left is destroyed."""
         return Table((Stage("destroy", self._destroy, self._heard),), None, self._late, owns=False)
 
     def _late(self, task: Task) -> None:
@@ -55,7 +55,7 @@ class Reap:
         )
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """Seen gone, or not."""
+        """Store that it was seen gone, or why not."""
         if not outcome.gone:
             unknown = Failure(Category.UNKNOWN_OUTCOME, "Not everything was seen gone.")
             self._fail(task, outcome.failure or unknown)

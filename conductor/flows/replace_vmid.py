@@ -1,4 +1,4 @@
-"""VMIDs of builds that failed: given back, set aside with the reason, or changed for another."""
+"""VMIDs of failed builds: released, quarantined with the reason, or replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDER = "Give the cluster a wider band (vmid_low, vmid_high), or see: micronova 
 
 
 def exhausted(failure: Failure, error: BandExhausted) -> Failure:
-    """The failure of a build that needs another VMID where none is free. Pure."""
+    """Return the failure of a build that needs another VMID if none is free. Pure."""
     return dataclasses.replace(
         failure,
         category=Category.CONFIGURATION,
@@ -32,7 +32,7 @@ def exhausted(failure: Failure, error: BandExhausted) -> Failure:
 def give_back(
     connection: Transaction, target: Place, failure: Failure, operation_id: int | None = None
 ) -> None:
-    """The build needs its VMID no more. One in doubt is quarantined, with the reason.
+    """Release the build's VMID. One in doubt is quarantined, with the reason.
 
     With ``operation_id``: one that others had already was never the server's.
     """
@@ -50,10 +50,10 @@ def give_back(
 def another(
     connection: Transaction, operation: Operation, server: Server, failure: Failure
 ) -> None:
-    """The next attempt: the same host, with another VMID; this one is set aside.
+    """Begin the next attempt on the same host with another VMID; quarantine this one.
 
-    A VMID that others had already counts as no attempt: the deadline and the band bound that.
-    Raises BandExhausted, and StaleTransition when another one was faster.
+    A VMID that others had already doesn't count as an attempt: deadline and band limit that.
+    Raises BandExhausted, and StaleTransition when another process was faster.
     """
     plan = operation.planned(CreatePlan)
     ledger.record_failure(connection, operation, failure)

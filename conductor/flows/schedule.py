@@ -1,5 +1,5 @@
-"""Where a build goes: ask the scheduler, reserve there, write it down; and another host where that
-one was given to somebody else meanwhile."""
+"""Schedules a build: ask the scheduler, reserve on the host, commit; and another host if that one
+was given to another server meanwhile."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from conductor.store.vmids import BandExhausted
 
 LOG = logger(__name__)
 
-#: how often a host may be lost to another server before the build pauses
+#: how often a host may be lost to another server before the build waits
 _LOSSES = 10
 
 Moved = tuple[Operation, Server]
 
 
 class _Unusable(str):
-    """Why no server may go to a host, whatever schedulers know of it."""
+    """Why no server may use a host, whatever schedulers know of it."""
 
 
 @dataclass(frozen=True)
 class _Around:
-    """Other servers that matter to where a server goes."""
+    """The other servers that matter for the host of a server."""
 
     group: GroupFacts | None = None
     server_hosts: Mapping[str, str] = field(default_factory=dict)
@@ -59,8 +59,8 @@ class Placing:
         self._offers = Offers(cloud)
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
-        """Find a host, and another one where that is given to somebody else meanwhile, or is none
-        any more."""
+        """Find a host, and another one if that is lost to another server, or can't be used any
+        more."""
         alternates = operation.planned(CreatePlan).alternates
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
@@ -91,9 +91,9 @@ class Placing:
     def place_many(self, builds: Sequence[Moved]) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.
 
-        Where fewer than ``min_count`` find one, none is built. For each build, in order, how it
-        goes on. None: not from here; it is in ERROR already, or
-        lost its host or its lease on the way, and ``place`` looks for another one.
+        If fewer than ``min_count`` find one, none is built. Yields for each build, in order, its new
+        record; None if it doesn't continue from here: it is in ERROR already, or it lost its
+        host or its lease, and ``place`` looks for another one.
         """
         started = clock.utcnow()
         around = self._around(*builds[0])
@@ -102,19 +102,19 @@ class Placing:
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
         )
-        # Those that were deleted meanwhile are none too few.
+        # Servers that were deleted meanwhile don't count as missing.
         least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
             builds = self._counted(builds, no_valid_host.too_few(decisions, least))
-        # One by one, as they are taken: the first need not wait until the last is written down.
+        # One by one, as they are read: the first needn't wait for the last to be stored.
         return (
             self._decided(operation, server, decision, started)
             for (operation, server), decision in zip(builds, decisions, strict=True)
         )
 
     def give_up(self, operation: Operation, server: Server) -> None:
-        """ERROR: it was decided that none of its create is built."""
+        """End the build in ERROR: it was decided that none of its create is built."""
         failure = Failure(
             Category.NO_VALID_HOST,
             str(operation.planned(CreatePlan).too_few),
@@ -124,7 +124,7 @@ class Placing:
         self._unwinding.fail(operation, server, failure, gone=True)
 
     def _counted(self, builds: Sequence[Moved], too_few: str) -> list[Moved]:
-        """The decision counts for all of them, whoever goes on with each."""
+        """Store the decision for all of them, whoever continues with each."""
         counted = self._cloud.store.run(
             lambda c: batches.decide(c, [one for one, _ in builds], self._cloud.name, too_few)
         )
@@ -133,7 +133,7 @@ class Placing:
     def _decided(
         self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
     ) -> Moved | None:
-        """Write one of many decisions down; what goes wrong with one stops no other."""
+        """Store one of many decisions; a failure with one stops no other."""
         try:
             if decision.host is None:
                 self._nowhere(operation, server, decision, started)
@@ -145,9 +145,9 @@ class Placing:
         return None if isinstance(placed_or_why_not, str) else placed_or_why_not
 
     def _around(self, operation: Operation, server: Server) -> _Around:
-        """Read only where the server is in a group, or its hints name others.
+        """Read the others only if the server is in a group, or its hints name servers.
 
-        Of those only what who asked may see: else the decision would tell where they are.
+        Only servers that the user may see: else the decision would reveal where they are.
         """
         named = hints.all_servers(server.scheduler_hints)
         if server.server_group_uuid is None and not named:
@@ -174,16 +174,16 @@ class Placing:
         return self._cloud.scheduler.select(operation.ctxt, requested, alternates)
 
     def _neighbours(self, host: str) -> tuple[str, ...]:
-        """All hosts of a host's cluster."""
+        """Return all hosts of a host's cluster."""
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, host)
             return registry.hosts_in(connection, facts.cluster)
 
     def _patience(self) -> float:
-        """For how many seconds a claim may be made for us.
+        """Return the seconds within which a claim may be made for us.
 
-        Half a lease is left to whoever begins: a claim that comes later than its caller's lease
-        could meet a server that another conductor has built, and deleted, meanwhile.
+        Half a lease is left for what follows: a claim made after its caller's lease could meet a
+        server that another conductor has built, and deleted, meanwhile.
         """
         return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
 
@@ -207,10 +207,10 @@ class Placing:
         decision: Decision,
         step: Step,
     ) -> Moved | str:
-        """Reserve what the build will use on the chosen host, and write it down.
+        """Reserve what the build will use on the chosen host, and commit.
 
-        Returns why the host can't be had where an administrator, its zone, or a server of the
-        group came between.
+        Return why the host can't be used, if an administrator, its zone, or a server of the group
+        came between.
         """
         found = registry.chosen(connection, str(decision.host))
         if isinstance(found, str):
@@ -253,7 +253,7 @@ class Placing:
         started: datetime.datetime,
         exhausted: str | None = None,
     ) -> None:
-        """ERROR. ``exhausted``: which VMIDs are used up where there would have been room."""
+        """End in ERROR. ``exhausted``: VMIDs used up where there would have been room."""
         event = ledger.conductor_event(operation, _step(started, decision))
 
         owner_reason = decision.owner_reason or no_valid_host.sentence(
@@ -280,7 +280,7 @@ class Placing:
             return
         failed = len(operation.planned(CreatePlan).failed_hosts)
         if failed:
-            # The last attempt's own fault is the cause; it is kept beside this one.
+            # The last attempt's own fault is the cause; it is stored beside this one.
             reason = f"{reason} Earlier attempts failed on {failed}."
             owner_reason = f"{owner_reason} Earlier attempts failed."
         failure = Failure(
@@ -297,7 +297,7 @@ class Placing:
 
 
 def _retried(decision: Decision, retries: int) -> Decision:
-    """The decision, telling how often its transaction had to be run again."""
+    """Return the decision with the number of retries of its transaction."""
     if not retries or not decision.claims:
         return decision
     last = {**decision.claims[-1], "commit_retries": retries}
@@ -305,7 +305,7 @@ def _retried(decision: Decision, retries: int) -> Decision:
 
 
 def _step(started: datetime.datetime, decision: Decision) -> Step:
-    """The decision as a step of the operation."""
+    """Return the decision as a step of the operation."""
     return Step(
         "conductor_schedule",
         0,

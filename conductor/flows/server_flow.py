@@ -1,4 +1,4 @@
-"""What flows of one command to the server's agent have in common, that leaves the VM there."""
+"""What flows of one command to the server's agent, which keep the VM, have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
-#: how an action that failed is asked for again once its cause is gone
+#: the command to repeat a failed action once its cause is gone
 _AGAIN = {
     "start": "openstack server start {}",
     "stop": "openstack server stop {}",
@@ -31,7 +31,7 @@ _AGAIN = {
 
 @dataclass(frozen=True)
 class Reached:
-    """Where a server's VM is, who commands it there, and until when."""
+    """Where a server's VM is, its worker, and the deadline."""
 
     worker: str
     where: Placed
@@ -41,15 +41,15 @@ class Reached:
 class ShortFlow:
     """A flow of one command to the server's agent.
 
-    Where it fails the server is what the table of actions says, or what was seen of its VM, else
-    what it was. The fault is the operation's.
+    If it fails the server's state is that of the table of actions, or as its VM was seen, else the
+    old one. The fault is the operation's.
     """
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
     def _reach(self, task: Task) -> Reached | None:
-        """Whom to command; None where the server's agent can't be had: failed."""
+        """Return where to send the command; None if there is no agent: the operation failed."""
         server, operation = task.server, task.operation
         host = str(server.host)
         worker = self._cloud.take_to(operation, host)
@@ -69,14 +69,14 @@ class ShortFlow:
         self._fail(task, Failure(Category.TASK_TIMEOUT, text, host=host))
 
     def _failed(self, task: Task, failure: Failure, seen: int = PowerState.NOSTATE) -> None:
-        """Once more later, where waiting may help; ``seen`` is how its VM was seen."""
+        """Try again later, if waiting may help; ``seen`` is the VM's power state."""
         if passes(failure) and task.operation.attempt <= self._cloud.conf.conductor.max_waits:
             self._wait(task, failure)
         else:
             self._fail(task, failure, seen)
 
     def _wait(self, task: Task, failure: Failure) -> None:
-        """A new attempt after the back-off, or at the deadline, which then ends it."""
+        """Begin a new attempt after the back-off, or at the deadline, which then ends it."""
         operation = task.operation
         pause = backoff(operation.attempt)
         if operation.deadline is not None:

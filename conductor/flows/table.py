@@ -1,4 +1,4 @@
-"""Every flow of the conductor, by the action that begins it."""
+"""Every flow of the conductor, by its action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conductor.sync.relocation import Follow
 
 
 def tables(cloud: Cloud) -> dict[str, Table[Any]]:
-    """Action → the stages of its flow."""
+    """Return action → the stages of its flow."""
     power = PowerFlow(cloud)
     return {action: power.table(action) for action in COMMANDS} | {
         "create": Create(cloud).table(),
@@ -39,5 +39,5 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
 
 
 def flows(cloud: Cloud) -> dict[str, StageRunner]:
-    """Action → what runs its flow."""
+    """Return action → the runner of its flow."""
     return {action: StageRunner(cloud.store, table) for action, table in tables(cloud).items()}

@@ -1,4 +1,4 @@
-"""A release: the reverse of an adoption. The record goes, the VM stays, without the mark."""
+"""Release: the reverse of an adoption. The record is deleted; the VM stays, without the mark."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LOG = logger(__name__)
 
 
 class Release(ShortFlow):
-    """The flow of the action ``release``. What became of the mark, a fault says."""
+    """The flow of the action ``release``. A fault says if the mark could not be removed."""
 
     def table(self) -> Table[Task]:
-        """One stage: the mark goes."""
+        """Return the one stage: the mark is removed."""
         stage = Stage("unmark", self._send, self._heard, shown=TaskState.RELEASING)
         lost = functools.partial(ends.overtaken, self._cloud)
         return Table((stage,), lost=lost, late=self._late)
 
     def _send(self, task: Task) -> None:
-        """Have the mark taken off, again if need be."""
+        """Have the mark removed; may be repeated."""
         reached = self._reach(task)
         if reached is None:
             return
@@ -48,7 +48,7 @@ class Release(ShortFlow):
         )
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The agent's word on the mark. Raises Unavailable while placement is away: then again."""
+        """Finish, by the agent's outcome. Raises Unavailable to be repeated without placement."""
         if not outcome.gone:
             self._failed(task, failure_of(outcome))
             return

@@ -91,9 +91,9 @@ class Placing:
     def place_many(self, builds: Sequence[Moved]) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.
 
-        If fewer than ``min_count`` find one, none is built. Yields for each build, in order, its new
-        record; None if it doesn't continue from here: it is in ERROR already, or it lost its
-        host or its lease, and ``place`` looks for another one.
+        If fewer than ``min_count`` find one, none is built. Yields for each build, in order, its
+        new record; None if it doesn't continue from here: it is in ERROR already, or it lost
+        its host or its lease, and ``place`` looks for another one.
         """
         started = clock.utcnow()
         around = self._around(*builds[0])

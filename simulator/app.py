@@ -23,8 +23,7 @@ from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
 from simulator.params import validate
-from simulator.routes import Route, Router
-from simulator.rows import AUTHENTICATED, PUBLIC
+from simulator.routes import AUTHENTICATED, PUBLIC, Route, Router
 from simulator.strikes import after, before
 from simulator.upload import read_multipart
 
@@ -166,7 +165,7 @@ class Api:
         route, named = found
         _check_permission(cluster, who, route, {**given, **named})
         yield from _reach(cluster, route, named.get("node", ""), contacted)
-        params = validate(route.schema, {**given, **named})
+        params = validate(route.rules, {**given, **named})
         call = Call(cluster, who, method, path, params, contacted, given, extra=extra)
         try:
             result = route.handler(call)
@@ -238,7 +237,7 @@ def _check_permission(
     template, *privileges = permission
     names = re.findall(r"{(\w+)}", template)
     if any(name not in given for name in names):
-        validate(route.schema, given)
+        validate(route.rules, given)
     path = template.format(**{name: given[name] for name in names})
     # The set of privileges differs between versions.
     known = cluster.access.roles["Administrator"]

@@ -68,3 +68,13 @@ class Call:
         upid = self.cluster.tasks.start(self.home(), kind, str(subject), self.who, body)
         self.started.append(upid)
         return upid
+
+
+Handler = Callable[[Call], Any]
+# Handlers by method and path.
+Calls = Mapping[str, Handler]
+
+
+def nothing(_call: Call) -> list[Any]:
+    """Return an empty list: what there could be is not simulated."""
+    return []

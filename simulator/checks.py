@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 Check = Callable[[str], str | None]
@@ -17,77 +17,45 @@ _CONFIG_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9_-]+$")
 _STORAGE_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]$")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _MAC = re.compile(r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$")
+_SHAPES = {
+    "boolean": re.compile("[01]"),
+    "integer": re.compile(r"-?\d+"),
+    "number": re.compile(r"-?\d+(\.\d+)?"),
+}
 _TAG = re.compile(r"^[a-z0-9_][a-z0-9_\-+.]*$", re.IGNORECASE)
 
 
-def integer(minimum: int | None = None, maximum: int | None = None) -> Check:
-    """Return a check for an integer within bounds."""
-
-    def check(value: str) -> str | None:
-        if not re.fullmatch(r"-?\d+", value):
-            return f"type check ('integer') failed - got '{value}'"
-        return _bounds(int(value), minimum, maximum)
-
-    return check
+def of_type(kind: str, value: str) -> str | None:
+    """Check a number or a boolean; the API takes only 0 and 1 as booleans."""
+    shape = _SHAPES.get(kind)
+    if shape is None or shape.fullmatch(value):
+        return None
+    return f"type check ('{kind}') failed - got '{value}'"
 
 
-def number(minimum: int | None = None, maximum: int | None = None) -> Check:
-    """Return a check for a number within bounds."""
-
-    def check(value: str) -> str | None:
-        try:
-            return _bounds(float(value), minimum, maximum)
-        except ValueError:
-            return f"type check ('number') failed - got '{value}'"
-
-    return check
-
-
-def _bounds(value: float, minimum: int | None, maximum: int | None) -> str | None:
-    if minimum is not None and value < minimum:
+def bounds(value: str, minimum: float | str | None, maximum: float | str | None) -> str | None:
+    """Check the bounds of a number."""
+    if minimum is not None and float(value) < float(minimum):
         return f"value must have a minimum value of {minimum}"
-    if maximum is not None and value > maximum:
+    if maximum is not None and float(value) > float(maximum):
         return f"value must have a maximum value of {maximum}"
     return None
 
 
-def boolean(value: str) -> str | None:
-    """Accept 0 and 1; the API takes nothing else."""
-    return None if value in ("0", "1") else f"type check ('boolean') failed - got '{value}'"
+def length(value: str, maximum: int | None, minimum: int | None) -> str | None:
+    """Check the length of a string."""
+    if maximum is not None and len(value) > maximum:
+        return f"value may only be {maximum} characters long"
+    if minimum is not None and len(value) < minimum:
+        return f"value must be at least {minimum} characters long"
+    return None
 
 
-def text(maximum: int | None = None, minimum: int | None = None) -> Check:
-    """Return a check for a string of limited length."""
-
-    def check(value: str) -> str | None:
-        if maximum is not None and len(value) > maximum:
-            return f"value may only be {maximum} characters long"
-        if minimum is not None and len(value) < minimum:
-            return f"value must be at least {minimum} characters long"
+def one_of(value: str, values: Sequence[str] | None) -> str | None:
+    """Check that a value is listed."""
+    if values is None or value in values:
         return None
-
-    return check
-
-
-def one_of(*values: str) -> Check:
-    """Return a check for one of the values listed."""
-
-    def check(value: str) -> str | None:
-        if value in values:
-            return None
-        return f"value '{value}' does not have a value in the enumeration '{', '.join(values)}'"
-
-    return check
-
-
-def pattern(expression: str) -> Check:
-    """Return a check for a value that matches a regular expression."""
-    compiled = re.compile(expression)
-
-    def check(value: str) -> str | None:
-        return None if compiled.search(value) else "value does not match the regex pattern"
-
-    return check
+    return f"value '{value}' does not have a value in the enumeration '{', '.join(values)}'"
 
 
 def vmid(value: str) -> str | None:
@@ -120,25 +88,11 @@ def config_id(value: str) -> str | None:
     )
 
 
-def snapshot_name(value: str) -> str | None:
-    """Accept a configuration id of 2 to 40 characters."""
-    return config_id(value) or text(40)(value)
-
-
 def ha_sid(value: str) -> str | None:
     """Accept an HA resource such as `vm:100`, or a VMID alone."""
     if re.fullmatch(r"(vm:|ct:)?[1-9]\d{2,8}", value):
         return None
     return f"invalid format - unable to parse HA resource ID '{value}'\n"
-
-
-def sdn_id(value: str) -> str | None:
-    """Accept the id of a zone or vnet: 2 to 8 letters and digits."""
-    if len(value) > 8:
-        return text(8)(value)
-    if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9]{0,6}[a-zA-Z0-9]", value):
-        return None
-    return "value does not match the regex pattern"
 
 
 def storage_id(value: str) -> str | None:
@@ -249,16 +203,6 @@ def cidr(value: str) -> str | None:
     except ValueError:
         return "invalid format - value does not look like a valid CIDR network\n"
     return None if "/" in value else "invalid format - value is no network\n"
-
-
-def firewall_name(maximum: int, minimum: int) -> Check:
-    """Return a check for the name of a security group, alias, IP set or action."""
-    length, shape = text(maximum, minimum), pattern(r"^[A-Za-z][A-Za-z0-9\-_]+$")
-
-    def check(value: str) -> str | None:
-        return length(value) or shape(value)
-
-    return check
 
 
 def address_or_network(value: str) -> str | None:

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator import checks
 from simulator.call import Call
-from simulator.errors import parameter_errors
-from simulator.params import Param
 from simulator.propstring import split
-from simulator.route_params import TEXT
 
 _LISTS = frozenset({"registered-tags"})
 _PARTS = frozenset({"crs", "migration", "next-id", "tag-style", "user-tag-access"})
-_SCHEDULING = ("basic", "static", "dynamic")
-PARAMS = {
-    "console": Param(checks.one_of("applet", "vv", "html5", "xtermjs")),
-    "crs": TEXT,
-    "delete": TEXT,
-    "description": Param(checks.text(65536)),
-    "keyboard": TEXT,
-    "mac_prefix": TEXT,
-    "migration": TEXT,
-    "next-id": TEXT,
-    "registered-tags": TEXT,
-    "tag-style": TEXT,
-    "user-tag-access": TEXT,
-}
 
 
 def options(call: Call) -> dict[str, Any]:
@@ -54,15 +36,6 @@ def _shown(name: str, text: Any) -> Any:
 
 def set_options(call: Call) -> None:
     """`PUT /cluster/options`."""
-    mode = split(call.get("crs"), "ha").get("ha", "basic")
-    if mode not in _SCHEDULING:
-        known = ", ".join(_SCHEDULING)
-        raise parameter_errors(
-            {
-                "crs": "invalid format - format error\n"
-                f"crs.ha: value '{mode}' does not have a value in the enumeration '{known}'\n"
-            }
-        )
     for name in call.get("delete").split(","):
         call.cluster.options.pop(name, None)
     given = {name: text for name, text in call.params.items() if name != "delete"}

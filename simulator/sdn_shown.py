@@ -125,11 +125,6 @@ def index(_call: Call) -> list[Shown]:
     return [{"id": name} for name in INDEX]
 
 
-def nothing(_call: Call) -> list[Shown]:
-    """Return an empty list: controllers and name servers are not simulated."""
-    return []
-
-
 def zones(call: Call) -> list[Shown]:
     """`GET /cluster/sdn/zones`: those that the caller may see."""
     found = _chosen(call, "zones").values()

@@ -15,20 +15,9 @@ from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
 from simulator.tasks import Job
-from simulator.vmschema import is_drive, option
+from simulator.vmschema import NOT_OPTIONS, is_drive, is_option
 from simulator.volumes import owner_of, parse_volid
 
-NOT_OPTIONS = (
-    "node",
-    "vmid",
-    "digest",
-    "delete",
-    "revert",
-    "skiplock",
-    "force",
-    "background_delay",
-    "import-working-storage",
-)
 # These take effect at once on a running VM; so do disks and network cards (hotplug).
 FAST = frozenset(
     [
@@ -70,14 +59,14 @@ class Change:
 
     def _check_names(self) -> None:
         for name in self.revert:
-            if option(name) is None:
+            if not is_option(name):
                 raise bad_parameters(revert=f"unknown option '{name}'")
         for name in self.delete:
             if name in self.set:
                 raise bad_parameters(
                     delete=f"you can't use '-{name}' and -delete {name}' at the same time"
                 )
-            if option(name) is None:
+            if not is_option(name):
                 raise bad_parameters(delete=f"unknown option '{name}'")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from simulator import propstring
-from simulator.vmformats import NET_MODELS
+from simulator.vmschema import NET_MODELS
 
 
 def parse_net(text: str) -> dict[str, str]:

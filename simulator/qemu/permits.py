@@ -10,7 +10,7 @@ from simulator.cluster import Cluster
 from simulator.errors import PveError, parameter_errors
 from simulator.propstring import split
 from simulator.qemu.drives import Drive, drives_of
-from simulator.vmschema import is_drive, option
+from simulator.vmschema import NETWORK, group_of
 from simulator.volumes import content_of, owner_of, parse_volid
 
 READ_STORAGE = ("Datastore.Audit", "Datastore.AllocateSpace")
@@ -25,9 +25,8 @@ def options(
         return
     access = cluster.access
     for name in names:
-        known = option(name)
-        group = known.group if known is not None else "root"
-        if is_drive(name) or group in ("drive", "serial", "device", "tags"):
+        group = group_of(name)
+        if group in ("drive", "serial", "device", "tags"):
             continue
         if group == "root":
             raise PveError(f"only root can set '{name}' config")
@@ -44,8 +43,7 @@ def devices(
     if who.root:
         return
     for name, value in params.items():
-        known = option(name)
-        group = known.group if known is not None else ""
+        group = group_of(name)
         if group == "serial":
             if value != "socket":
                 raise PveError(f"only root can set '{name}' config for real devices")
@@ -135,8 +133,7 @@ def volume_access(cluster: Cluster, who: Identity, vmid: int, volid: str) -> Non
 def bridges(cluster: Cluster, who: Identity, params: Mapping[str, str]) -> None:
     """Raise 403 unless every NIC's bridge may be used."""
     for name in sorted(params):
-        known = option(name)
-        if known is None or known.group != "VM.Config.Network" or not name.startswith("net"):
+        if group_of(name) != NETWORK:
             continue
         net = split(params[name], "model")
         bridge = net.get("bridge")

@@ -6,19 +6,19 @@ import hashlib
 
 import pytest
 
-from simulator import checks, disks, propstring
+from simulator import disks
 from simulator.access import Access, Grant, Identity, Token, User
+from simulator.apischema import methods, parameters
 from simulator.errors import PveError
 from simulator.faults import BadOrder, Faults
 from simulator.model import Vm, Volume
-from simulator.params import Param, Schema, validate
+from simulator.params import complaint, validate
 from simulator.qemu.create import default_boot, unique_tags
 from simulator.qemu.drives import check_syntax, parse_drive
 from simulator.qemu.network import parse_net, with_mac
 from simulator.roles import ROLES
 from simulator.routes import ROUTES, Router
-from simulator.vmformats import NET
-from simulator.vmschema import option, typed
+from simulator.vmschema import is_option, typed
 from simulator.volumes import VolumeStore, parse_volid
 
 
@@ -45,9 +45,10 @@ def test_a_card_keeps_its_address_or_gets_one() -> None:
 
 
 def test_property_strings_are_checked_in_the_servers_words() -> None:
-    assert propstring.problem("net0", "virtio,bridge=vmbr0", NET) is None
-    assert propstring.problem("net0", "virtio=BC:24:11:00:00:01,bridge=vmbr0", NET) is None
-    assert propstring.problem("net0", "bridge=vmbr0", NET) == (
+    rule = parameters(methods()["/nodes/{node}/qemu"]["POST"])["net0"]
+    assert complaint("net0", "virtio,bridge=vmbr0", rule) is None
+    assert complaint("net0", "virtio=BC:24:11:00:00:01,bridge=vmbr0", rule) is None
+    assert complaint("net0", "bridge=vmbr0", rule) == (
         "invalid format - format error\nnet0.model: property is missing and it is not optional\n"
     )
 
@@ -58,17 +59,17 @@ def test_values_come_back_as_numbers_or_strings() -> None:
 
 
 def test_unknown_missing_and_wrong_parameters() -> None:
-    schema = Schema({"vmid": Param(checks.vmid, True), "full": Param(checks.boolean)})
+    rules = {"vmid": {"type": "integer"}, "full": {"type": "boolean", "optional": 1}}
     with pytest.raises(PveError) as caught:
-        validate(schema, {"full": "yes", "bogus": "1"})
+        validate(rules, {"full": "yes", "bogus": "1"})
     assert caught.value.status == 400
     assert set(caught.value.errors or {}) == {"full", "bogus", "vmid"}
 
 
 def test_options_have_bounds() -> None:
-    assert option("scsi30") is not None
-    assert option("scsi31") is None
-    assert option("nosuch") is None
+    assert is_option("scsi30")
+    assert not is_option("scsi31")
+    assert not is_option("digest")
 
 
 def test_drives() -> None:

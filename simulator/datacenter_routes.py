@@ -1,0 +1,101 @@
+"""Routes of a cluster as a whole: access, options, HA, pools, storages, backups."""
+
+from __future__ import annotations
+
+from simulator import access_api as access
+from simulator import (
+    backup_api,
+    bulk,
+    cluster_api,
+    ha_api,
+    ha_manager,
+    mapping_api,
+    options_api,
+    pool_api,
+    resources,
+    shares_api,
+    storage_api,
+)
+from simulator.call import Calls, nothing
+
+
+def _shares(kind: str) -> Calls:
+    """Return the routes for mappings of a kind of device."""
+    path = f"/cluster/mapping/{kind}"
+    return {
+        f"GET {path}": shares_api.listing,
+        f"POST {path}": shares_api.create,
+        f"GET {path}/{{id}}": shares_api.one,
+        f"DELETE {path}/{{id}}": shares_api.delete,
+    }
+
+
+CALLS: Calls = {
+    "GET /access/acl": access.grants,
+    "PUT /access/acl": access.set_grants,
+    "GET /access/permissions": access.permissions,
+    "GET /access/roles": access.roles,
+    "POST /access/roles": access.create_role,
+    "PUT /access/roles/{roleid}": access.change_role,
+    "DELETE /access/roles/{roleid}": access.delete_role,
+    "GET /access/ticket": access.no_ticket,
+    "POST /access/ticket": access.ticket,
+    "GET /access/users": access.users,
+    "POST /access/users": access.create_user,
+    "DELETE /access/users/{userid}": access.delete_user,
+    "GET /access/users/{userid}/token": access.tokens,
+    "GET /access/users/{userid}/token/{tokenid}": access.token,
+    "POST /access/users/{userid}/token/{tokenid}": access.create_token,
+    "DELETE /access/users/{userid}/token/{tokenid}": access.delete_token,
+    "GET /cluster/backup": backup_api.jobs,
+    "GET /cluster/backup-info/not-backed-up": backup_api.not_backed_up,
+    "GET /cluster/bulk-action": bulk.index,
+    "GET /cluster/bulk-action/guest": bulk.guest_index,
+    "POST /cluster/bulk-action/guest/migrate": bulk.migrate,
+    "POST /cluster/bulk-action/guest/shutdown": bulk.shutdown,
+    "POST /cluster/bulk-action/guest/start": bulk.start,
+    "POST /cluster/bulk-action/guest/suspend": bulk.suspend,
+    "GET /cluster/ha": ha_manager.index,
+    "GET /cluster/ha/groups": ha_api.groups,
+    "POST /cluster/ha/groups": ha_api.add_group,
+    "DELETE /cluster/ha/groups/{group}": ha_api.delete_group,
+    "GET /cluster/ha/resources": ha_api.resources,
+    "POST /cluster/ha/resources": ha_api.add_resource,
+    "GET /cluster/ha/resources/{sid}": ha_api.resource,
+    "PUT /cluster/ha/resources/{sid}": ha_api.change_resource,
+    "DELETE /cluster/ha/resources/{sid}": ha_api.delete_resource,
+    "POST /cluster/ha/resources/{sid}/migrate": ha_manager.migrate,
+    "POST /cluster/ha/resources/{sid}/relocate": ha_manager.relocate,
+    "GET /cluster/ha/rules": ha_api.rules,
+    "POST /cluster/ha/rules": ha_api.add_rule,
+    "GET /cluster/ha/rules/{rule}": ha_api.rule,
+    "PUT /cluster/ha/rules/{rule}": ha_api.change_rule,
+    "DELETE /cluster/ha/rules/{rule}": ha_api.delete_rule,
+    "GET /cluster/ha/status/current": ha_manager.current,
+    "GET /cluster/ha/status/manager_status": ha_manager.manager,
+    "GET /cluster/mapping": shares_api.index,
+    "GET /cluster/mapping/pci": mapping_api.mappings,
+    "POST /cluster/mapping/pci": mapping_api.create,
+    "DELETE /cluster/mapping/pci/{id}": mapping_api.delete,
+    "GET /cluster/nextid": cluster_api.nextid,
+    "GET /cluster/options": options_api.options,
+    "PUT /cluster/options": options_api.set_options,
+    "GET /cluster/qemu/custom-cpu-models": nothing,
+    "GET /cluster/replication": nothing,
+    "GET /cluster/resources": resources.resources,
+    "GET /cluster/status": cluster_api.status,
+    "GET /cluster/tasks": cluster_api.tasks,
+    "GET /pools": pool_api.pools,
+    "POST /pools": pool_api.create_pool,
+    "PUT /pools": pool_api.update_pool,
+    "DELETE /pools": pool_api.delete_pool,
+    "GET /pools/{poolid}": pool_api.pool,
+    "PUT /pools/{poolid}": pool_api.update_pool,
+    "DELETE /pools/{poolid}": pool_api.delete_pool,
+    "GET /storage": storage_api.configurations,
+    "GET /storage/{storage}": storage_api.configuration,
+    "PUT /storage/{storage}": storage_api.configure,
+    "GET /version": cluster_api.version,
+    **_shares("dir"),
+    **_shares("usb"),
+}

@@ -27,12 +27,33 @@ import pytest
 from common.child import die_with_parent
 
 START_SECONDS = 90
+#: the range that the kernel chooses ports from
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-def free_port() -> int:
-    """Return a TCP port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+def free_port(count: int = 1) -> int:
+    """Return the first of so many consecutive TCP ports that are free now.
+
+    The kernel gives none of them to a connection, or to a server that asks for any port, before
+    they are used: they lie below the range that it chooses from.
+    """
+    begin, end = 10_000, 32_768
+    with contextlib.suppress(OSError):
+        lowest = int(_EPHEMERAL.read_text(encoding="ascii").split()[0])
+        # Where it chooses from nearly all ports, a port may get lost again.
+        end = lowest if lowest > 2 * begin else end
+    while True:
+        first = begin + secrets.randbelow(end - begin - count)
+        if all(_is_free(first + n) for n in range(count)):
+            return first
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def program(name: str, *patterns: str) -> str | None:

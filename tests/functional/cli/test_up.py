@@ -198,10 +198,12 @@ def test_a_busy_port(tmp_path: Path) -> None:
 
 
 def test_a_busy_port_for_identity(tmp_path: Path) -> None:
-    port = free_port()
-    with socket.create_server(("127.0.0.1", port)):
-        line = refused(tmp_path, port=port - 1, driver="null")
-    assert line.startswith(f"Port {port} on 127.0.0.1, where Keystone should listen, is in use")
+    port = free_port(2)
+    with socket.create_server(("127.0.0.1", port + 1)):
+        line = refused(tmp_path, port=port, driver="null")
+    assert line.startswith(
+        f"Port {port + 1} on 127.0.0.1, where Keystone should listen, is in use"
+    )
     assert line.endswith("It is the one after --port: choose another.")
 
 

@@ -1,16 +1,33 @@
-"""The sources as trees, each read once for all tests that look at them."""
+"""The sources as trees, each parsed once for all tests that look at them."""
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @functools.cache
-def nodes(path: Path) -> Sequence[ast.AST]:
-    """Imports, attributes and whatever else is in a module."""
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+def tree(path: Path) -> ast.Module:
+    """Return a module's tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports(path: Path) -> Sequence[ast.Import | ast.ImportFrom]:
+    """Return a module's imports, those within functions and branches included."""
+    return tuple(_imports(tree(path)))
+
+
+def _imports(parent: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    # Statements only: most of a tree is expressions, which hold no imports.
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        children = getattr(parent, field, ())
+        for node in children if isinstance(children, list) else ():
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node
+            else:
+                yield from _imports(node)

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.unit.sources import ROOT, nodes
+from tests.unit import sources
+from tests.unit.sources import ROOT
 
 SETUP = configparser.ConfigParser(interpolation=None)
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -102,7 +103,7 @@ def test_every_import_is_required_and_every_requirement_imported() -> None:
 
 
 def imports(path: Path) -> Iterator[str]:
-    for node in nodes(path):
+    for node in sources.imports(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

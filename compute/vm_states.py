@@ -60,8 +60,8 @@ class _Cluster:
 class VmChanges:
     """Takes refreshes, returns changes; thread-safe."""
 
-    def __init__(self, worker: str) -> None:
-        self._worker = worker
+    def __init__(self, worker: str, vms_per_message: int = VMS_PER_MESSAGE) -> None:
+        self._worker, self._most = worker, vms_per_message
         self._lock = threading.Lock()
         self._clusters: dict[str, _Cluster] = {}
 
@@ -111,15 +111,15 @@ class VmChanges:
             whole=cluster.whole,
         )
         unlocked, eased = cluster.causes.take()
-        for start in range(0, max(len(unlocked), bool(eased)), VMS_PER_MESSAGE):
-            part = unlocked[start : start + VMS_PER_MESSAGE]
+        for start in range(0, max(len(unlocked), bool(eased)), self._most):
+            part = unlocked[start : start + self._most]
             yield replace(head, unlocked=part, eased=eased)
         if cluster.report_all:
             cluster.report_all = False
             cluster.reported = {
                 vmid: _Reported(vm, now, twice=False) for vmid, vm in cluster.now.items()
             }
-            yield from _everything(head, cluster)
+            yield from _everything(head, cluster, self._most)
             return
         found: list[VmFacts] = []
         gone: list[int] = []
@@ -134,7 +134,7 @@ class VmChanges:
                 del cluster.reported[vmid]
             else:
                 cluster.reported[vmid] = _Reported(facts, now, twice)
-        yield from _some(head, found, gone)
+        yield from _some(head, found, gone, self._most)
 
 
 def _news(cluster: _Cluster) -> Iterator[int]:
@@ -155,22 +155,21 @@ def _again(cluster: _Cluster, now: float) -> Iterator[int]:
             yield vmid
 
 
-def _everything(head: VmStates, cluster: _Cluster) -> Iterator[VmStates]:
+def _everything(head: VmStates, cluster: _Cluster, most: int) -> Iterator[VmStates]:
     """Yield all VMs, by ranges of VMIDs without a gap; at least one message."""
     here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
     vms = [vm for vm in here if vm is not None]
     low = 0
-    for start in range(0, max(1, len(vms)), VMS_PER_MESSAGE):
-        part = vms[start : start + VMS_PER_MESSAGE]
-        last = start + VMS_PER_MESSAGE >= len(vms)
+    for start in range(0, max(1, len(vms)), most):
+        part = vms[start : start + most]
+        last = start + most >= len(vms)
         high = _LAST if last else part[-1].vmid
         yield replace(head, vms=tuple(part), low=low, high=high)
         low = high + 1
 
 
-def _some(head: VmStates, vms: list[VmFacts], gone: list[int]) -> Iterator[VmStates]:
-    step = VMS_PER_MESSAGE
-    for start in range(0, max(len(vms), len(gone)), step):
+def _some(head: VmStates, vms: list[VmFacts], gone: list[int], most: int) -> Iterator[VmStates]:
+    for start in range(0, max(len(vms), len(gone)), most):
         yield replace(
-            head, vms=tuple(vms[start : start + step]), gone=tuple(gone[start : start + step])
+            head, vms=tuple(vms[start : start + most]), gone=tuple(gone[start : start + most])
         )

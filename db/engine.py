@@ -50,14 +50,14 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="database")
 
 
-#: seconds after which a connection that was idle is tried before it is used
-_IDLE_SECONDS = 30.0
+IDLE_SECONDS = 30.0
+"""After so long without use a connection is tried before it is used."""
 _RETURNED_AT = "micronova.returned_at"
 
 
-def writer(url: str, pool_size: int = 16) -> sa.Engine:
+def writer(url: str, pool_size: int = 16, idle_seconds: float = IDLE_SECONDS) -> sa.Engine:
     """Return an engine that may write. On SQLite every transaction begins as the one writer."""
-    engine = _engine(url, pool_size, "READ COMMITTED")
+    engine = _engine(url, pool_size, "READ COMMITTED", idle_seconds)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -85,7 +85,9 @@ def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None
     return engine
 
 
-def _engine(url: str, pool_size: int, isolation_level: str) -> sa.Engine:
+def _engine(
+    url: str, pool_size: int, isolation_level: str, idle_seconds: float = IDLE_SECONDS
+) -> sa.Engine:
     backend = make_url(url).get_backend_name()
     options: dict[str, Any] = {
         "json_serializer": lambda value: orjson.dumps(value).decode(),
@@ -109,11 +111,11 @@ def _engine(url: str, pool_size: int, isolation_level: str) -> sa.Engine:
     options["isolation_level"] = isolation_level
     engine = sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
     if backend == "postgresql":
-        _check_when_in_doubt(engine)
+        _check_when_in_doubt(engine, idle_seconds)
     return engine
 
 
-def _check_when_in_doubt(engine: sa.Engine) -> None:
+def _check_when_in_doubt(engine: sa.Engine, idle_seconds: float) -> None:
     """Ping a connection before it is used, if it was idle for long or its socket has news.
 
     SQLAlchemy's `pool_pre_ping` costs a round trip for each transaction. A server that ends, or
@@ -128,7 +130,7 @@ def _check_when_in_doubt(engine: sa.Engine) -> None:
         try:
             if since is None:
                 return  # it is new
-            if time.monotonic() - since > _IDLE_SECONDS or _has_news(connection):
+            if time.monotonic() - since > idle_seconds or _has_news(connection):
                 engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise sa.exc.InvalidatePoolError("The database has closed connections.") from error

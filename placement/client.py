@@ -28,8 +28,8 @@ from placement.messages import (
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
 
 #: this project's placement only; OpenStack's has nothing there
-ALL_ALLOCATIONS = "/micronova/allocations"
-NEW_PROVIDERS = "/micronova/resource_providers"
+_ALL_ALLOCATIONS = "/micronova/allocations"
+_NEW_PROVIDERS = "/micronova/resource_providers"
 
 
 class PlacementClient:
@@ -104,7 +104,7 @@ class PlacementClient:
             for one in providers
         ]
         try:
-            answer = self._call("POST", NEW_PROVIDERS, {"resource_providers": body})
+            answer = self._call("POST", _NEW_PROVIDERS, {"resource_providers": body})
         except NotFound:
             return None
         return frozenset(answer["created"])
@@ -323,7 +323,7 @@ class PlacementClient:
         marker = ""
         try:
             while True:
-                page = self._call("GET", f"{ALL_ALLOCATIONS}{marker}")
+                page = self._call("GET", f"{_ALL_ALLOCATIONS}{marker}")
                 found.update(page["allocations"])
                 if page["next"] is None:
                     return found

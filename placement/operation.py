@@ -47,6 +47,8 @@ class Services:
     follower: Follower
     ledger: Ledger
     policy: Enforcer
+    page: int = 5_000
+    """Consumers in one answer that lists all allocations."""
 
 
 @dataclass(frozen=True, slots=True)

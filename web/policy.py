@@ -76,8 +76,6 @@ BASE: Sequence[policy.RuleDefault] = (
     ),
 )
 
-_LOOK_AGAIN_SECONDS = 1.0
-
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare oslo.policy's options (`[oslo_policy] policy_file` …) on `conf`; idempotent."""
@@ -106,7 +104,7 @@ class Enforcer:
     """Checks rules for one API. Threads may share it.
 
     `rules` are that API's defaults; the policy file that `[oslo_policy]` names overrides them
-    and may change while the process runs (it is checked once a second). `refusal` is
+    and may change while the process runs (it is checked every `look_again_seconds`). `refusal` is
     the message of Forbidden.
     """
 
@@ -117,9 +115,10 @@ class Enforcer:
         *,
         base: Iterable[policy.RuleDefault] = BASE,
         refusal: str = "Policy doesn't allow {} to be performed.",
+        look_again_seconds: float = 1.0,
     ) -> None:
         register(conf)
-        self._refusal = refusal
+        self._refusal, self._look_again_seconds = refusal, look_again_seconds
         self._oslo = policy.Enforcer(conf)
         # One policy file serves several APIs: rules of others are no mistake.
         self._oslo.skip_undefined_check = True
@@ -143,7 +142,7 @@ class Enforcer:
         `target` has the owner's `project_id` and `user_id`; None: those of `ctxt`. An undeclared
         rule allows nothing.
         """
-        if time.monotonic() - self._looked_at > _LOOK_AGAIN_SECONDS:
+        if time.monotonic() - self._looked_at > self._look_again_seconds:
             self._refresh()
         compiled = self._compiled.get(rule)
         if compiled is None:

@@ -31,7 +31,9 @@ class Periodic:
 
 
 @contextlib.contextmanager
-def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
+def only_one(
+    store: Store, name: str, owner: str, renew_seconds: float = RENEW_SECONDS
+) -> Iterator[bool]:
     """Yield whether the owner has the lease of this name; it is renewed until the block ends."""
     over = threading.Event()
 
@@ -39,7 +41,7 @@ def only_one(store: Store, name: str, owner: str) -> Iterator[bool]:
         return store.run(lambda c: process_leases.take(c, name, owner, LEASE_SECONDS))
 
     def renew() -> None:
-        while not over.wait(RENEW_SECONDS):
+        while not over.wait(renew_seconds):
             try:
                 kept = take()
             except Exception:

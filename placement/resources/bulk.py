@@ -14,9 +14,6 @@ from placement.resources.inventories import complete, require_capacity
 from placement.schemas import allocations as allocation_schemas
 from placement.schemas import providers as provider_schemas
 
-PAGE = 5_000
-"""Consumers of one answer."""
-
 
 class NewProviders:
     """`/micronova/resource_providers`."""
@@ -59,9 +56,10 @@ class AllAllocations:
         `next` is the marker of the next page, null after the last one.
         """
         marker = call.last("marker") or ""
-        rows = self.services.database.read(lambda c: usages.of_consumers(c, marker, PAGE))
+        page = self.services.page
+        rows = self.services.database.read(lambda c: usages.of_consumers(c, marker, page))
         held: dict[str, dict[str, dict[str, Any]]] = {}
         for consumer, provider, resource_class, used in rows:
             held.setdefault(consumer, {}).setdefault(provider, {})[resource_class] = used
-        following = next(reversed(held)) if len(held) == PAGE else None
+        following = next(reversed(held)) if len(held) == page else None
         return Answer({"allocations": held, "next": following})

@@ -10,6 +10,7 @@ import pytest
 
 from common.messages.commands import Build
 from common.messages.reports import Category
+from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -118,8 +119,9 @@ def test_parallel_builds_share_what_began_after_they_asked(
 ) -> None:
     """One listing is under way while the others ask: one more serves them all."""
     (hypervisor,) = worker.hypervisors
-    strays = hypervisor.shared.stray_volumes  # type: ignore[attr-defined]
-    monkeypatch.setattr(strays, "_patience_seconds", 60)
+    shared = hypervisor.shared  # type: ignore[attr-defined]
+    strays = StrayVolumes(shared.client, patience_seconds=60)
+    monkeypatch.setattr(shared, "stray_volumes", strays)
     assert worker.run(a_build()).ok  # the template
     simulator.control("DELETE", "calls")
     held = simulator.fault(action="hold", method="GET", path=f"{LISTING}$")

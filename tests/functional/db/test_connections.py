@@ -37,8 +37,7 @@ def test_a_connection_that_the_server_ended_is_replaced(
 def test_a_connection_that_was_idle_for_long_is_tried(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_IDLE_SECONDS", -1.0)
-    writer = engine.writer(postgres_url)
+    writer = engine.writer(postgres_url, idle_seconds=-1.0)
     pings: list[object] = []
     ping = writer.dialect.do_ping
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from socketserver import ThreadingMixIn
@@ -101,16 +102,39 @@ class _Quiet(simple_server.WSGIRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def endpoint(app: Any) -> Iterator[str]:
-    """The service over HTTP."""
+@contextlib.contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serve a WSGI application over HTTP; give its address."""
     server = simple_server.make_server("127.0.0.1", 0, app, _Server, _Quiet)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join(10)
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@pytest.fixture
+def endpoint(app: Any) -> Iterator[str]:
+    """The service over HTTP."""
+    with served(app) as address:
+        yield address
+
+
+@pytest.fixture
+def plain_client(app: Any) -> Iterator[PlacementClient]:
+    """The client of a service with the Placement API and nothing else, as OpenStack's."""
+
+    def plain(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"].startswith("/micronova/"):
+            start_response("404 Not Found", [("Content-Type", "text/plain")])
+            return [b""]
+        return app(environ, start_response)
+
+    with served(plain) as address:
+        yield client_at(address)
 
 
 def client_at(endpoint: str) -> PlacementClient:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 
 from common import context
 from common.errors import (
@@ -16,11 +18,13 @@ from common.errors import (
     NotFound,
     Unavailable,
 )
+from placement.app import make_app
 from placement.client import PlacementClient
 from placement.messages import Allocations, NewProvider, Usage
-from placement.resources import bulk
+from placement.operation import Services
+from tests.fixtures.auth import header_auth
 from tests.functional.placement.builders import a_uuid
-from tests.functional.placement.conftest import client_at
+from tests.functional.placement.conftest import client_at, served
 
 pytestmark = pytest.mark.timeout(120)
 INVENTORY = {"VCPU": {"total": 4}, "MEMORY_MB": {"total": 1024, "reserved": 24}}
@@ -58,7 +62,7 @@ def test_a_provider_is_made_with_all_it_has(client: PlacementClient) -> None:
 
 
 def test_many_providers_are_made_at_once(
-    client: PlacementClient, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: PlacementClient, provider: str, plain_client: PlacementClient
 ) -> None:
     given = [NewProvider(a_uuid(), f"n{n}", INVENTORY, ["HW_CPU_X86_VMX"]) for n in range(3)]
     there = NewProvider(provider, "other", {}, [])
@@ -74,12 +78,15 @@ def test_many_providers_are_made_at_once(
         client.add_providers([NewProvider(a_uuid(), "x", INVENTORY, ["CUSTOM_NEVER"])])
     with pytest.raises(Invalid, match="No such resource class CUSTOM_NEVER"):
         client.add_providers([NewProvider(a_uuid(), "x", {"CUSTOM_NEVER": {"total": 1}}, [])])
-    monkeypatch.setattr("placement.client.NEW_PROVIDERS", "/elsewhere")
-    assert client.add_providers(given) is None, "OpenStack's placement makes one at a time"
+    assert plain_client.add_providers(given) is None, "OpenStack's placement makes one at a time"
 
 
 def test_all_allocations_are_listed_in_pages(
-    client: PlacementClient, provider: str, monkeypatch: pytest.MonkeyPatch
+    client: PlacementClient,
+    provider: str,
+    plain_client: PlacementClient,
+    conf: cfg.ConfigOpts,
+    services: Services,
 ) -> None:
     assert client.all_allocations() == {}
     servers = [a_uuid() for _ in range(3)]
@@ -87,10 +94,10 @@ def test_all_allocations_are_listed_in_pages(
         client.claim(server, provider, {"VCPU": 1, "MEMORY_MB": 10}, "project", "user")
     wanted = {server: {provider: {"VCPU": 1, "MEMORY_MB": 10}} for server in servers}
     for page in (1, 2, 3, 4):
-        monkeypatch.setattr(bulk, "PAGE", page)
-        assert client.all_allocations() == wanted
-    monkeypatch.setattr("placement.client.ALL_ALLOCATIONS", "/elsewhere")
-    assert client.all_allocations() is None, "OpenStack's placement has no such list"
+        app = make_app(conf, header_auth, dataclasses.replace(services, page=page))
+        with served(app) as address:
+            assert client_at(address).all_allocations() == wanted
+    assert plain_client.all_allocations() is None, "OpenStack's placement has no such list"
 
 
 def test_what_is_so_already_is_not_written(client: PlacementClient, provider: str) -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-import pytest
-
 from common.messages.facts import ClusterFacts, VmFacts, VmStates
-from compute import vm_states
 from compute.hypervisor.port import Observation
 from compute.vm_states import REPEAT_SECONDS, VmChanges
 
@@ -25,8 +22,8 @@ def vm(vmid: int, node: str = "a", power: int = 1) -> VmFacts:
 class Worker:
     """A vm_changes and its clock."""
 
-    def __init__(self) -> None:
-        self.vm_changes, self.seconds = VmChanges("w1"), 0.0
+    def __init__(self, **options: int) -> None:
+        self.vm_changes, self.seconds = VmChanges("w1", **options), 0.0
 
     def look(self, *vms: VmFacts, whole: bool = True) -> bool:
         began = START + datetime.timedelta(seconds=self.seconds)
@@ -97,9 +94,8 @@ def test_nothing_is_gone_while_part_of_the_cluster_is_away() -> None:
     assert 2 not in {one.vmid for one in everything[0].vms}
 
 
-def test_everything_leaves_no_gap_and_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vm_states, "VMS_PER_MESSAGE", 2)
-    worker = Worker()
+def test_everything_leaves_no_gap_and_is_split() -> None:
+    worker = Worker(vms_per_message=2)
     worker.look(*(vm(number) for number in (5, 9, 12)))
     parts = worker.reported()
     assert [tuple(one.vmid for one in part.vms) for part in parts] == [(5, 9), (12,)]

@@ -123,8 +123,7 @@ def test_one_process_at_a_time_does_what_is_to_be_done_alone(tasks: Any, free: b
     assert (alone.times > 0) == free
 
 
-def test_a_lease_that_is_lost_is_no_longer_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(periodic, "RENEW_SECONDS", 0.001)
+def test_a_lease_that_is_lost_is_no_longer_renewed() -> None:
     asked = threading.Event()
 
     class Lost(Leases):
@@ -136,7 +135,7 @@ def test_a_lease_that_is_lost_is_no_longer_renewed(monkeypatch: pytest.MonkeyPat
                 asked.set()
             return was
 
-    with periodic.only_one(cast(Store, Lost()), "audit", "c1") as ours:
+    with periodic.only_one(cast(Store, Lost()), "audit", "c1", renew_seconds=0.001) as ours:
         assert ours
         assert asked.wait(10)
 

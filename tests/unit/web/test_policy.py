@@ -74,15 +74,12 @@ def test_an_undeclared_rule_allows_nothing(tmp_path: Path) -> None:
     assert not enforcer.allows(RequestContext(overwrite=False, **WHO[2]), "unheard of")
 
 
-def test_the_file_overrides_and_may_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_overrides_and_may_change(tmp_path: Path) -> None:
     conf = a_conf(tmp_path, '"read": "!"\n"of another api": "@"\n')
-    enforcer = policy.Enforcer(conf, RULES)
+    enforcer = policy.Enforcer(conf, RULES, look_again_seconds=-1.0)
     ctxt = RequestContext(overwrite=False, **WHO[0])
     assert not enforcer.allows(ctxt, "read")
     file = tmp_path / "policy.yaml"
     file.write_text('"read": "role:reader"\n')
     os.utime(file, (2_000_000_000, 2_000_000_000))
-    monkeypatch.setattr(policy, "_LOOK_AGAIN_SECONDS", -1.0)
     assert enforcer.allows(ctxt, "read")

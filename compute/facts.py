@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import datetime
+import dataclasses
+import operator
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from common.aggregates import RATIOS, Ratios
-from common.messages.facts import ClusterFacts, HostFacts
+from common.messages.facts import ClusterFacts, HostFacts, StorageFacts
 
 #: relative changes of at least this share are published; smaller ones wait until they add up
 LOAD_STEP = 0.10
 USED_STEP = 0.05
 
-_NEVER = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+#: values that always change
+_RESTLESS = {
+    "observed_at",
+    "cpu_load",
+    "memory_used_mib",
+    "disk_used_gib",
+    "uptime_seconds",
+    "available_gib",
+    "storages",  # looked at one by one
+}
+
+
+def _others(kind: type[HostFacts] | type[StorageFacts]) -> operator.attrgetter[tuple[Any, ...]]:
+    """Return what reads all other fields: each look at a cluster compares those of every host."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    return operator.attrgetter(*(name for name in names if name not in _RESTLESS))
+
+
+_steady, _steady_storage = _others(HostFacts), _others(StorageFacts)
 
 
 def is_news(old: HostFacts | None, new: HostFacts) -> bool:
@@ -34,19 +53,13 @@ def is_news(old: HostFacts | None, new: HostFacts) -> bool:
     ]
     if any(abs(before - now) >= max(1.0, USED_STEP * whole) for before, now, whole in pairs):
         return True
-    return _steady(old) != _steady(new)
-
-
-def _steady(facts: HostFacts) -> HostFacts:
-    """Return the facts without values that always change."""
-    return replace(
-        facts,
-        observed_at=_NEVER,
-        cpu_load=0.0,
-        memory_used_mib=0,
-        disk_used_gib=0,
-        uptime_seconds=0,
-        storages=tuple(replace(storage, available_gib=0) for storage in facts.storages),
+    return (
+        _steady(old) != _steady(new)
+        or len(old.storages) != len(new.storages)
+        or any(
+            _steady_storage(before) != _steady_storage(now)
+            for before, now in zip(old.storages, new.storages, strict=True)
+        )
     )
 
 

@@ -83,7 +83,7 @@ class ConductorService:
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
         followed = Followed(cloud, self.runner)
-        reports = Reports(cloud, self.runner)
+        reports = Reports(cloud, self.runner, all_flows.endings(cloud))
         events: ConductorEvents = EventEndpoint(cloud, reports, followed, self._notifier)
         endpoints: Endpoints = (
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),

@@ -296,6 +296,11 @@ class PlacementClient:
         """Delete a consumer's allocations, if it has any. 1 request."""
         self._absent_is_fine("DELETE", f"/allocations/{consumer_uuid}")
 
+    def release_all(self, consumer_uuids: Sequence[str]) -> None:
+        """Delete the allocations of consumers, of those that have any. 1 request each."""
+        for uuid in consumer_uuids:
+            self.release(uuid)
+
     def allocations_of(self, consumer_uuid: str) -> Allocations:
         """Return a consumer's allocations. 1 request."""
         found = self._call("GET", f"/allocations/{consumer_uuid}")

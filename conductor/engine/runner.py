@@ -122,6 +122,10 @@ class Runner:
         flow = self._flows[operation.action]
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
+    def end(self, operation: Operation, work: Callable[[], None]) -> None:
+        """Have ends of operations worked on, this one's among them."""
+        self._run(self._others, operation, work)
+
     def _run(self, lane: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
         if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
             LOG.info("Stopping: operation %s is left to another conductor.", operation.id)

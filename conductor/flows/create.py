@@ -18,7 +18,8 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome, Step
 from common.states import TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import ends
+from conductor.engine import endings, ends
+from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.engine.walk import must_build, step_on
 from conductor.flows import build_command, guest_data
@@ -261,6 +262,27 @@ class Create:
             launched_at=clock.utcnow(),
         )
         LOG.info("Server is active on %s.", task.server.host)
+
+
+def ending() -> Ending:
+    """Return how builds end that their agents have carried out."""
+    return Ending(_is_built, _write_active)
+
+
+def _is_built(ended: Ended) -> bool:
+    task, outcome = ended.task, ended.outcome
+    return outcome.ok and not task.unwinding and task.server.task_state == TaskState.SPAWNING
+
+
+def _write_active(connection: Transaction, built: Sequence[Ended]) -> None:
+    now = clock.utcnow()
+    endings.done(
+        connection,
+        [
+            endings.move(one, VmState.ACTIVE, power_state=one.outcome.power_state, launched_at=now)
+            for one in built
+        ],
+    )
 
 
 def _is_over(task: Task) -> bool:

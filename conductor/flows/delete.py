@@ -7,6 +7,7 @@ finished in time is shown as ERROR with its fault, and continues in the backgrou
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from common import clock
 from common.errors import Unavailable
@@ -16,14 +17,18 @@ from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
-from conductor.engine import ends
+from conductor.engine import endings, ends
+from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.finish_delete import farewell
+from conductor.flows.finish_delete import gone
+from conductor.store import networks, server_groups, transitions, vmids
 from conductor.store import operations as ledger
-from conductor.store import server_groups, transitions, vmids
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
+
+#: of a server that no VM was ever asked for
+NO_VM = Outcome(True, gone=True)
 
 
 class Delete:
@@ -37,11 +42,15 @@ class Delete:
         stage = Stage("destroy", self._destroy, self._heard, shown=TaskState.DELETING, final=True)
         return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))
 
+    def ending(self) -> Ending:
+        """Return how deletes end whose VMs were seen gone."""
+        return Ending(_is_gone, _write_deleted, self._release)
+
     def _destroy(self, task: Task) -> None:
         """Send the command, or finish at once if no agent ever got a VM to build."""
         operation, server = task.operation, task.server
         if server.host is None or server.vmid is None:
-            self._finish(task)
+            self._finish(task, NO_VM)
             return
         worker = self._cloud.take_to(operation, server.host)
         if worker is None:
@@ -59,7 +68,7 @@ class Delete:
     def _heard(self, task: Task, outcome: Outcome) -> None:
         """Finish, as the agent has seen it gone, or try again."""
         if outcome.gone:
-            self._finish(task)
+            self._finish(task, outcome)
             return
         failure = failure_of(outcome)
         if verdict_of(failure) == Verdict.FATAL:
@@ -67,10 +76,13 @@ class Delete:
         else:
             self._failed(task, failure)
 
-    def _finish(self, task: Task) -> None:
-        operation, server = task.operation, task.server
+    def _release(self, deleted: Sequence[Ended]) -> None:
+        self._cloud.placement.release_all([one.task.server.uuid for one in deleted])
+
+    def _finish(self, task: Task, outcome: Outcome) -> None:
+        ended = [Ended(task, outcome)]
         try:
-            self._cloud.placement.release(server.uuid)
+            self._release(ended)
         except Unavailable as error:
             if not task.late:
                 raise
@@ -78,14 +90,7 @@ class Delete:
             self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
             return
 
-        def work(connection: Transaction) -> None:
-            server_groups.give_back(connection, server)
-            if server.vmid is not None and server.cluster is not None:
-                vmids.free(connection, server.cluster, server.vmid)
-            farewell(connection, server, operation.id)
-            ledger.close(connection, operation.id, OperationState.DONE)
-
-        self._cloud.store.run(work)
+        self._cloud.store.run(lambda connection: _write_deleted(connection, ended))
         LOG.info("Server is deleted: seen gone, everything released.")
 
     def _refused(self, task: Task, failure: Failure) -> None:
@@ -120,3 +125,27 @@ class Delete:
         LOG.warning(
             "Delete failed (%s), and is tried again: %s", failure.category, failure.message
         )
+
+
+def _is_gone(ended: Ended) -> bool:
+    task = ended.task
+    return ended.outcome.gone and (task.unwinding or task.shown == TaskState.DELETING)
+
+
+def _write_deleted(connection: Transaction, deleted: Sequence[Ended]) -> None:
+    """Give back what each had, and delete the records."""
+    now = clock.utcnow()
+    gone_servers = [one.task.server for one in deleted]
+    # In one order, so that two conductors don't wait for each other.
+    for server in sorted(gone_servers, key=lambda one: one.server_group_uuid or ""):
+        server_groups.give_back(connection, server)
+    vmids.free_all(
+        connection,
+        [
+            (server.cluster, server.vmid)
+            for server in gone_servers
+            if server.cluster is not None and server.vmid is not None
+        ],
+    )
+    networks.delete_ports(connection, *(server.uuid for server in gone_servers))
+    endings.done(connection, [endings.move(one, VmState.DELETED, **gone(now)) for one in deleted])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from common import clock
@@ -14,19 +15,20 @@ from conductor.store.transactions import Transaction
 def farewell(connection: Transaction, server: Server, operation_id: int, **values: Any) -> None:
     """Delete the record with its ports. The caller decides about the VMID before."""
     networks.delete_ports(connection, server.uuid)
-    now = clock.utcnow()
     transitions.move(
         connection,
         server,
         operation_id=operation_id,
         vm_state=VmState.DELETED,
         task_state=None,
-        power_state=0,
-        addresses=[],
-        deleted_at=now,
-        terminated_at=now,
+        **gone(clock.utcnow()),
         **values,
     )
+
+
+def gone(now: datetime.datetime) -> dict[str, Any]:
+    """Return the further columns of a server that is deleted."""
+    return {"power_state": 0, "addresses": [], "deleted_at": now, "terminated_at": now}
 
 
 def let_go(connection: Transaction, server: Server, operation_id: int) -> None:

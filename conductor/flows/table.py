@@ -6,8 +6,10 @@ from typing import Any
 
 from common.states import InternalAction
 from conductor.cloud import Cloud
+from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
+from conductor.flows import create
 from conductor.flows.abandon import Forget
 from conductor.flows.adopt import Adopt
 from conductor.flows.create import Create
@@ -36,6 +38,11 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         InternalAction.REMOVE_TEMPLATE: RemoveTemplate(cloud).table(),
         InternalAction.CACHE_IMAGE: Cache(cloud).table(),
     }
+
+
+def endings(cloud: Cloud) -> dict[str, Ending]:
+    """Action → how an agent's success ends it; of the others each flow sees to it."""
+    return {"create": create.ending(), "delete": Delete(cloud).ending()}
 
 
 def flows(cloud: Cloud) -> dict[str, StageRunner]:

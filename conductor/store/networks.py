@@ -29,7 +29,9 @@ _MOVE_ON = subnets.update().where(subnets.c.id == sa.bindparam("of"))
 _USER = sa.select(ports.c.id).where(
     ports.c.subnet_id == sa.bindparam("subnet_id"), ports.c.ip == sa.bindparam("ip")
 )
-_DELETE_PORTS = ports.delete().where(ports.c.server_uuid == sa.bindparam("server_uuid"))
+_DELETE_PORTS = ports.delete().where(
+    ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
+)
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,9 @@ def check_address(
     return fixed(connection, rows, fixed_ip, anywhere=anywhere)[1]
 
 
-def delete_ports(connection: sa.Connection, server_uuid: str) -> None:
-    """Delete the server's ports and release its addresses."""
-    connection.execute(_DELETE_PORTS, {"server_uuid": server_uuid})
+def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
+    """Delete the ports of these servers and release their addresses, in one statement."""
+    connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
 
 
 def _address(

@@ -81,7 +81,10 @@ FIELDS: list[sa.ColumnElement[Any]] = [
 _INSERT = operations.insert().returning(operations.c.id, sort_by_parameter_order=True)
 _GET = sa.select(*FIELDS).where(operations.c.id == sa.bindparam("id"))
 _SAVE = operations.update().where(operations.c.id == sa.bindparam("of"))
-_CLOSE = _SAVE.where(operations.c.state.in_(OPEN_STATES))
+_CLOSE = operations.update().where(
+    operations.c.id.in_(sa.bindparam("those", expanding=True)),
+    operations.c.state.in_(OPEN_STATES),
+)
 _DELETE_DECISION = decisions.delete().where(
     decisions.c.operation_id == sa.bindparam("of"), decisions.c.attempt == sa.bindparam("tried")
 )
@@ -186,11 +189,21 @@ def close(
     connection: sa.Connection, operation_id: int, state: OperationState, message: str | None = None
 ) -> None:
     """End an operation, once; delete the secrets that the user sent."""
+    close_all(connection, [operation_id], state, message)
+
+
+def close_all(
+    connection: sa.Connection,
+    operation_ids: Sequence[int],
+    state: OperationState,
+    message: str | None = None,
+) -> None:
+    """End several operations as `close` does, in one statement."""
     now = clock.utcnow()
     connection.execute(
         _CLOSE,
         {
-            "of": operation_id,
+            "those": sorted(operation_ids),
             "state": state,
             "message": message,
             "updated_at": now,

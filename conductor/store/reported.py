@@ -7,13 +7,15 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from conductor.store import operations as ledger
+from conductor.store import servers as store
 from conductor.store.operations import Operation
+from conductor.store.servers import Server
 from db.resources import SERVER_UUID
 from db.schema import operations, servers
 
 # Built once: every batch of reports executes it.
 _KNOWN = (
-    sa.select(*ledger.FIELDS, servers.c.host.label("server_host"))
+    sa.select(*ledger.FIELDS, *store.BESIDE)
     .select_from(operations.outerjoin(servers, servers.c.uuid == SERVER_UUID))
     .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
@@ -21,7 +23,7 @@ _KNOWN = (
 
 def operations_of(
     connection: sa.Connection, ids: Collection[int]
-) -> dict[int, tuple[Operation, str | None]]:
-    """Return operations with the host of their server, by one query."""
-    rows = connection.execute(_KNOWN, {"ids": sorted(ids)})
-    return {row.id: (ledger.from_row(row._mapping), row.server_host) for row in rows}
+) -> dict[int, tuple[Operation, Server | None]]:
+    """Return operations with the server that each is about, by one query."""
+    rows = connection.execute(_KNOWN, {"ids": sorted(ids)}).mappings()
+    return {row["id"]: (ledger.from_row(row), store.beside(row)) for row in rows}

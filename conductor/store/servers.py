@@ -60,8 +60,11 @@ class Server:
         )
 
 
-_NAMES = {item.name for item in dataclasses.fields(Server)}
-_COLUMNS = [servers.c[item.name].label(item.name) for item in dataclasses.fields(Server)]
+_FIELDS = [item.name for item in dataclasses.fields(Server)]
+_NAMES = set(_FIELDS)
+_COLUMNS = [servers.c[name].label(name) for name in _FIELDS]
+#: the columns of a Server, beside those of other tables
+BESIDE = [servers.c[name].label(f"server_{name}") for name in _FIELDS]
 # Built once: statements of so many columns take longer to build than to execute.
 _GET = sa.select(*_COLUMNS).where(servers.c.uuid == sa.bindparam("uuid"))
 _GET_LOCKED = _GET.with_for_update()
@@ -74,6 +77,13 @@ def get(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Server:
     if row is None:
         raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
     return Server(**row._mapping)
+
+
+def beside(row: Mapping[Any, Any]) -> Server | None:
+    """Return the server of a row that has the columns ``BESIDE``; None where it has none."""
+    if row["server_id"] is None:
+        return None
+    return Server(**{name: row[f"server_{name}"] for name in _FIELDS})
 
 
 def get_many(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, Server]:

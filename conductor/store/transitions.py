@@ -6,6 +6,9 @@ history row, in the caller's transaction. A stale writer gets an error.
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,6 +27,19 @@ _MOVE = servers.update().where(
     servers.c.deleted_at.is_(None),
     servers.c.operation_id.is_not_distinct_from(sa.bindparam("from_operation_id")),
 )
+_MOVED = transitions.insert()
+
+
+@dataclass(frozen=True)
+class Move:
+    """A server's move by the operation that the record names; see ``move``."""
+
+    server: Server
+    operation_id: int
+    vm_state: VmState
+    task_state: TaskState | None
+    values: Mapping[str, Any]
+    """Further columns."""
 
 
 def move(
@@ -42,32 +58,67 @@ def move(
     be set with it. Return the server's new record. Raises StaleTransition when the record has
     changed since it was read.
     """
-    now = clock.utcnow()
     if not takes_over and server.operation_id != operation_id:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
-    values |= {"vm_state": vm_state, "task_state": task_state, "operation_id": operation_id}
+    made = Move(server, operation_id, vm_state, task_state, values)
+    now = clock.utcnow()
+    result = connection.execute(_MOVE, _update(made, now))
+    if result.rowcount != 1:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    connection.execute(_MOVED, _history(made, now))
+    return server.replace(**_columns(made))
+
+
+def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:
+    """Move several servers, which all get values of the same columns: two statements.
+
+    Raises StaleTransition when one of them is no longer as it was read; the transaction must be
+    given up then.
+    """
+    now = clock.utcnow()
+    # In one order, so that two conductors don't wait for each other.
+    ordered = sorted(moves, key=lambda one: one.server.id)
+    for one in ordered:
+        if one.server.operation_id != one.operation_id:
+            raise StaleTransition(server_uuid=one.server.uuid, operation_id=one.operation_id)
+    result = connection.execute(_MOVE, [_update(one, now) for one in ordered])
+    if result.rowcount != len(ordered):
+        raise StaleTransition(servers=len(ordered), moved=result.rowcount)
+    connection.execute(_MOVED, [_history(one, now) for one in ordered])
+
+
+def _columns(made: Move) -> dict[str, Any]:
+    return {
+        **made.values,
+        "vm_state": made.vm_state,
+        "task_state": made.task_state,
+        "operation_id": made.operation_id,
+    }
+
+
+def _update(made: Move, now: datetime.datetime) -> dict[str, Any]:
+    """Return the parameters of the UPDATE, which name what the server was read as."""
+    server = made.server
     read = {
         "of": server.id,
         "from_vm_state": server.vm_state,
         "from_task_state": server.task_state,
         "from_operation_id": server.operation_id,
     }
-    result = connection.execute(_MOVE, {**read, "updated_at": now, **values})
-    if result.rowcount != 1:
-        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
-    connection.execute(
-        transitions.insert(),
-        {
-            "server_uuid": server.uuid,
-            "operation_id": operation_id,
-            "from_vm_state": server.vm_state,
-            "from_task_state": server.task_state,
-            "to_vm_state": vm_state,
-            "to_task_state": task_state,
-            "at": now,
-        },
-    )
-    return server.replace(**values)
+    return {**read, "updated_at": now, **_columns(made)}
+
+
+def _history(made: Move, now: datetime.datetime) -> dict[str, Any]:
+    server = made.server
+    return {
+        "server_uuid": server.uuid,
+        "operation_id": made.operation_id,
+        "from_vm_state": server.vm_state,
+        "from_task_state": server.task_state,
+        "to_vm_state": made.vm_state,
+        "to_task_state": made.task_state,
+        "at": now,
+    }
 
 
 def next_task(action: str, task_state: str | None) -> TaskState | None:

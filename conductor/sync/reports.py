@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from common import context
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
+from conductor.engine.endings import Ended, Ending
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
+from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
 from conductor.store import image_properties, leases, registry, reported
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.sync.outcomes import Heard, Outcomes
 
 LOG = logger(__name__)
+
+#: operations by their ids, with the server of each
+Known: TypeAlias = Mapping[int, tuple[Operation, Server | None]]
 
 
 class Reports:
     """Processes the reports and heartbeats of all agents."""
 
-    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+    def __init__(self, cloud: Cloud, runner: Runner, endings: Mapping[str, Ending]) -> None:
         self._cloud = cloud
         self._runner = runner
+        self._outcomes = Outcomes(cloud.store, runner, endings)
         self._descriptions = image_properties.parse(cloud.conf.images.properties)
         self._templates = TemplateKeeper(cloud)
         runner.periodic.add(Periodic("tidy_templates", TIDY_SECONDS, self._templates.tidy))
         runner.periodic.add(Periodic("ask_workers_again", TIDY_SECONDS, self.ask_again))
 
     def take(self, reports: Sequence[Report]) -> None:
-        """Store the steps of the whole batch in one transaction, then pass on each outcome."""
+        """Store the steps of the whole batch, and pass on each outcome.
+
+        The steps of a report that ends its operation are stored in the transaction that ends it.
+        """
         wanted = {report.operation_id for report in reports}
         with self._cloud.store.read() as connection:
             known = reported.operations_of(connection, wanted)
         valid = [report for report in reports if self._believed(report, known)]
-        if not valid:
-            return
-        self._cloud.store.run(lambda connection: self._keep(connection, valid))
-        for report in valid:
+        ends = self._ends(valid, known)
+        others = [report for report in valid if report.operation_id not in ends]
+        if others:
+            self._cloud.store.run(lambda connection: self._keep(connection, others))
+        self._outcomes.take(list(ends.values()))
+        for report in others:
             if report.outcome is not None:
                 self._runner.finished(known[report.operation_id][0], report.outcome)
+
+    def _ends(self, reports: Sequence[Report], known: Known) -> dict[int, Heard]:
+        """Return what ends an operation by itself: of those that are reported on once."""
+        counts = collections.Counter(report.operation_id for report in reports)
+        found = {}
+        for report in reports:
+            operation, server = known[report.operation_id]
+            if report.outcome is None or server is None or counts[operation.id] > 1:
+                continue
+            ended = Ended(Task(operation, server), report.outcome)
+            if self._outcomes.ends(ended):
+                found[operation.id] = Heard(report, ended)
+        return found
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Store the hosts of a heartbeat, and renew the leases of the worker's operations."""
@@ -81,13 +109,14 @@ class Reports:
         leases.renew(connection, unfinished, self._cloud.lease_seconds)
 
     @staticmethod
-    def _believed(report: Report, known: dict[int, tuple[Operation, str | None]]) -> bool:
+    def _believed(report: Report, known: Known) -> bool:
         """Return whether the report is current and from the host of the server by the record."""
         if report.operation_id not in known:
             LOG.warning("Host %s reports on an unknown operation.", report.host)
             return False
-        operation, host = known[report.operation_id]
-        if report.host not in {operation.plan.target.host, host}:
+        operation, server = known[report.operation_id]
+        hosts = {operation.plan.target.host, None if server is None else server.host}
+        if report.host not in hosts:
             LOG.warning(
                 "Host %s reports on %s %s, which is not on it.",
                 report.host,

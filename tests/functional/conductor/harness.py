@@ -7,7 +7,7 @@ import datetime
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
+from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store.transactions import Store
@@ -284,6 +285,10 @@ class Placement:
             raise Unavailable("Placement can't be reached.")
         self.claims.pop(consumer_uuid, None)
 
+    def release_all(self, consumer_uuids: Sequence[str]) -> None:
+        for uuid in consumer_uuids:
+            self.release(uuid)
+
     def add_trait(self, uuid: str, trait: str) -> None:
         self.traits.add((uuid, trait))
 
@@ -330,7 +335,7 @@ class Conductor:
         )
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
-        self.reports = Reports(self.cloud, self.runner)
+        self.reports = Reports(self.cloud, self.runner, endings(self.cloud))
         self.followed = Followed(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
         healer = Healer(self.cloud, self.runner)

@@ -5,24 +5,16 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Sequence
-from urllib.parse import unquote
 
 Check = Callable[[str], str | None]
 
-_DNS = re.compile(
-    r"^(?=.{1,253}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-    r"(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$"
-)
-_CONFIG_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9_-]+$")
-_STORAGE_ID = re.compile(r"^[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]$")
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_MAC = re.compile(r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$")
 _SHAPES = {
     "boolean": re.compile("[01]"),
     "integer": re.compile(r"-?\d+"),
     "number": re.compile(r"-?\d+(\.\d+)?"),
 }
 _TAG = re.compile(r"^[a-z0-9_][a-z0-9_\-+.]*$", re.IGNORECASE)
+_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 
 
 def of_type(kind: str, value: str) -> str | None:
@@ -58,71 +50,35 @@ def one_of(value: str, values: Sequence[str] | None) -> str | None:
     return f"value '{value}' does not have a value in the enumeration '{', '.join(values)}'"
 
 
-def vmid(value: str) -> str | None:
-    """Accept a VMID: 100 to 999999999."""
-    if re.fullmatch(r"[1-9]\d{2,8}", value):
-        return None
-    return "invalid format - value does not look like a valid VM ID\n"
+def matching(expression: str, message: str) -> Check:
+    """Return a check of a format; the message may name the `{value}`."""
+    compiled = re.compile(expression)
+
+    def check(value: str) -> str | None:
+        if compiled.fullmatch(value):
+            return None
+        return f"invalid format - {message.format(value=value)}\n"
+
+    return check
 
 
-def node_name(value: str) -> str | None:
-    """Accept a node name."""
-    if _DNS.match(value) and "." not in value:
-        return None
-    return "invalid format - value does not look like a valid node name\n"
-
-
-def dns_name(value: str) -> str | None:
-    """Accept a DNS name, the form of VM names."""
-    if _DNS.match(value):
-        return None
-    return "invalid format - value does not look like a valid DNS name\n"
-
-
-def config_id(value: str) -> str | None:
-    """Accept a configuration id of at least two characters."""
-    return (
-        None
-        if _CONFIG_ID.match(value)
-        else (f"invalid format - invalid configuration ID '{value}'\n")
-    )
-
-
-def ha_sid(value: str) -> str | None:
-    """Accept an HA resource such as `vm:100`, or a VMID alone."""
-    if re.fullmatch(r"(vm:|ct:)?[1-9]\d{2,8}", value):
-        return None
-    return f"invalid format - unable to parse HA resource ID '{value}'\n"
-
-
-def storage_id(value: str) -> str | None:
-    """Accept a storage id."""
-    return (
-        None
-        if _STORAGE_ID.match(value)
-        else (f"invalid format - storage ID '{value}' contains illegal characters\n")
-    )
-
-
-def bare_config_id(value: str) -> str | None:
-    """Accept a pool id: like a configuration id, but one character is enough."""
-    return (
-        None
-        if re.fullmatch(r"[A-Za-z0-9.\-_/]+", value)
-        else (f"invalid format - value '{value}' does not look like a valid pool name\n")
-    )
-
-
-def uuid(value: str) -> str | None:
-    """Accept a UUID."""
-    return None if _UUID.match(value) else "value does not match the regex pattern"
-
-
-def mac(value: str) -> str | None:
-    """Accept a unicast MAC address."""
-    if _MAC.match(value) and not int(value[:2], 16) & 1:
-        return None
-    return "invalid format - value does not look like a valid unicast MAC address\n"
+vmid = matching(r"[1-9]\d{2,8}", "value does not look like a valid VM ID")
+node_name = matching(_LABEL, "value does not look like a valid node name")
+dns_name = matching(
+    rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*", "value does not look like a valid DNS name"
+)
+config_id = matching("[a-zA-Z][a-zA-Z0-9_-]+", "invalid configuration ID '{value}'")
+ha_sid = matching(r"(vm:|ct:)?[1-9]\d{2,8}", "unable to parse HA resource ID '{value}'")
+storage_id = matching(
+    r"[a-zA-Z][a-zA-Z0-9\-_.]*[a-zA-Z0-9]", "storage ID '{value}' contains illegal characters"
+)
+pool_id = matching(r"[A-Za-z0-9.\-_/]+", "value '{value}' does not look like a valid pool name")
+unicast_mac = matching(
+    "[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}",
+    "value does not look like a valid unicast MAC address",
+)
+# As `sshkeys` must be: encoded throughout.
+url_encoded = matching(r"[-%a-zA-Z0-9_.!~*'()]*", "invalid urlencoded string: {value}")
 
 
 def tags(value: str) -> str | None:
@@ -133,67 +89,36 @@ def tags(value: str) -> str | None:
     return None
 
 
-def url_encoded(value: str) -> str | None:
-    """Accept a fully percent-encoded string, as `sshkeys` must be."""
-    if re.fullmatch(r"[-%a-zA-Z0-9_.!~*'()]*", value) and unquote(value) is not None:
-        return None
-    return f"invalid format - invalid urlencoded string: {value}\n"
+def network_config(version: int, *words: str) -> Check:
+    """Return a check for an address with its prefix, or one of the words."""
+
+    def check(value: str) -> str | None:
+        try:
+            interface = None if value in words else ipaddress.ip_interface(value)
+        except ValueError:
+            wrong = True
+        else:
+            wrong = interface is not None and ("/" not in value or interface.version != version)
+        if not wrong:
+            return None
+        kind = f"ipv{version} network configuration"
+        return f"invalid format - value does not look like a valid {kind}\n"
+
+    return check
 
 
-def _network(value: str, version: int, words: tuple[str, ...]) -> bool:
-    if value in words:
-        return True
-    try:
-        ipaddress.ip_interface(value)
-    except ValueError:
-        return False
-    return "/" in value and ipaddress.ip_interface(value).version == version
+def address(kind: str, *versions: int) -> Check:
+    """Return a check for an address of these versions of IP."""
 
+    def check(value: str) -> str | None:
+        try:
+            if ipaddress.ip_address(value).version in versions:
+                return None
+        except ValueError:
+            pass
+        return f"invalid format - value does not look like a valid {kind} address\n"
 
-def ipv4_config(value: str) -> str | None:
-    """Accept `dhcp` or an IPv4 address with prefix."""
-    if _network(value, 4, ("dhcp",)):
-        return None
-    return "invalid format - value does not look like a valid ipv4 network configuration\n"
-
-
-def ipv6_config(value: str) -> str | None:
-    """Accept `dhcp`, `auto` or an IPv6 address with prefix."""
-    if _network(value, 6, ("dhcp", "auto")):
-        return None
-    return "invalid format - value does not look like a valid ipv6 network configuration\n"
-
-
-def _address(value: str, version: int) -> bool:
-    try:
-        return ipaddress.ip_address(value).version == version
-    except ValueError:
-        return False
-
-
-def ipv4(value: str) -> str | None:
-    """Accept an IPv4 address."""
-    return (
-        None
-        if _address(value, 4)
-        else ("invalid format - value does not look like a valid ipv4 address\n")
-    )
-
-
-def ipv6(value: str) -> str | None:
-    """Accept an IPv6 address."""
-    return (
-        None
-        if _address(value, 6)
-        else ("invalid format - value does not look like a valid ipv6 address\n")
-    )
-
-
-def ip(value: str) -> str | None:
-    """Accept an address of either family."""
-    if _address(value, 4) or _address(value, 6):
-        return None
-    return "invalid format - value does not look like a valid IP address\n"
+    return check
 
 
 def cidr(value: str) -> str | None:

@@ -62,9 +62,3 @@ def internal(request_id: str | None = None) -> RequestContext:
     return RequestContext(
         request_id=request_id, is_admin=True, roles=["admin", "service"], overwrite=False
     )
-
-
-def current_request_id() -> str:
-    """Return the request ID of this thread's current context, or ``-``."""
-    now = oslo_context.get_current()
-    return (now.request_id if now is not None else None) or "-"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from common.messages.commands import Build
 from common.messages.reports import Outcome
-from common.states import PowerState, VmState
+from common.states import PowerState
 from compute import configdrive
 from compute.hypervisor.port import Detail, Machine
 from compute.job import Job
@@ -32,7 +32,7 @@ def build(
         todo += (Step("compute_write_affinity", write_group),)
     failure = carry_out(job, todo)
     if failure is None:
-        return Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
+        return Outcome(True, PowerState.RUNNING)
     if failure.step in (CHECK, IMAGE):
         _look_behind(job, machine, command)
     # Nothing of ours is left if all was seen absent, or if what is there was never ours.
@@ -41,7 +41,7 @@ def build(
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
     gone = clean or set_aside
     reported = replace(failure, clean=clean, refused=gone and machine.refused)
-    return Outcome(False, PowerState.NOSTATE, None, reported, gone=gone)
+    return Outcome(False, PowerState.NOSTATE, reported, gone=gone)
 
 
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:

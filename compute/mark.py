@@ -26,4 +26,4 @@ def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
             power = owner_mark.power_state()
     except HypervisorError as error:
         job.journal.note(None, {"probe": error.message})
-    return Outcome(failure is None and gone != command.on, power, None, failure, gone)
+    return Outcome(failure is None and gone != command.on, power, failure, gone)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 from common.failures import Verdict
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Category, Outcome
-from common.states import PowerState, VmState
+from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out
-
-_SHOWN = {PowerState.RUNNING: VmState.ACTIVE.value, PowerState.SHUTDOWN: VmState.STOPPED.value}
 
 
 def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:
@@ -29,7 +27,7 @@ def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> 
         seen = machine.power_state()
     except HypervisorError:
         seen = PowerState.NOSTATE
-    return Outcome(failure is None, seen, _SHOWN.get(seen), failure)
+    return Outcome(failure is None, seen, failure)
 
 
 def _find(machine: Machine) -> Detail:

@@ -85,7 +85,6 @@ class Outcome:
 
     ok: bool
     power_state: int = 0
-    vm_state_hint: str | None = None
     failure: Failure | None = None
     gone: bool = False
     """After a Destroy, or a failed Build: config and volumes were seen absent.

@@ -15,7 +15,7 @@ from common import clock, rpc
 from common.context import internal
 from common.messages.reports import Outcome, Report, Step
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.states import PowerState, VmState
+from common.states import PowerState
 from db import schema
 from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order
@@ -37,7 +37,7 @@ def late(row: Any, *, ok: bool) -> Report:
     """What the agent would have said of its first attempt."""
     now = clock.utcnow()
     step = Step("compute_start_vm", 5, now, now, "Success", detail={"power_state": "RUNNING"})
-    outcome = Outcome(True, PowerState.RUNNING, VmState.ACTIVE.value)
+    outcome = Outcome(True, PowerState.RUNNING)
     if not ok:
         outcome = Outcome(False, gone=True)
     return Report(row.id, 1, row.server_uuid, row.plan["host"], (step,), outcome)

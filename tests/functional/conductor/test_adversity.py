@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,6 @@ from db import schema
 from tests.functional.conductor.harness import World
 
 BOOM = Failure(Category.CREATION_FAILED, "boom", host="pve1")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 def overdue(world: World) -> None:

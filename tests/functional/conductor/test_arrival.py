@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +12,6 @@ from common import clock
 from common.errors import QuotaExceeded
 from db import schema
 from tests.functional.conductor.harness import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 def ask(world: World, method: str, path: str, status: int, ago: float = 0.5) -> None:

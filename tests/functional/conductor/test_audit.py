@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +70,6 @@ class Cluster:
     def _is_reap(self, command: Command) -> bool:
         rows = self._world.rows(schema.operations)
         return next(one.action for one in rows if one.id == command.operation_id) == "reap"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 @pytest.fixture

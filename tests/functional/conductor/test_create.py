@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,6 @@ from conductor.messages import FlavorSnapshot, NewKeyPair, RequestedNetwork
 from conductor.store import networks, quotas
 from db import schema
 from tests.functional.conductor.harness import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 def network_id(world: World, bridge: str = "vmbr0") -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +18,6 @@ FORBIDDEN = Failure(Category.AUTHORIZATION, "Permission check failed (/vms/1, VM
 LOCKED = Failure(Category.LOCK, "VM is locked (backup)", verdict=Verdict.WAIT)
 SILENT = Failure(Category.NODE_UNHEALTHY, "Connection refused", verdict=Verdict.AWAIT_HOST)
 ACTIONS = {"stop": "active", "start": "stopped", "reboot": "active", "reboot-hard": "active"}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 def a_server(world: World, vm_state: str) -> str:

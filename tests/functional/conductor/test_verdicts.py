@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,6 @@ from tests.functional.conductor.harness import IMAGE, World
 #: [conductor] max_attempts
 MAX_ATTEMPTS = 3
 LOCKED = Failure(Category.LOCK, "can't lock file - got timeout", host="pve1")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    made.conductor.runner.start()
-    yield made
-    made.close()
 
 
 def operation(world: World) -> Any:

@@ -102,6 +102,8 @@ operations = sa.Table(
     sa.Column("context", Json, nullable=False),
     sa.Column("params", Json, nullable=False),  # what was asked
     sa.Column("plan", Json, nullable=False),  # what was decided and reserved
+    # The stage, or the undo, that is to be done now. None: the task_state says which.
+    sa.Column("stage", sa.String(64)),
     sa.Column("message", sa.Text),  # how it failed, in a sentence
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),

@@ -43,6 +43,8 @@ class Operation:
     params: Params
     plan: Plan
     started_at: datetime.datetime
+    stage: str | None = None
+    """The stage, or the undo, that is committed as reached; see ``engine.stages``."""
     deadline: datetime.datetime | None = None
     lease_owner: str | None = None
     lease_expires_at: datetime.datetime | None = None
@@ -161,6 +163,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
         "params": new.params,
         "plan": plans.dump_plan(new.plan),
+        "stage": None,
         "message": None,
         "started_at": now,
         "updated_at": now,

@@ -15,11 +15,9 @@ from common import failures
 from common.failures import Verdict
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Failure, Outcome
-from common.states import OperationState
 from compute.client import ComputeClient
 from conductor.plans import Place
 from conductor.store import identity, leases, registry
-from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
 from placement.client import PlacementClient
@@ -73,7 +71,7 @@ class Cloud:
         def work(connection: Transaction) -> str | None:
             worker = self.worker_of(connection, host)
             if worker is not None:
-                leases.hand_over(connection, operation.id, worker, self.lease_seconds)
+                leases.hand_over(connection, operation, worker, self.lease_seconds)
             return worker
 
         return self.store.run(work)
@@ -142,12 +140,3 @@ def not_again(connection: Transaction, target: Place, verdict: Verdict) -> tuple
     if verdict == Verdict.OTHER_CLUSTER:
         return registry.hosts_in(connection, str(target.cluster))
     return (str(target.host),)
-
-
-def unwind_later(connection: Transaction, operation: Operation, message: str) -> None:
-    """Keep the operation open, to unwind, until what it may have made is seen gone."""
-    # What was asked is not needed any more, and may be secret.
-    ledger.save(
-        connection, operation.id, state=OperationState.UNWINDING, message=message, params={}
-    )
-    leases.postpone(connection, operation.id, backoff(1))

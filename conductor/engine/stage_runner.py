@@ -6,10 +6,11 @@ from typing import Any
 
 from common.log import logger
 from common.messages.reports import Outcome
-from conductor.engine.stages import Stage, Table, Task, Work
+from conductor.engine.stages import Table, Task, Work
+from conductor.engine.undoing import Undoing
 from conductor.store import servers
 from conductor.store.operations import Operation
-from conductor.store.transactions import Store
+from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)
 
@@ -19,6 +20,7 @@ class StageRunner:
 
     def __init__(self, store: Store, table: Table[Any]) -> None:
         self._store, self.table = store, table
+        self._undoing = Undoing(store, table.undone or _never)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Go on from the stage that is committed, until it ends, waits, or an agent has it."""
@@ -28,24 +30,15 @@ class StageRunner:
         if self._taken(task):
             self._lose(task)
             return
-        if task.unwinding:
-            self._back(task).do(task)
+        if back := self.table.back(task):
+            self._undoing.go_on(task, back)
             return
-        position = self._position(task)
-        if position is None:
-            return
-        stages = self.table.stages[position:]
-        if task.late and self.table.late is not None and not stages[0].final:
-            self.table.late(task)
-            return
-        for stage in stages:
-            following = stage.do(task)
-            if following is None:
-                return
-            task = following
+        position = self.table.reached(task)
+        if position is not None:
+            self._go_on(task, position)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """Take the agent's last word on the stage that it was given."""
+        """Take the agent's last word on the stage, or the undo, that it was given."""
         task = self._load(operation)
         if self._taken(task):
             if self.table.heard_after is not None:
@@ -55,18 +48,25 @@ class StageRunner:
             return
         if task.ended:
             return
-        position = self._position(task)
-        if task.unwinding:
-            stage = self._back(task)
-        elif position is not None:
-            stage = self.table.stages[position]
-            # Of stages that show the same task_state the agent has the last one.
-            shown = [one for one in self.table.stages if one.shown == stage.shown]
-            stage = shown[-1]
-        else:
+        if back := self.table.back(task):
+            self._undoing.heard(task, back, outcome)
             return
-        if stage.heard is not None:
-            stage.heard(task, outcome)
+        position = self.table.heard_by(task)
+        heard = None if position is None else self.table.stages[position].heard
+        following = None if heard is None else heard(task, outcome)
+        if position is not None and following is not None:
+            self._go_on(following, position + 1)
+
+    def _go_on(self, task: Work, position: int) -> None:
+        for stage in self.table.stages[position:]:
+            task = task.at(stage.name)
+            if task.late and self.table.late is not None and not stage.final:
+                self.table.late(task)
+                return
+            following = stage.do(task)
+            if following is None:
+                return
+            task = following
 
     def overtaken(self, operation: Operation) -> None:
         """Step back, where it is another operation that has the server now.
@@ -94,9 +94,7 @@ class StageRunner:
         if self.table.lost is not None:
             self.table.lost(task)
 
-    def _back(self, task: Work) -> Stage[Any]:
-        """The way back; past the point of no return it is the last stage, forward."""
-        return self.table.undo or self.table.stages[-1]
 
-    def _position(self, task: Work) -> int | None:
-        return self.table.reached(task)
+def _never(_: Transaction, task: Work) -> None:
+    """Raise: a table without undos is never undone."""
+    raise ValueError(f"operation {task.operation.id} has nothing to undo")

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from common.errors import StaleTransition
-from common.states import VmState
+from common.states import TaskState, VmState
 from conductor.plans import Plan
 from conductor.store import leases, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+
+#: the stage of a build that a task_state shows; each shows one
+STAGES: Mapping[TaskState, str] = {
+    TaskState.SCHEDULING: "place",
+    TaskState.NETWORKING: "network",
+    TaskState.BLOCK_DEVICE_MAPPING: "map_disk",
+    TaskState.SPAWNING: "spawn",
+}
 
 
 def must_build(operation: Operation, server: Server) -> None:
@@ -30,6 +39,9 @@ def step_on(
 ) -> tuple[Operation, Server]:
     """Move the server to the next task_state of its build, and write down what was decided.
 
+    The stage that follows is written with it. Where nothing was decided the task_state alone says
+    which it is.
+
     ``owner`` is the conductor whose lease it must be; ``values`` are further columns of the
     server. Returns both as they now are. Raises StaleTransition, also where the build has ended.
     """
@@ -43,6 +55,7 @@ def step_on(
         task_state=following,
         **values,
     )
+    stage = STAGES[following] if following is not None else None
     if plan != operation.plan:
-        leases.advance(connection, operation, plan, owner)
-    return dataclasses.replace(operation, plan=plan), server
+        leases.advance(connection, operation, plan, stage, owner)
+    return dataclasses.replace(operation, plan=plan, stage=stage), server

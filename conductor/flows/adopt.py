@@ -16,7 +16,7 @@ from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.finish_delete import let_go
 from conductor.plans import AdoptParams
 from conductor.store import operations as ledger
@@ -24,6 +24,9 @@ from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
 LOG = logger(__name__)
+
+#: the undo that one that failed begins with
+UNMARK = "unmark"
 
 
 class Adopt:
@@ -33,16 +36,18 @@ class Adopt:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """Claim, then have the mark set; unwinding, see the mark gone."""
+        """Claim, then have the mark set."""
         shown = TaskState.ADOPTING
-        unmark = Stage("unmark", self._unmark, self._taken_back)
+        release = Undo("release_claim", self._release)
+        unmark = Undo(UNMARK, self._unmark, self._unmarked)
         return Table(
             (
-                Stage("claim", self._claim, shown=shown),
+                Stage("claim", self._claim, shown=shown, undo=release),
                 Stage("mark", self._mark, self._heard, shown=shown, undo=unmark),
             ),
             lost=functools.partial(ends.overtaken, self._cloud),
             late=self._late,
+            undone=self._undone,
         )
 
     def _claim(self, task: Task) -> Task | None:
@@ -55,14 +60,16 @@ class Adopt:
             return task
         asked = ", ".join(f"{amount} {name}" for name, amount in amounts.items())
         text = f"Host {server.host} has no room for {asked} by what it has promised already."
-        self._gone(task, Failure(Category.NO_VALID_HOST, text, host=server.host))
+        placement.release(server.uuid)
+        self._refused(task, Failure(Category.NO_VALID_HOST, text, host=server.host))
         return None
 
     def _mark(self, task: Task) -> None:
         self._send(task, on=True)
 
-    def _unmark(self, task: Task) -> None:
+    def _unmark(self, task: Task) -> bool:
         self._send(task, on=False)
+        return False
 
     def _send(self, task: Task, *, on: bool) -> None:
         operation, server = task.operation, task.server
@@ -112,6 +119,7 @@ class Adopt:
                 connection,
                 operation.id,
                 state=OperationState.UNWINDING,
+                stage=UNMARK,
                 message=failure.message,
             )
 
@@ -119,23 +127,28 @@ class Adopt:
         self._cloud.wake()
         LOG.warning("An adoption failed (%s): %s", failure.category, failure.message)
 
-    def _taken_back(self, task: Task, outcome: Outcome) -> None:
-        if outcome.gone:
-            self._gone(task, None)
-        else:
+    def _unmarked(self, task: Task, outcome: Outcome) -> bool:
+        if not outcome.gone:
             ends.again(self._cloud, task.operation, outcome.failure)
+        return outcome.gone
 
-    def _gone(self, task: Task, failure: Failure | None) -> None:
-        """The VM is as it was: record, VMID, ports and claim go. Raises Unavailable."""
-        operation, server = task.operation, task.server
-        self._cloud.placement.release(server.uuid)
+    def _release(self, task: Task) -> bool:
+        """Give the claim back. Raises Unavailable: then again later."""
+        self._cloud.placement.release(task.server.uuid)
+        return True
+
+    @staticmethod
+    def _undone(connection: Transaction, task: Task) -> None:
+        """The VM is as it was: record, VMID and ports go."""
+        operation = task.operation
+        let_go(connection, task.server, operation.id)
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+    def _refused(self, task: Task, failure: Failure) -> None:
+        """Nothing was made but the record."""
 
         def work(connection: Transaction) -> None:
-            message = operation.message
-            if failure is not None:
-                ledger.record_failure(connection, operation, failure)
-                message = failure.message
-            let_go(connection, server, operation.id)
-            ledger.close(connection, operation.id, OperationState.FAILED, message)
+            let_go(connection, task.server, task.operation.id)
+            ends.close_failed(connection, task.operation, failure)
 
         self._cloud.store.run(work)

@@ -54,21 +54,22 @@ class Create:
         self._together = Together(cloud, self._decide)
 
     def table(self) -> Table[Task]:
-        """From the record to the command; what is made goes again as a whole."""
-        unwind = Stage("remove", self._unwinding.resume, self._unwinding.finished)
+        """From the record to the command."""
+        vm, reserved, claim = self._unwinding.undos
         return Table(
             (
                 Stage("begin", self._begin),
-                Stage("place", self._place, shown=TaskState.SCHEDULING),
-                Stage("network", self._network, shown=TaskState.NETWORKING),
+                Stage("place", self._place, shown=TaskState.SCHEDULING, undo=claim),
+                Stage("network", self._network, shown=TaskState.NETWORKING, undo=reserved),
                 Stage("map_disk", self._map_disk, shown=TaskState.BLOCK_DEVICE_MAPPING),
-                Stage("spawn", self._spawn, self._heard, TaskState.SPAWNING, undo=unwind),
+                Stage("spawn", self._spawn, self._heard, TaskState.SPAWNING, undo=vm),
             ),
-            lost=self._unwinding.resume,
+            lost=self._unwinding.lost,
             late=self._late,
+            undone=self._unwinding.undone,
             over=_is_over,
             # It may have made a VM for a server that was deleted before.
-            heard_after=self._unwinding.finished,
+            heard_after=self._unwinding.heard_after,
         )
 
     def begin_many(self, operations: Sequence[Operation]) -> Iterator[tuple[Operation, bool]]:
@@ -220,7 +221,7 @@ class Create:
         plan = operation.planned(CreatePlan)
         plan = dataclasses.replace(plan, image=image, template=template)
         moved = step_on(connection, self._cloud.name, operation, server, plan)
-        leases.hand_over(connection, operation.id, str(plan.worker), self._cloud.lease_seconds)
+        leases.hand_over(connection, moved[0], str(plan.worker), self._cloud.lease_seconds)
         return moved
 
     def _spawn(self, task: Task) -> None:

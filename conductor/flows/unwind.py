@@ -1,7 +1,7 @@
 """How a build ends that did not succeed: another attempt, or ERROR with nothing left behind.
 
 An operation whose VM, or a part of it, may still be there stays open (``unwinding``) until an
-agent has seen it gone; only then allocation, VMID and addresses are given back.
+agent has seen it gone; only then VMID and addresses are given back, and then the allocation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from conductor.cloud import (
     failure_of,
     not_again,
     placed,
-    unwind_later,
 )
-from conductor.engine.stages import Task
+from conductor.engine.stages import Task, Undo
+from conductor.engine.undoing import Undoing
 from conductor.flows import replace_vmid
 from conductor.plans import CreatePlan
 from conductor.store import leases, networks, registry, server_groups, transitions
@@ -41,6 +41,15 @@ class Unwinding:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._vm = Undo("remove_vm", self._remove_vm, self._vm_removed)
+        self._reserved = Undo("give_back", write=self._give_back)
+        self._claim = Undo("release_claim", self._release_claim)
+        self._undoing = Undoing(cloud.store, self.undone)
+
+    @property
+    def undos(self) -> tuple[Undo[Task], Undo[Task], Undo[Task]]:
+        """What a build makes is removed in this order: the VM, what is reserved, the claim."""
+        return self._vm, self._reserved, self._claim
 
     # --- an attempt failed
 
@@ -172,98 +181,99 @@ class Unwinding:
     def fail(
         self, operation: Operation, server: Server, failure: Failure, *, gone: bool = False
     ) -> None:
-        """ERROR. With ``gone``, or before anything was asked of an agent, nothing is left.
+        """ERROR. With ``gone``, or before anything was asked of an agent, there is no VM.
 
-        Nothing but the claim, that is: it is given back once the record says that nobody goes
-        on, so that neither a dead placement nor one's own death keeps the server from its end.
+        Then only the claim is left once this is committed: it is given back when the record says
+        that nobody goes on, so that neither a dead placement nor one's own death keeps the server
+        from its end.
         """
-        nothing_made = gone or server.task_state != TaskState.SPAWNING
+        no_vm = gone or server.task_state != TaskState.SPAWNING
 
-        def work(connection: Transaction) -> None:
-            values: dict[str, Any] = {}
-            if nothing_made:
-                server_groups.give_back(connection, server)
-                replace_vmid.give_back(connection, operation.plan.target, failure, operation.id)
-                networks.delete_ports(connection, server.uuid)
-                values = {"addresses": [], "vmid": None}
-                plan = operation.planned(CreatePlan).with_vmid(None)
-                ledger.save(connection, operation.id, plan=plan)
+        def work(connection: Transaction) -> Task:
+            task = Task(operation, server)
+            if no_vm:
+                task, left = self._give_back(connection, task, failure), self._claim
             else:
                 leases.next_attempt(connection, operation)
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState.ERROR,
-                task_state=None,
-                **values,
-            )
+                _end(connection, server, operation.id)
+                left = self._vm
             ledger.record_failure(connection, operation, failure)
-            unwind_later(connection, operation, failure.message)
+            return _unwinding(connection, task, left, failure.message)
 
-        self._cloud.store.run(work)
+        task = self._cloud.store.run(work)
         LOG.error("Server is in ERROR (%s): %s", failure.category, failure.message)
-        if nothing_made:
-            self._settle(dataclasses.replace(operation, message=failure.message))
+        if no_vm:
+            self._undoing.go_on(task, (self._claim,))
 
-    def _settle(self, operation: Operation) -> None:
-        """There is no VM, but there may be a claim. Raises Unavailable: then again later."""
-        self._cloud.placement.release(operation.server_uuid)
-        self._close(operation)
+    # --- what was made is removed
 
-    # --- what may be left is removed
-
-    def resume(self, task: Task) -> None:
-        """The operation lost its server, or failed with something left: see it gone, close it."""
-        operation, server = task.operation, task.server
-        where = placed(operation)
+    def _remove_vm(self, task: Task) -> bool:
+        """Have the VM, its disks and its config drive destroyed; whether none was asked for."""
+        where = placed(task.operation)
         if where is None:
-            # Nothing was asked of an agent, or it is gone; but a claim may have been made.
-            self._settle(operation)
-            return
-        mine = server.operation_id == operation.id
-        if not mine and server.deleted_at is None:
-            # Whoever took the server knows its VMID and removes, or keeps, what is there.
-            self._close(operation)
-            return
+            return True
         seconds = self._cloud.conf.conductor.action_timeout_seconds
-        self._cloud.destroy(operation, where, clock.after(seconds))
+        self._cloud.destroy(task.operation, where, clock.after(seconds))
+        return False
 
-    def finished(self, task: Task, outcome: Outcome) -> None:
-        """The agent's word on an operation that is unwinding or lost its server."""
+    def _vm_removed(self, task: Task, outcome: Outcome) -> bool:
+        """Return whether the agent has seen it gone; else it is asked again later."""
+        if not outcome.gone:
+            self._not_gone(task.operation, outcome)
+        return outcome.gone
+
+    @staticmethod
+    def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        """Give back what is reserved in the record: the group's place, VMID and addresses."""
+        operation, server = task.operation, task.server
+        server_groups.give_back(connection, server)
+        doubt = failure or Failure(Category.UNKNOWN_OUTCOME, "")
+        replace_vmid.give_back(connection, operation.plan.target, doubt, operation.id)
+        networks.delete_ports(connection, server.uuid)
+        if server.vm_state == VmState.BUILDING or server.vmid or server.addresses:
+            server = _end(connection, server, operation.id, addresses=[], vmid=None)
+        plan = operation.planned(CreatePlan).with_vmid(None)
+        return dataclasses.replace(
+            task, operation=dataclasses.replace(operation, plan=plan), server=server
+        )
+
+    def _release_claim(self, task: Task) -> bool:
+        """Give the claim back. Raises Unavailable: then again later."""
+        self._cloud.placement.release(task.server.uuid)
+        return True
+
+    @staticmethod
+    def undone(connection: Transaction, task: Task) -> None:
+        """End the operation: nothing of it is left."""
+        _close(connection, task.operation)
+
+    # --- the operation lost its server
+
+    def lost(self, task: Task) -> None:
+        """Remove what it made, unless it is what another operation works on; close it."""
+        operation = task.operation
+        if placed(operation) is None:
+            # Nothing was asked of an agent, or it is gone; but a claim may have been made.
+            self._cloud.placement.release(operation.server_uuid)
+        elif task.server.deleted_at is not None:
+            self._remove_vm(task)
+            return
+        # Whoever took the server knows its VMID and removes, or keeps, what is there.
+        self._cloud.store.run(lambda c: _close(c, operation))
+
+    def heard_after(self, task: Task, outcome: Outcome) -> None:
+        """Take the agent's word on an operation that lost its server."""
         operation, server = task.operation, task.server
         if outcome.ok and not outcome.gone:
             self._came_through(operation, server)
+        elif task.ended:
             return
-        if task.ended:
-            return
-        if not outcome.gone:
+        elif not outcome.gone:
             self._not_gone(operation, outcome)
-            return
-        mine = server.operation_id == operation.id
-        if mine or server.deleted_at is not None:
-            self._cloud.placement.release(server.uuid)
-
-        def work(connection: Transaction) -> None:
-            if mine:
-                server_groups.give_back(connection, server)
-                target = operation.plan.target
-                replace_vmid.give_back(
-                    connection, target, outcome.failure or Failure(Category.UNKNOWN_OUTCOME, "")
-                )
-                networks.delete_ports(connection, server.uuid)
-                transitions.move(
-                    connection,
-                    server,
-                    operation_id=operation.id,
-                    vm_state=VmState(server.vm_state),
-                    task_state=None,
-                    addresses=[],
-                    vmid=None,
-                )
-            ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
-
-        self._cloud.store.run(work)
+        else:
+            if server.deleted_at is not None:
+                self._cloud.placement.release(server.uuid)
+            self._cloud.store.run(lambda c: _close(c, operation))
 
     def _came_through(self, operation: Operation, server: Server) -> None:
         """A build succeeded whose server has another operation now.
@@ -272,7 +282,7 @@ class Unwinding:
         the VM was made: then it must go again.
         """
         if server.deleted_at is None:
-            self._close(operation)
+            self._cloud.store.run(lambda c: _close(c, operation))
             return
 
         def work(connection: Transaction) -> None:
@@ -295,9 +305,33 @@ class Unwinding:
         except StaleTransition:
             LOG.debug("Operation %s was reported on twice.", operation.id)
 
-    def _close(self, operation: Operation) -> None:
-        self._cloud.store.run(
-            lambda c: ledger.close(
-                c, operation.id, OperationState.FAILED, operation.message or "Overtaken."
-            )
-        )
+
+def _close(connection: Transaction, operation: Operation) -> None:
+    message = operation.message or "Overtaken."
+    ledger.close(connection, operation.id, OperationState.FAILED, message)
+
+
+def _end(connection: Transaction, server: Server, operation_id: int, **values: Any) -> Server:
+    """Move the server to ERROR, or leave it what it became since its build failed."""
+    was = VmState(server.vm_state)
+    return transitions.move(
+        connection,
+        server,
+        operation_id=operation_id,
+        vm_state=VmState.ERROR if was == VmState.BUILDING else was,
+        task_state=None,
+        **values,
+    )
+
+
+def _unwinding(connection: Transaction, task: Task, undo: Undo[Task], message: str) -> Task:
+    """Commit that the operation goes back, and with which undo it begins.
+
+    It stays open until all is undone. What was asked is needed no more, and may be secret.
+    """
+    state, plan = OperationState.UNWINDING, task.operation.plan
+    later = leases.unowned(clock.after(backoff(1)))
+    values = later | {"state": state, "stage": undo.name, "message": message, "plan": plan}
+    ledger.save(connection, task.operation.id, params={}, **values)
+    operation = dataclasses.replace(task.operation, state=state, message=message)
+    return dataclasses.replace(task, operation=operation).at(undo.name)

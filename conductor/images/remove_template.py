@@ -107,8 +107,8 @@ class RemoveTemplate:
             return None
         host, worker = agent
         plan = dataclasses.replace(plan, target=dataclasses.replace(plan.target, host=host))
-        leases.advance(connection, operation, plan, self._cloud.name)
-        leases.hand_over(connection, operation.id, worker, self._cloud.lease_seconds)
+        leases.advance(connection, operation, plan, operation.stage, self._cloud.name)
+        leases.hand_over(connection, operation, worker, self._cloud.lease_seconds)
         if task.template is not None:
             templates.mark(connection, task.template, RETIRING)
         return plan, worker

@@ -65,6 +65,12 @@ _ADVANCE = operations.update().where(
     operations.c.attempt == sa.bindparam("tried"),
     operations.c.lease_owner == sa.bindparam("owner"),
 )
+_REACH = operations.update().where(
+    _OF,
+    operations.c.attempt == sa.bindparam("tried"),
+    operations.c.state == sa.bindparam("read_state"),
+    operations.c.stage.is_not_distinct_from(sa.bindparam("read_stage")),
+)
 _TAKE = (
     operations.update()
     .where(_OF)
@@ -142,8 +148,10 @@ def confirm(
     return renewed.rowcount == 1
 
 
-def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: str) -> None:
-    """Store what was decided, as long as the lease is the owner's.
+def advance(
+    connection: sa.Connection, operation: Operation, plan: Plan, stage: str | None, owner: str
+) -> None:
+    """Store what was decided, and the stage that follows, if the lease is the owner's.
 
     Raises StaleTransition when another process has taken the operation over: what that one
     decides counts, and it may have released what ``plan`` names.
@@ -156,6 +164,29 @@ def advance(connection: sa.Connection, operation: Operation, plan: Plan, owner: 
             "owner": owner,
             "updated_at": clock.utcnow(),
             "plan": plans.dump_plan(plan),
+            "stage": stage,
+        },
+    )
+    if changed.rowcount != 1:
+        raise StaleTransition(operation_id=operation.id)
+
+
+def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: str) -> None:
+    """Store which stage, or undo, follows the one that was read, and what was decided.
+
+    By compare-and-set on that one: the lease may be an agent's. Raises StaleTransition when
+    another one has gone on already, or the operation has ended.
+    """
+    changed = connection.execute(
+        _REACH,
+        {
+            "of": operation.id,
+            "tried": operation.attempt,
+            "read_state": operation.state,
+            "read_stage": operation.stage,
+            "updated_at": clock.utcnow(),
+            "plan": plans.dump_plan(plan),
+            "stage": stage,
         },
     )
     if changed.rowcount != 1:
@@ -178,14 +209,18 @@ def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
 
 
 def hand_over(
-    connection: sa.Connection, operation_id: int, worker: str, lease_seconds: float
+    connection: sa.Connection, operation: Operation, worker: str, lease_seconds: float
 ) -> None:
-    """Pass the lease to an agent's worker, until that is silent for that long."""
+    """Pass the lease to an agent's worker, until that is silent for that long.
+
+    The stage that the agent is given is stored with it.
+    """
     now = clock.utcnow()
     connection.execute(
         _TAKE,
         {
-            "of": operation_id,
+            "of": operation.id,
+            "stage": operation.stage,
             "lease_owner": f"compute:{worker}",
             "lease_expires_at": now + datetime.timedelta(seconds=lease_seconds),
             "not_before": None,

@@ -31,6 +31,9 @@ from conductor.sync.move_allocation import Settling
 
 LOG = logger(__name__)
 
+#: the stage that follows once it was seen where the VM is: there is no return
+MOVE_ALLOCATION = "move_allocation"
+
 
 class Follow:
     """The flow of ``InternalAction.FOLLOW``: the conductor keeps the lease and calls an agent."""
@@ -44,7 +47,7 @@ class Follow:
         return Table(
             (
                 Stage("look", self._look),
-                Stage("move_allocation", self._settling.settle, final=True),
+                Stage(MOVE_ALLOCATION, self._settling.settle, final=True),
             ),
             lost=functools.partial(ends.overtaken, self._cloud),
             late=self._late,
@@ -162,7 +165,7 @@ class Follow:
             )
             # From here on others may act on the server: only its allocation is still to move.
             state = OperationState.UNWINDING
-            ledger.save(connection, operation.id, plan=plan, state=state)
+            ledger.save(connection, operation.id, plan=plan, state=state, stage=MOVE_ALLOCATION)
             return Task(dataclasses.replace(operation, plan=plan, state=state), now)
 
         task = self._cloud.store.run(work)

@@ -296,6 +296,34 @@ class Placement:
         self.traits.discard((uuid, trait))
 
 
+class Died(BaseException):
+    """The conductor is gone at this point: nothing of it runs any more."""
+
+
+class Mortal:
+    """Counts what a store commits, and dies at one of it."""
+
+    def __init__(self, store: Store) -> None:
+        self._run = store.run
+        self.live()
+        store.run = self  # type: ignore[method-assign,assignment]
+
+    def live(self, dies_at: int = 0, *, before: bool = False) -> None:
+        """Begin to count; 0: it does not die."""
+        self.commits, self._dies_at, self._before = 0, dies_at, before
+
+    def __call__(self, work: Callable[[sa.Connection], Any]) -> Any:
+        self.commits += 1
+        here = 0 < self._dies_at <= self.commits
+        if here and (self._before or self.commits > self._dies_at):
+            raise Died
+        try:
+            return self._run(work)
+        finally:
+            if here:
+                raise Died
+
+
 class Conductor:
     """One conductor; several may share a database (``url``) and neighbours."""
 

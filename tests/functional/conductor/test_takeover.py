@@ -26,45 +26,17 @@ from conductor.flows.abandon import Forgetting
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_template
-from conductor.messages import Adoption, CreateServers, FlavorSnapshot
+from conductor.messages import Adoption, CreateServers, FlavorSnapshot, RequestedNetwork
 from conductor.plans import FollowPlan, Place, Plan, ReapPlan
-from conductor.store import leases, registry, servers, templates, vmids
+from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
 from conductor.store.operations import NewOperation, Operation
-from conductor.store.transactions import Store
 from db import schema
 from db.resources import SERVER_UUID
-from tests.functional.conductor.harness import IMAGE, Conductor, World
+from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
 
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
-
-
-class Died(BaseException):
-    """The conductor is gone at this point: nothing of it runs any more."""
-
-
-class Mortal:
-    """Counts what a store commits, and dies at one of it."""
-
-    def __init__(self, store: Store) -> None:
-        self._run = store.run
-        self.live()
-        store.run = self  # type: ignore[method-assign,assignment]
-
-    def live(self, dies_at: int = 0, *, before: bool = False) -> None:
-        """Begin to count; 0: it does not die."""
-        self.commits, self._dies_at, self._before = 0, dies_at, before
-
-    def __call__(self, work: Callable[[sa.Connection], Any]) -> Any:
-        self.commits += 1
-        here = 0 < self._dies_at <= self.commits
-        if here and (self._before or self.commits > self._dies_at):
-            raise Died
-        done = self._run(work)
-        if here:
-            raise Died
-        return done
 
 
 @dataclass
@@ -75,7 +47,36 @@ class Cloud:
     mortal: Mortal
     heir: Conductor
     refused: set[type[Command]] = field(default_factory=set)
+    cleans_up: bool = False
+    """Whether an agent that refuses removes what it made."""
     made: int = 0
+    vms: set[str] = field(default_factory=set)
+    """Servers whose VM, or a part of it, is on a host."""
+
+    def __post_init__(self) -> None:
+        """Watch in which order things are given back."""
+        subnet = networks.parse_subnet("vmbr0=10.0.0.0/24")
+        self.world.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
+        release = self.world.placement.release
+
+        def watched(uuid: str) -> None:
+            assert uuid not in self.vms, "the claim of a VM that is there"
+            if uuid in self.world.placement.claims and self.unwinds(uuid):
+                assert self.reserved(uuid) == (0, 0), "the claim is the last that goes"
+            release(uuid)
+
+        self.world.placement.release = watched  # type: ignore[method-assign]
+
+    def reserved(self, uuid: str) -> tuple[int, int]:
+        """VMIDs and ports of a server."""
+        tables = schema.vmids, schema.ports
+        found = [[one.server_uuid for one in self.world.rows(table)] for table in tables]
+        return found[0].count(uuid), found[1].count(uuid)
+
+    def unwinds(self, uuid: str) -> bool:
+        """Whether its build is being undone."""
+        rows = [one for one in self.world.rows(schema.operations) if one.server_uuid == uuid]
+        return (rows[-1].action, rows[-1].state) == ("create", "unwinding")
 
     def server(self) -> Any:
         """A new server, active."""
@@ -85,7 +86,11 @@ class Cloud:
 
     def build(self) -> Operation:
         flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
-        request = CreateServers("web", flavor, IMAGE, networks=(), auto_network=False)
+        with self.world.conductor.store.read() as connection:
+            query = sa.select(schema.networks.c.id).where(schema.networks.c.bridge == "vmbr0")
+            network = connection.scalars(query).one()
+        wanted = (RequestedNetwork(network),)
+        request = CreateServers("web", flavor, IMAGE, networks=wanted, auto_network=False)
         (operation,) = self.world.conductor.accept.create(self.world.ctxt, request)[1]
         return operation
 
@@ -125,15 +130,27 @@ class Cloud:
                 with conductor.store.read() as connection:
                     now = ledger.get(connection, command.operation_id)
                 if now is not None and now.attempt == command.attempt:
-                    flow.finished(now, self._outcome(command))
+                    outcome = self._act(command)
+                    flow.finished(now, outcome)
+                    flow.finished(now, outcome)  # a report may come twice
         except StaleTransition:
             flow.overtaken(operation)
         except Unavailable:
             pass
 
-    def _outcome(self, command: Command) -> Outcome:
+    def _act(self, command: Command) -> Outcome:
+        """What the agent does with it, and its last word."""
+        uuid = command.server_uuid
+        if isinstance(command, Destroy) and uuid in self.vms:
+            assert self.world.placement.claims.get(uuid), "a VM needs its claim"
+            assert self.reserved(uuid)[0] == 1, "a VM needs its VMID"
+            self.vms.discard(uuid)
+        if isinstance(command, Build):
+            self.vms.add(uuid)
         if type(command) in self.refused and getattr(command, "on", True):
-            return Outcome(False, failure=BROKEN)
+            if self.cleans_up:
+                self.vms.discard(uuid)
+            return Outcome(False, gone=self.cleans_up, failure=BROKEN)
         gone = isinstance(command, Destroy | RetireTemplate) or (
             isinstance(command, Mark) and not command.on
         )
@@ -177,9 +194,25 @@ def _started(cloud: Cloud) -> Operation:
     return cloud.act(server, "start")
 
 
-def _refused(cloud: Cloud, kind: type[Command], begin: Callable[[Cloud], Operation]) -> Operation:
+def _refused(
+    cloud: Cloud,
+    kind: type[Command],
+    begin: Callable[[Cloud], Operation],
+    *,
+    cleans_up: bool = False,
+) -> Operation:
     operation = begin(cloud)
     cloud.refused.add(kind)
+    cloud.cleans_up = cleans_up
+    return operation
+
+
+def _without_image(cloud: Cloud) -> Operation:
+    """Its image goes right after it was asked for, which is found out before any agent acts."""
+    operation = cloud.build()
+    server = schema.servers.c.uuid == operation.server_uuid
+    change = schema.servers.update().where(server).values(image_id=ids.named("image", "gone"))
+    cloud.world.conductor.store.run(lambda c: c.execute(change))
     return operation
 
 
@@ -260,6 +293,10 @@ def _cache_image(cloud: Cloud) -> Operation:
 STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("create", "well"): Cloud.build,
     ("create", "badly"): lambda cloud: _refused(cloud, Build, Cloud.build),
+    ("create", "badly, and cleaned up"): lambda cloud: _refused(
+        cloud, Build, Cloud.build, cleans_up=True
+    ),
+    ("create", "badly, before any agent acts"): _without_image,
     ("delete", "well"): lambda cloud: cloud.act(cloud.server(), "delete"),
     ("stop", "well"): lambda cloud: cloud.act(cloud.server(), "stop"),
     ("start", "well"): _started,
@@ -288,7 +325,7 @@ def test_every_flow_has_its_story(cloud: Cloud) -> None:
     known = tables(cloud.world.conductor.cloud)
     assert {action for action, _ in STORIES} == known.keys()
     undone = {action for action, how in STORIES if how == "badly"}
-    assert undone == {action for action, table in known.items() if table.undo is not None}
+    assert undone == {action for action, table in known.items() if table.undos}
 
 
 @pytest.mark.parametrize(("action", "how"), STORIES, ids=str)
@@ -299,6 +336,9 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
     assert commits > 1
+    if how.startswith("badly"):
+        left = {name: alike[name] for name in ("ports", "vmids", "claim")}
+        assert left == {"ports": 0, "vmids": [], "claim": None}
     _clear(cloud, operation)
     for dies_at in range(1, commits + 1):
         for before in (True, False):
@@ -312,11 +352,13 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
             _clear(cloud, operation)
     assert cloud.world.rows(schema.ports) == []
     assert cloud.world.placement.claims == {}
+    assert cloud.vms == set()
 
 
 def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
     cloud.refused.clear()
+    cloud.cleans_up = False
     if operation.resource_type != ResourceType.SERVER:
         return
     with cloud.world.conductor.store.read() as connection:

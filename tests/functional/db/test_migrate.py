@@ -159,11 +159,13 @@ def test_operations_of_the_release_before_are_about_servers(url: str) -> None:
         # The release before reads the column it knows: of no server.
         query = sa.select(before.c.server_uuid).order_by(before.c.id)
         assert connection.scalars(query).all() == ["left", "meanwhile", "new", ""]
+        # It commits no stage: the task_state says how far its operations are.
+        assert connection.scalars(sa.select(schema.operations.c.stage)).all() == [None] * 4
 
 
 def _table_before(connection: sa.Connection) -> sa.Table:
     """The table as the release before declares it."""
-    added = {"resource_type", "resource_id"}
+    added = {"resource_type", "resource_id", "stage"}
     names = {one["name"] for one in sa.inspect(connection).get_columns("operations")}
     assert not names & added
     kept = [column._copy() for column in schema.operations.c if column.name not in added]

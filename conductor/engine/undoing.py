@@ -1,0 +1,56 @@
+"""Goes back: the undo of each stage that was reached, the last first, each one committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from common.messages.reports import Failure, Outcome
+from conductor.engine.stages import Undo, W
+from conductor.store import leases
+from conductor.store.transactions import Store, Transaction
+
+
+class Undoing(Generic[W]):
+    """Goes the way back of one flow, from whichever undo is committed.
+
+    One that removes nothing outside the database is committed with the one before.
+    """
+
+    def __init__(self, store: Store, undone: Callable[[Transaction, W], None]) -> None:
+        self._store, self._undone = store, undone
+
+    def go_on(self, task: W, undos: Sequence[Undo[W]]) -> None:
+        """Undo what is left, until it ends, waits, or an agent has the command."""
+        while undos:
+            do = undos[0].do
+            if do is not None and not do(task.at(undos[0].name)):
+                return
+            task, undos = self._commit(task, undos, None)
+
+    def heard(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
+        """Take the agent's last word on the first of them; go on if it is gone."""
+        heard = undos[0].heard
+        if heard is not None and heard(task, outcome):
+            self.go_on(*self._commit(task, undos, outcome.failure))
+
+    def _commit(
+        self, task: W, undos: Sequence[Undo[W]], failure: Failure | None
+    ) -> tuple[W, Sequence[Undo[W]]]:
+        """Write the first and what follows it within the database; return what then is left."""
+        outside = (n for n, undo in enumerate(undos) if n and undo.do is not None)
+        count = next(outside, len(undos))
+        left = undos[count:]
+
+        def work(connection: Transaction) -> W:
+            now = task
+            for undo in undos[:count]:
+                if undo.write is not None:
+                    now = undo.write(connection, now, failure)
+            if not left:
+                self._undone(connection, now)
+                return now
+            leases.reach(connection, task.operation, now.operation.plan, left[0].name)
+            return now.at(left[0].name)
+
+        return self._store.run(work), left

@@ -1,0 +1,227 @@
+"""A flow of many stages, on a real database: nothing committed is done again or undone twice.
+
+The table has what those of moves need: several stages under one task_state, commands to agents
+between them, undos by agents, by the conductor and within the database, and a point of no return.
+Its conductor dies at every commit, once right before and once right after; another one goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import StaleTransition
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, TaskState, VmState
+from conductor.engine import ends
+from conductor.engine.stage_runner import StageRunner
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.store import leases, transitions
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from db import schema
+from tests.functional.conductor.harness import Conductor, Died, Mortal, World
+
+SHOWN = TaskState.POWERING_OFF
+FULL = Failure(Category.STORAGE_FULL, "It is full.")
+WELL = ["claim", "stop", "copy", "switch", "clean_up"]
+BACK = ["remove_copy", "start", "release_claim"]
+
+
+class Story:
+    """A server, an agent that obeys at once, and what was done in order."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.mortal = world, Mortal(world.conductor.store)
+        self.trail: list[str] = []
+        self.sent: list[str] = []
+        self.refuses = self.late_after = ""
+        (self.uuid,) = world.create()
+        world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+        world.until(self.uuid, "active")
+        self.first, self.second = world.conductor, world.add_conductor("c2")
+
+    def begin(self) -> Operation:
+        """Ask for it anew, of a server that is active."""
+        change = schema.servers.update().values(vm_state=VmState.ACTIVE)
+        self.second.store.run(lambda c: c.execute(change))
+        self.trail.clear()
+        operation = self.second.accept.act(self.world.ctxt, self.uuid, "stop")
+        assert operation is not None
+        return operation
+
+    def work_off(self, conductor: Conductor, operation: Operation) -> None:
+        """Take it up as often as need be."""
+        runner = StageRunner(conductor.store, Move(conductor, self).table())
+        while (now := self.read(operation)).state not in {"done", "failed"}:
+            assert len(self.trail) < 20, self.trail
+            self.world.make_due()
+            name = conductor.cloud.name
+            conductor.store.run(lambda c, name=name: leases.due(c, name, 60, 10, {"stop"}))
+            runner.resume(self.read(now), fresh=False)
+            while self.sent:
+                self._act(runner, self.sent.pop(), now)
+
+    def _act(self, runner: StageRunner, name: str, operation: Operation) -> None:
+        self.trail.append(name)
+        if name == self.late_after:
+            ended = schema.operations.update().values(deadline=clock.after(-1))
+            self.second.store.run(lambda c: c.execute(ended))
+        outcome = Outcome(True, gone=name in BACK)
+        if name == self.refuses:
+            outcome = Outcome(False, failure=FULL)
+        heard = self.read(operation)
+        runner.finished(heard, outcome)
+        # What comes twice, or of an agent that was given up, changes nothing.
+        with contextlib.suppress(StaleTransition):
+            runner.finished(heard, outcome)
+
+    def read(self, operation: Operation) -> Operation:
+        """The operation as it is now."""
+        with self.second.store.read() as connection:
+            now = ledger.get(connection, operation.id)
+        assert now is not None
+        return now
+
+
+class Move:
+    """The flow of the table; ``story`` is told what it does."""
+
+    def __init__(self, conductor: Conductor, story: Story) -> None:
+        self._cloud, self._story = conductor.cloud, story
+
+    def table(self) -> Table[Task]:
+        """Of a cold migration, as it might be."""
+        release = Undo("release_claim", self._release)
+        start = Undo("start", self._ask("start"), self._gone)
+        remove = Undo("remove_copy", self._ask("remove_copy"), self._gone)
+        note = Undo("note", write=self._note)
+        return Table(
+            (
+                Stage("claim", self._decide("claim", "stop"), None, SHOWN, release),
+                Stage("stop", self._ask("stop"), self._heard("copy"), SHOWN, start),
+                Stage("copy", self._ask("copy"), self._heard("switch"), SHOWN, remove),
+                Stage("switch", self._decide("switch", "clean_up"), None, SHOWN, note),
+                Stage("clean_up", self._clean_up, shown=SHOWN, final=True),
+            ),
+            lost=lambda task: ends.overtaken(self._cloud, task),
+            late=lambda task: self._unwind(task, "note"),
+            undone=self._undone,
+        )
+
+    def _decide(self, name: str, following: str) -> Callable[[Task], Task]:
+        def do(task: Task) -> Task:
+            self._story.trail.append(name)
+            operation, owner = task.operation, self._cloud.name
+            self._cloud.store.run(
+                lambda c: leases.advance(c, operation, operation.plan, following, owner)
+            )
+            return task.at(following)
+
+        return do
+
+    def _ask(self, name: str) -> Callable[[Task], bool]:
+        def do(task: Task) -> None:
+            self._cloud.store.run(lambda c: leases.hand_over(c, task.operation, "w1", 60))
+            self._story.sent.append(name)
+
+        return do  # type: ignore[return-value]
+
+    def _heard(self, following: str) -> Callable[[Task, Outcome], Task | None]:
+        def heard(task: Task, outcome: Outcome) -> Task | None:
+            if not outcome.ok:
+                self._unwind(task, "remove_copy")
+                return None
+            operation = task.operation
+
+            def work(connection: sa.Connection) -> None:
+                leases.reach(connection, operation, operation.plan, following)
+                ledger.save(connection, operation.id, **leases.owned(self._cloud.name, 60))
+
+            self._cloud.store.run(work)
+            return task.at(following)
+
+        return heard
+
+    def _unwind(self, task: Task, undo: str) -> None:
+        def work(connection: sa.Connection) -> None:
+            leases.next_attempt(connection, task.operation)
+            ledger.save(connection, task.operation.id, state=OperationState.UNWINDING, stage=undo)
+
+        self._cloud.store.run(work)
+
+    def _gone(self, _: Task, outcome: Outcome) -> bool:
+        return outcome.gone
+
+    def _note(self, _: sa.Connection, task: Task, __: Failure | None) -> Task:
+        self._story.trail.append("note")
+        return task
+
+    def _release(self, _: Task) -> bool:
+        self._story.trail.append("release_claim")
+        return True
+
+    def _undone(self, connection: sa.Connection, task: Task) -> None:
+        number = task.operation.id
+        transitions.move(
+            connection, task.server, operation_id=number, vm_state=VmState.ACTIVE, task_state=None
+        )
+        ends.close_failed(connection, task.operation, FULL)
+
+    def _clean_up(self, task: Task) -> None:
+        self._story.trail.append("clean_up")
+        ends.done(self._cloud, task, VmState.STOPPED)
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Iterator[Story]:
+    world = World(tmp_path)
+    yield Story(world)
+    world.close()
+
+
+@pytest.mark.parametrize(
+    ("refuses", "late_after", "trail"),
+    [
+        ("", "", WELL),
+        ("copy", "", [*WELL[:3], *BACK]),
+        ("", "copy", [*WELL[:3], "note", *BACK]),
+    ],
+    ids=["well", "undone", "late"],
+)
+def test_what_is_committed_is_not_done_again(
+    story: Story, refuses: str, late_after: str, trail: list[str]
+) -> None:
+    story.refuses, story.late_after = refuses, late_after
+    operation = story.begin()
+    story.mortal.live()
+    story.work_off(story.first, operation)
+    commits = story.mortal.commits
+    assert story.trail == trail
+    for dies_at, before in itertools.product(range(1, commits + 1), (True, False)):
+        operation = story.begin()
+        story.mortal.live(dies_at, before=before)
+        with pytest.raises(Died):
+            story.work_off(story.first, operation)
+        story.mortal.live()
+        story.sent.clear()
+        story.work_off(story.second, operation)
+        # What its conductor died in is done once more, and nothing else.
+        assert [name for name, _ in itertools.groupby(story.trail)] == trail, (dies_at, before)
+        assert len(story.trail) <= len(trail) + 1
+
+
+def test_past_the_point_of_no_return_no_deadline_ends_it(story: Story) -> None:
+    operation = story.begin()
+    story.second.store.run(
+        lambda c: ledger.save(c, operation.id, stage="clean_up", deadline=clock.after(-1))
+    )
+    story.work_off(story.first, operation)
+    assert story.trail == ["clean_up"]
+    assert story.world.row(story.uuid).vm_state == "stopped"

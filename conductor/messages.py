@@ -164,6 +164,15 @@ class Adoption:
 
 
 @dataclass(frozen=True)
+class Healing:
+    """How an attempt to heal a finding went."""
+
+    answer: str
+    operation_id: int | None
+    """The operation that goes on with it."""
+
+
+@dataclass(frozen=True)
 class Adopted:
     """The new record; its states show the progress of the adoption."""
 

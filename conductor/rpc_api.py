@@ -15,6 +15,7 @@ from conductor.messages import (
     CreatedServers,
     CreateServers,
     Evacuation,
+    Healing,
     NewFlavor,
     NewKeyPair,
     NewServerGroup,
@@ -145,9 +146,7 @@ class AuditRpc(Protocol):
     """Audits and what they found."""
 
     def begin_audit(self, ctxt: RequestContext) -> int: ...
-    def heal_finding(
-        self, ctxt: RequestContext, finding_id: int, force: bool
-    ) -> dict[str, str | int | None]: ...
+    def heal_finding(self, ctxt: RequestContext, finding_id: int, force: bool) -> Healing: ...
 
 
 class RefusalRpc(Protocol):

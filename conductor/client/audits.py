@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from conductor.client.base import Base
+from conductor.messages import Healing
 from conductor.rpc_api import AuditRpc
 
 
@@ -14,10 +15,8 @@ class AuditCalls(Base):
         """Request an audit; return its id, under which the database has its result."""
         return self._rpc.call(ctxt, AuditRpc.begin_audit)
 
-    def heal_finding(
-        self, ctxt: RequestContext, finding_id: int, *, force: bool
-    ) -> dict[str, str | int | None]:
-        """Heal a finding; return {"answer": a sentence, "operation_id": the operation for it}.
+    def heal_finding(self, ctxt: RequestContext, finding_id: int, *, force: bool) -> Healing:
+        """Heal a finding; return a sentence, and the operation that goes on with it.
 
         Raises NotFound if it is no open finding; Conflict if it isn't proven ours, has changed
         since the audit, or, without ``force``, is a VM that runs.

@@ -9,6 +9,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.heal import Healer
 from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
+from conductor.messages import Healing
 from conductor.store import findings
 
 
@@ -22,9 +23,7 @@ class AuditEndpoint:
         """See ``ConductorClient.begin_audit``."""
         return self._auditor.ask(str(ctxt.request_id))
 
-    def heal_finding(
-        self, ctxt: RequestContext, finding_id: int, force: bool
-    ) -> dict[str, str | int | None]:
+    def heal_finding(self, ctxt: RequestContext, finding_id: int, force: bool) -> Healing:
         """See ``ConductorClient.heal_finding``."""
         with self._cloud.store.read() as connection:
             found = findings.get(connection, finding_id)
@@ -41,4 +40,4 @@ class AuditEndpoint:
         self._cloud.store.run(
             lambda c: findings.tried(c, finding_id, answer.text, answer.operation_id)
         )
-        return {"answer": answer.text, "operation_id": answer.operation_id}
+        return Healing(answer.text, answer.operation_id)

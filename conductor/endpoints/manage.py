@@ -7,7 +7,7 @@ from common.log import logger
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows import hold, mark
-from conductor.flows.abandon import Forgetting
+from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.messages import Adopted, Adoption
 from conductor.sync.vm_states import Followed
@@ -22,7 +22,7 @@ class ManageEndpoint:
         self._cloud = cloud
         self._runner = runner
         self._acceptance = Acceptance(cloud)
-        self._forgetting = Forgetting(cloud)
+        self._abandoning = Abandoning(cloud)
         self._followed = followed
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
@@ -38,7 +38,7 @@ class ManageEndpoint:
     ) -> None:
         """See ``ConductorClient.forget``."""
         ctxt.server_uuid = server_uuid
-        self._runner.submit(self._forgetting.forget(ctxt, server_uuid, reason, force=force))
+        self._runner.submit(self._abandoning.forget(ctxt, server_uuid, reason, force=force))
 
     def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None:
         """See ``ConductorClient.hold_server``."""

@@ -30,7 +30,7 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 
-class Forgetting:
+class Abandoning:
     """Checks the ownership fence, and deletes the record."""
 
     def __init__(self, cloud: Cloud) -> None:
@@ -115,7 +115,7 @@ class Forgetting:
         ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
 
 
-class Forget:
+class Abandon:
     """The flow of ``InternalAction.FORGET``: the record is deleted; claim and drive follow."""
 
     def __init__(self, cloud: Cloud) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 from common.log import logger
@@ -11,8 +10,8 @@ from common.messages.reports import Outcome
 from common.states import ACTIONS
 from conductor.cloud import failure_of
 from conductor.engine import ends
-from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.server_flow import ShortFlow
+from conductor.engine.stages import Table, Task
+from conductor.flows.server_flow import Reached, ShortFlow
 
 LOG = logger(__name__)
 
@@ -30,15 +29,9 @@ class PowerFlow(ShortFlow):
     def table(self, action: str) -> Table[Task]:
         """Return the action's one stage."""
         (shown,) = ACTIONS[action].walk
-        stage = Stage("power", self._send, self._heard, shown=shown)
-        lost = functools.partial(ends.overtaken, self._cloud)
-        return Table((stage,), lost=lost, late=self._late)
+        return self._one_stage("power", shown, self._send, self._heard)
 
-    def _send(self, task: Task) -> None:
-        """Send the command; may be repeated."""
-        reached = self._reach(task)
-        if reached is None:
-            return
+    def _send(self, task: Task, reached: Reached) -> None:
         operation = task.operation
         self._cloud.compute.power(
             operation.ctxt,

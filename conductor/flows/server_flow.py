@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from common import clock
 from common.failures import passes
 from common.log import logger
 from common.messages.commands import Placed
-from common.messages.reports import Category, Failure
-from common.states import ACTIONS, PowerState, VmState, found_well
+from common.messages.reports import Category, Failure, Outcome
+from common.states import ACTIONS, PowerState, TaskState, VmState, found_well
 from conductor.cloud import Cloud, backoff
 from conductor.engine import ends
-from conductor.engine.stages import Task
+from conductor.engine.stages import Stage, Table, Task
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -47,6 +49,23 @@ class ShortFlow:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+
+    def _one_stage(
+        self,
+        name: str,
+        shown: TaskState,
+        send: Callable[[Task, Reached], None],
+        heard: Callable[[Task, Outcome], None],
+    ) -> Table[Task]:
+        """Return the table of one command, which is sent again if need be."""
+
+        def do(task: Task) -> None:
+            reached = self._reach(task)
+            if reached is not None:
+                send(task, reached)
+
+        lost = functools.partial(ends.overtaken, self._cloud)
+        return Table((Stage(name, do, heard, shown),), lost=lost, late=self._late)
 
     def _reach(self, task: Task) -> Reached | None:
         """Return where to send the command; None if there is no agent: the operation failed."""

@@ -10,14 +10,14 @@ from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
 from conductor.flows import create
-from conductor.flows.abandon import Forget
+from conductor.flows.abandon import Abandon
 from conductor.flows.adopt import Adopt
 from conductor.flows.create import Create
 from conductor.flows.delete import Delete
 from conductor.flows.mark import Remark
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
-from conductor.flows.unmanage import Release
+from conductor.flows.unmanage import Unmanage
 from conductor.images.cache_image import Cache
 from conductor.images.remove_template import RemoveTemplate
 from conductor.sync.relocation import Follow
@@ -30,10 +30,10 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "create": Create(cloud).table(),
         "delete": Delete(cloud).table(),
         "adopt": Adopt(cloud).table(),
-        "release": Release(cloud).table(),
+        "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),
         InternalAction.FOLLOW: Follow(cloud).table(),
-        InternalAction.FORGET: Forget(cloud).table(),
+        InternalAction.FORGET: Abandon(cloud).table(),
         InternalAction.MARK: Remark(cloud).table(),
         InternalAction.REMOVE_TEMPLATE: RemoveTemplate(cloud).table(),
         InternalAction.CACHE_IMAGE: Cache(cloud).table(),

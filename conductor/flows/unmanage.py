@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import functools
-
 from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Outcome
 from common.states import OperationState, TaskState
 from conductor.cloud import failure_of
-from conductor.engine import ends
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Table, Task
 from conductor.flows.finish_delete import let_go
-from conductor.flows.server_flow import ShortFlow
+from conductor.flows.server_flow import Reached, ShortFlow
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
 
-class Release(ShortFlow):
+class Unmanage(ShortFlow):
     """The flow of the action ``release``. A fault says if the mark could not be removed."""
 
     def table(self) -> Table[Task]:
         """Return the one stage: the mark is removed."""
-        stage = Stage("unmark", self._send, self._heard, shown=TaskState.RELEASING)
-        lost = functools.partial(ends.overtaken, self._cloud)
-        return Table((stage,), lost=lost, late=self._late)
+        return self._one_stage("unmark", TaskState.RELEASING, self._send, self._heard)
 
-    def _send(self, task: Task) -> None:
-        """Have the mark removed; may be repeated."""
-        reached = self._reach(task)
-        if reached is None:
-            return
+    def _send(self, task: Task, reached: Reached) -> None:
         operation = task.operation
         self._cloud.compute.mark(
             operation.ctxt,

@@ -73,7 +73,8 @@ class Findings:
         """Heal a finding that is proven ours; a running VM only with `force`."""
         number = _number(finding_id, "finding")
         force = bool((call.body["heal"] or {}).get("force"))
-        return {"heal": call.conductor.heal_finding(call.ctxt, number, force=force)}
+        healing = call.conductor.heal_finding(call.ctxt, number, force=force)
+        return {"heal": {"answer": healing.answer, "operation_id": healing.operation_id}}
 
 
 def _number(text: str, what: str) -> int:

@@ -360,7 +360,7 @@ def test_a_reap_that_cannot_be_sent_ends_in_time(world: World, cluster: Cluster)
         deadline=clock.after(-1), not_before=None, lease_expires_at=None
     )
     world.conductor.store.run(
-        lambda c: c.execute(overdue.where(schema.operations.c.id == begun["operation_id"]))
+        lambda c: c.execute(overdue.where(schema.operations.c.id == begun.operation_id))
     )
     world.conductor.runner.wake()
     world.until_operation("done", "done", "failed", "failed")

@@ -22,7 +22,7 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.flows import build_command, mark
-from conductor.flows.abandon import Forgetting
+from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_template
@@ -145,8 +145,10 @@ class Cloud:
             assert self.world.placement.claims.get(uuid), "a VM needs its claim"
             assert self.reserved(uuid)[0] == 1, "a VM needs its VMID"
             self.vms.discard(uuid)
-        if isinstance(command, Build):
+        if type(command) is Build:
             self.vms.add(uuid)
+        if isinstance(command, Mark) and not command.on:
+            self.vms.discard(uuid)  # it is somebody else's
         if type(command) in self.refused and getattr(command, "on", True):
             if self.cleans_up:
                 self.vms.discard(uuid)
@@ -249,8 +251,10 @@ def _follow(cloud: Cloud) -> Operation:
 
 
 def _forget(cloud: Cloud) -> Operation:
-    forgetting = Forgetting(cloud.world.conductor.cloud)
-    return forgetting.forget(ADMIN, cloud.server().uuid, None, force=False)
+    abandoning = Abandoning(cloud.world.conductor.cloud)
+    server = cloud.server()
+    cloud.vms.discard(server.uuid)
+    return abandoning.forget(ADMIN, server.uuid, None, force=False)
 
 
 def _mark(cloud: Cloud) -> Operation:
@@ -359,6 +363,8 @@ def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
     cloud.refused.clear()
     cloud.cleans_up = False
+    # A band of ten VMIDs is enough then.
+    cloud.heir.store.run(lambda c: vmids.end_quarantines(c, -3600))
     if operation.resource_type != ResourceType.SERVER:
         return
     with cloud.world.conductor.store.read() as connection:

@@ -37,7 +37,7 @@ from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
 from conductor.sync.reports import Reports
-from conductor.sync.vm_states import Followed
+from conductor.sync.vm_states import VmSync
 from db import engine
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -82,12 +82,12 @@ class ConductorService:
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)
-        followed = Followed(cloud, self.runner)
+        vm_sync = VmSync(cloud, self.runner)
         reports = Reports(cloud, self.runner, all_flows.endings(cloud))
-        events: ConductorEvents = EventEndpoint(cloud, reports, followed, self._notifier)
+        events: ConductorEvents = EventEndpoint(cloud, reports, vm_sync, self._notifier)
         endpoints: Endpoints = (
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
-            ManageEndpoint(cloud, self.runner, followed),
+            ManageEndpoint(cloud, self.runner, vm_sync),
             WhatIfEndpoint(cloud),
             FlavorEndpoint(cloud),
             KeyPairEndpoint(cloud),

@@ -84,7 +84,7 @@ def candidates(
     shuffle = None if sample is None else sample.shuffle
     found = trees.ways(snapshot, query, shuffle=shuffle, breadth=breadth)
     requests = list(itertools.islice(found, limit))
-    return Candidates(requests, _told_about(snapshot, query, requests))
+    return Candidates(requests, _summarised(snapshot, query, requests))
 
 
 def _flat(snapshot: Snapshot, query: Query, enough: int | None) -> Iterator[int]:
@@ -116,7 +116,7 @@ def _together(query: Query) -> dict[str, int]:
     return together
 
 
-def _told_about(snapshot: Snapshot, query: Query, requests: Sequence[Candidate]) -> list[int]:
+def _summarised(snapshot: Snapshot, query: Query, requests: Sequence[Candidate]) -> list[int]:
     """Return the slots of the summaries: the trees of all providers that give something."""
     giving = dict.fromkeys(slot for request in requests for slot in request.amounts)
     if not snapshot.nested or not query.nested:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement.errors import InventoryRefused
-from placement.snapshot import Stock
+from placement.snapshot import Inventory
 
 #: (provider UUID, resource class)
 Line = tuple[str, str]
@@ -34,7 +34,7 @@ class Held(NamedTuple):
     """A provider's inventory, locked, and what the consumers of the claims have of it."""
 
     provider_id: int
-    stock: Stock
+    stock: Inventory
     freed: int
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from placement.db import schema, sequence
 from placement.db.engine import Database
 from placement.db.sequence import Position
-from placement.snapshot import Provider, Snapshot, Stock
+from placement.snapshot import Inventory, Provider, Snapshot
 
 _P = schema.providers.c
 _I = schema.inventories.c
@@ -112,12 +112,12 @@ def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -
         snapshot = _with_names(connection, snapshot)
     anew: set[int] = set()
     gone: list[int] = []
-    used: dict[tuple[int, str], Stock] = {}
+    used: dict[tuple[int, str], Inventory] = {}
     for kind, provider_id, name, *stock in connection.execute(
         _UNSEEN, sequence.bounds(seen.position)
     ):
         if kind == _USED:
-            used[provider_id, name] = Stock(*stock)
+            used[provider_id, name] = Inventory(*stock)
         elif kind == _GONE:
             gone.append(provider_id)
         else:
@@ -145,9 +145,9 @@ def _read(connection: Connection, ids: Sequence[int] | None) -> list[Provider]:
         rows, *more = (connection.execute(query) for query, _ in _PARTS)
     else:
         rows, *more = (connection.execute(query, {"ids": ids}) for _, query in _PARTS)
-    stocks_of: dict[int, dict[str, Stock]] = defaultdict(dict)
+    stocks_of: dict[int, dict[str, Inventory]] = defaultdict(dict)
     for provider_id, name, *stock in more[0]:
-        stocks_of[provider_id][sys.intern(name)] = Stock(*stock)
+        stocks_of[provider_id][sys.intern(name)] = Inventory(*stock)
     traits_of, aggregates_of = _names_of(more[1]), _names_of(more[2])
     return [
         Provider(

@@ -21,7 +21,7 @@ from placement.db import claims as sql
 from placement.db import fast, schema, sequence
 from placement.db.engine import Database
 from placement.errors import ConcurrentUpdate
-from placement.snapshot import Stock
+from placement.snapshot import Inventory
 
 
 class Ledger:
@@ -174,7 +174,7 @@ def _held(rows: Iterable[Any]) -> dict[Line, Held]:
     for provider_id, uuid, name, freed, *stock in rows:
         before = held.get((uuid, name))
         held[uuid, name] = Held(
-            provider_id, Stock(*stock), (freed or 0) + (before.freed if before else 0)
+            provider_id, Inventory(*stock), (freed or 0) + (before.freed if before else 0)
         )
     return held
 

@@ -22,7 +22,7 @@ Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.empty(0, np.int64)
 
 
-class Stock(NamedTuple):
+class Inventory(NamedTuple):
     """A provider's inventory of one resource class, and how much of it is allocated."""
 
     total: int
@@ -53,7 +53,7 @@ class Provider:
     name: str
     parent_id: int | None
     root_id: int
-    stocks: Mapping[str, Stock]
+    stocks: Mapping[str, Inventory]
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -123,7 +123,7 @@ class Snapshot:
             self, traits=frozenset(traits), resource_classes=frozenset(resource_classes)
         )
 
-    def used(self, stocks: Mapping[tuple[int, str], Stock]) -> Snapshot:
+    def used(self, stocks: Mapping[tuple[int, str], Inventory]) -> Snapshot:
         """Return the snapshot with other usages; keys are (internal ID, resource class).
 
         Only providers and classes of the snapshot are changed, and of a column only how much is

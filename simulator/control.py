@@ -103,7 +103,7 @@ class Control:
     def __init__(self, simulator: Resettable, recorder: Recorder) -> None:
         self._simulator = simulator
         self._recorder = recorder
-        self._doors: dict[tuple[str, str], Callable[[Entry, dict[str, Any]], Any]] = {
+        self._handlers: dict[tuple[str, str], Callable[[Entry, dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
             ("GET", "calls"): lambda entry, given: recorder.since(int(given.get("since", 0))),
             ("DELETE", "calls"): lambda entry, given: recorder.clear(),
@@ -130,11 +130,11 @@ class Control:
                 given |= orjson.loads(raw)
             if (request.method, name) == ("GET", "volume"):
                 return self._volume(entry, given)
-            door = self._doors.get((request.method, name))
-            if door is None:
-                known = ", ".join(sorted(f"{m} /_sim/{n}" for m, n in self._doors))
+            handler = self._handlers.get((request.method, name))
+            if handler is None:
+                known = ", ".join(sorted(f"{m} /_sim/{n}" for m, n in self._handlers))
                 return _json(404, {"error": f"no such door; there are {known}"})
-            return _json(200, door(entry, given))
+            return _json(200, handler(entry, given))
         except (BadOrder, ValueError, KeyError, TypeError) as error:
             return _json(400, {"error": f"{type(error).__name__}: {error}"})
 

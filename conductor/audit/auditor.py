@@ -26,7 +26,7 @@ from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import findings as store
 from conductor.store import operations, vmids
-from conductor.store.findings import Kept, Told
+from conductor.store.findings import Kept, NewFinding
 
 LOG = logger(__name__)
 
@@ -128,7 +128,7 @@ class Auditor:
     def audit(self, *, asked: bool = True) -> dict[str, Any]:
         """Look, look again, heal, look at what was healed; return the report."""
         facts, found = self._look_twice()
-        kept = self._cloud.store.run(lambda c: store.keep(c, [_told(one) for one in found]))
+        kept = self._cloud.store.run(lambda c: store.keep(c, [_new_finding(one) for one in found]))
         now = {one.key for one in found}
         tried = self._heal([one for one in kept if (one.kind, one.subject) in now], asked=asked)
         if tried:
@@ -210,7 +210,7 @@ def _may_try(finding: Kept) -> bool:
     return finding.heals < MAX_HEALS and rested
 
 
-def _told(finding: Finding) -> Told:
+def _new_finding(finding: Finding) -> NewFinding:
     kind = KINDS[finding.kind]
     verb = kind.verb if finding.proven and kind.verb is not Verb.REPORT else None
     remedy = kind.remedy if finding.proven or kind.doubt is None else kind.doubt
@@ -224,7 +224,7 @@ def _told(finding: Finding) -> Told:
         "storage": finding.evidence.get("storage"),
         "marks": finding.evidence.get("marks"),
     }
-    return Told(
+    return NewFinding(
         kind=finding.kind,
         subject=finding.subject,
         severity=kind.severity,

@@ -30,7 +30,7 @@ def records(facts: Facts) -> Iterator[Finding]:
 
 def _servers(facts: Facts) -> Iterator[Finding]:
     seen = {cluster: {vm.vmid: vm for vm in i.vms} for cluster, i in facts.inventories.items()}
-    for server in _settled(facts):
+    for server in _idle(facts):
         if server.task_state is not None or server.vm_state == VmState.BUILDING:
             text = f"It is {server.vm_state} ({server.task_state}), and no operation is open."
             yield _of(server, "server_abandoned", text)
@@ -68,7 +68,7 @@ def _gone(server: ServerFacts | None) -> str:
     return "is deleted" if server.deleted_at is not None else "has no VM"
 
 
-def _settled(facts: Facts) -> Iterator[ServerFacts]:
+def _idle(facts: Facts) -> Iterator[ServerFacts]:
     """Yield servers that are not deleted and have no open operation."""
     for server in facts.servers.values():
         if server.deleted_at is None and server.uuid not in facts.busy:
@@ -108,7 +108,7 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
             continue
         text = f"The server {_gone(server)} and has allocations on {where}."
         yield Finding("allocation_without_server", consumer, text, True, consumer, evidence=held)
-    for server in _settled(facts):
+    for server in _idle(facts):
         host = facts.hosts.get(str(server.host))
         if server.place is not None and host is not None:
             yield from _allocation(facts, server, host.uuid, hosts)
@@ -144,7 +144,7 @@ def _ports(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "port_without_server", port.id, text, True, port.server_uuid, evidence={"ip": port.ip}
         )
-    for server in _settled(facts):
+    for server in _idle(facts):
         missing = set(server.addresses) - by_server.get(server.uuid, set())
         if missing:
             text = f"It shows {', '.join(sorted(missing))}, which no port of it holds."
@@ -184,7 +184,7 @@ def _vmids(facts: Facts) -> Iterator[Finding]:
             row.vmid,
             {"since": row.since.isoformat(), "seen_empty": clear},
         )
-    for server in _settled(facts):
+    for server in _idle(facts):
         if server.place is None:
             continue
         reserved = facts.reservations.get(server.place)

@@ -27,7 +27,7 @@ LOG = logger(__name__)
 #: the trait by which placement knows that a host is disabled, as Nova sets it
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 #: interval at which everything is published to schedulers again
-TELL_SECONDS = 60.0
+PUBLISH_SECONDS = 60.0
 #: interval at which placement is sent again what it has not taken
 RETRY_SECONDS = 10.0
 #: the periodic task that updates placement
@@ -89,8 +89,8 @@ class Notifier:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._periodic = Periodics("notifier", cloud.store, cloud.name)
-        self._periodic.add(Periodic("tell_aggregates", TELL_SECONDS, self._tell_again))
-        self._periodic.add(Periodic(PLACEMENT, TELL_SECONDS, self._mirror_again))
+        self._periodic.add(Periodic("tell_aggregates", PUBLISH_SECONDS, self._publish_again))
+        self._periodic.add(Periodic(PLACEMENT, PUBLISH_SECONDS, self._update_again))
 
     def start(self) -> None:
         """Publish now, and again at intervals."""
@@ -106,14 +106,14 @@ class Notifier:
         The change stays committed even if nobody can be reached.
         """
         try:
-            self.tell(ctxt)
+            self.publish(ctxt)
         except Exception:
             LOG.exception(
                 "The aggregates could not be published to schedulers; trying again later."
             )
         self._periodic.wake(PLACEMENT)
 
-    def tell(self, ctxt: RequestContext) -> None:
+    def publish(self, ctxt: RequestContext) -> None:
         """Send all aggregates and hosts' settings to every scheduler, and ratios to every agent.
 
         A lost message is made up for by the next one.
@@ -121,26 +121,26 @@ class Notifier:
         with self._cloud.store.read() as connection:
             version = reads.version(connection)
             known = reads.list_aggregates(connection)
-            standing = registry.standing(connection)
+            settings = registry.host_settings(connection)
         told = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
         everything = AllAggregates(
             version,
             told,
-            tuple(host for host, _, _ in standing),
-            tuple(host for host, disabled, _ in standing if disabled),
-            tuple(host for host, _, forced_down in standing if forced_down),
+            tuple(host for host, _, _ in settings),
+            tuple(host for host, disabled, _ in settings if disabled),
+            tuple(host for host, _, forced_down in settings if forced_down),
         )
         self._cloud.scheduler.update_aggregates(ctxt, everything)
         self._cloud.compute.update_ratios(ctxt, ratios(everything))
 
-    def mirror(self) -> bool:
+    def update_placement(self) -> bool:
         """Send placement all hosts in its outbox; return whether it has taken everything."""
         with self._cloud.store.read() as connection:
-            untold = placement_outbox.untold(connection, _AT_ONCE)
-        complete = len(untold) < _AT_ONCE
-        for one in untold:
+            pending = placement_outbox.pending(connection, _AT_ONCE)
+        complete = len(pending) < _AT_ONCE
+        for one in pending:
             try:
-                if not self._tell_placement(one):
+                if not self._update_provider(one):
                     complete = False
                     continue
             except MicronovaError as error:
@@ -149,31 +149,31 @@ class Notifier:
                 )
                 return False
             self._cloud.store.run(
-                lambda c, one=one: placement_outbox.told(  # type: ignore[misc]
+                lambda c, one=one: placement_outbox.remove(  # type: ignore[misc]
                     c, one.provider_uuid, one.host, one.version
                 )
             )
         return complete
 
-    def _tell_placement(self, told: placement_outbox.Mirrored) -> bool:
+    def _update_provider(self, one: placement_outbox.Pending) -> bool:
         """Update a provider's aggregates and disabled trait; return False to have it repeated."""
-        placement, uuid = self._cloud.placement, told.provider_uuid
+        placement, uuid = self._cloud.placement, one.provider_uuid
         try:
-            if told.disabled is None:
+            if one.disabled is None:
                 placement.delete_provider(uuid)
                 self._ask_back(uuid)
                 return True
-            placement.set_aggregates(uuid, told.uuids)
-            change = placement.add_trait if told.disabled else placement.remove_trait
+            placement.set_aggregates(uuid, one.uuids)
+            change = placement.add_trait if one.disabled else placement.remove_trait
             change(uuid, DISABLED_TRAIT)
         except NotFound:
             # Its agent creates the provider; perhaps the provider's removal went unnoticed.
             self._ask_back(uuid)
-            return not told.uuids and not told.disabled
+            return not one.uuids and not one.disabled
         except GenerationConflict:
             raise
         except Conflict as error:
-            LOG.warning("The provider of %s can't be deleted yet: %s", told.host, error.message)
+            LOG.warning("The provider of %s can't be deleted yet: %s", one.host, error.message)
             return False
         return True
 
@@ -184,13 +184,13 @@ class Notifier:
         if worker is not None:
             self._cloud.compute.introduce(context.internal(), worker)
 
-    def _tell_again(self) -> None:
-        self.tell(context.internal())
+    def _publish_again(self) -> None:
+        self.publish(context.internal())
 
-    def _mirror_again(self) -> float:
+    def _update_again(self) -> float:
         complete = False
         try:
-            complete = self.mirror()
+            complete = self.update_placement()
         except Exception:
             LOG.exception("The aggregates could not be sent to placement; trying again later.")
-        return TELL_SECONDS if complete else RETRY_SECONDS
+        return PUBLISH_SECONDS if complete else RETRY_SECONDS

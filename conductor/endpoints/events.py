@@ -9,18 +9,18 @@ from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import Notifier
 from conductor.store import registry
 from conductor.sync.reports import Reports
-from conductor.sync.vm_states import Followed
+from conductor.sync.vm_states import VmSync
 
 
 class EventEndpoint:
     """See ``common.events.ConductorEvents``."""
 
     def __init__(
-        self, cloud: Cloud, reports: Reports, followed: Followed, notifier: Notifier
+        self, cloud: Cloud, reports: Reports, vm_sync: VmSync, notifier: Notifier
     ) -> None:
         self._store = cloud.store
         self._reports = reports
-        self._followed = followed
+        self._vm_sync = vm_sync
         self._notifier = notifier
 
     def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
@@ -37,8 +37,8 @@ class EventEndpoint:
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Compare VMs with the record."""
-        self._followed.take(seen)
+        self._vm_sync.take(seen)
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:
         """Publish the aggregates to schedulers and workers."""
-        self._notifier.tell(ctxt)
+        self._notifier.publish(ctxt)

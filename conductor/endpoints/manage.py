@@ -10,7 +10,7 @@ from conductor.flows import hold, mark
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.messages import Adopted, Adoption
-from conductor.sync.vm_states import Followed
+from conductor.sync.vm_states import VmSync
 
 LOG = logger(__name__)
 
@@ -18,12 +18,12 @@ LOG = logger(__name__)
 class ManageEndpoint:
     """See ``conductor.rpc_api.ManageRpc``."""
 
-    def __init__(self, cloud: Cloud, runner: Runner, followed: Followed) -> None:
+    def __init__(self, cloud: Cloud, runner: Runner, vm_sync: VmSync) -> None:
         self._cloud = cloud
         self._runner = runner
         self._acceptance = Acceptance(cloud)
         self._abandoning = Abandoning(cloud)
-        self._followed = followed
+        self._vm_sync = vm_sync
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
         """See ``ConductorClient.adopt``."""
@@ -54,4 +54,4 @@ class ManageEndpoint:
         """See ``ConductorClient.retry_server``."""
         ctxt.server_uuid = server_uuid
         if hold.retry(self._cloud, ctxt, server_uuid) is not None:
-            self._followed.look_at(server_uuid)
+            self._vm_sync.look_at(server_uuid)

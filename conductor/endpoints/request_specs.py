@@ -16,7 +16,7 @@ from conductor.store.transactions import Transaction
 
 
 @dataclass(frozen=True)
-class Standing:
+class PlacedServer:
     """A server and its request spec; ``requested.group`` counts the server itself too."""
 
     name: str
@@ -24,7 +24,7 @@ class Standing:
     requested: RequestSpec
 
 
-def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
+def of_servers(connection: Transaction, placed: Placed) -> list[PlacedServer]:
     """Return the request specs of these servers.
 
     A server keeps its disk: no image is needed. An operator asks, so hints may name servers of any
@@ -38,7 +38,7 @@ def of_servers(connection: Transaction, placed: Placed) -> list[Standing]:
         for uuid in {row.server_group_uuid for row in rows}
     }
     return [
-        Standing(
+        PlacedServer(
             row.name,
             row.host,
             RequestSpec(

@@ -118,7 +118,7 @@ def kept(facts: HostFacts, request: RequestSpec) -> str:
     return facts.pinned.get("" if request.vm is None else str(request.vm[1]), "")
 
 
-def _movable(one: request_specs.Standing) -> Movable:
+def _movable(one: request_specs.PlacedServer) -> Movable:
     group = one.requested.group
     asked = dataclasses.replace(one.requested, group=group and group.less_one(one.host))
     return Movable(asked, one.name, one.host)

@@ -75,8 +75,8 @@ class Runner:
     def stop(self) -> None:
         """Take nothing new, finish what is running."""
         self.periodic.stop()
-        for lane in (self._builds, self._others):
-            lane.close()
+        for pool in (self._builds, self._others):
+            pool.close()
 
     def wake(self) -> None:
         """Look for due operations now."""
@@ -92,8 +92,8 @@ class Runner:
                     LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
                 flow.resume(operation, fresh=fresh)
 
-        lane = self._builds if operation.action == BUILD else self._others
-        self._run(lane, operation, work)
+        pool = self._builds if operation.action == BUILD else self._others
+        self._run(pool, operation, work)
 
     def submit_many(self, operations: Sequence[Operation], begin: Begin) -> None:
         """Run operations of one request, whose leases are ours: ``begin`` them together."""
@@ -126,8 +126,8 @@ class Runner:
         """Have ends of operations worked on, this one's among them."""
         self._run(self._others, operation, work)
 
-    def _run(self, lane: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
-        if not lane.submit(operation.id, lambda: self._guarded(operation, work)):
+    def _run(self, pool: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
+        if not pool.submit(operation.id, lambda: self._guarded(operation, work)):
             LOG.info("Stopping: operation %s is left to another conductor.", operation.id)
 
     def _guarded(self, operation: Operation, work: Callable[[], None]) -> None:
@@ -186,14 +186,14 @@ class Runner:
         # A newer conductor may have begun an action that is unknown here.
         self._take_due(self._others, self._flows.keys() - {BUILD})
 
-    def _take_due(self, lane: ThreadPool, actions: Collection[str]) -> None:
-        room = lane.free()
+    def _take_due(self, pool: ThreadPool, actions: Collection[str]) -> None:
+        room = pool.free()
         if not room:
             return
-        held, seconds = lane.held(), self._options.lease_seconds
+        held, seconds = pool.held(), self._options.lease_seconds
         due = self._store.run(lambda c: leases.due(c, self._name, seconds, room, actions, held))
         if len(due) == room:
-            lane.want()
+            pool.want()
         for operation in due:
             self.submit(operation, fresh=False)
 

@@ -182,20 +182,20 @@ def _chosen(
 ) -> Iterator[tuple[networks.Network, str | None]]:
     """Return the networks and addresses that are named."""
     seen: set[tuple[str, str]] = set()
-    for wish in request.networks:
-        if wish.network_id not in known:
-            raise NetworkNotFound(f"Network {wish.network_id} could not be found.")
+    for asked in request.networks:
+        if asked.network_id not in known:
+            raise NetworkNotFound(f"Network {asked.network_id} could not be found.")
         fixed_ip = None
-        if wish.fixed_ip is not None:
+        if asked.fixed_ip is not None:
             if request.max_count > 1:
                 raise Invalid("A fixed IP address can't be given to more than one server.")
             fixed_ip = networks.check_address(
-                connection, wish.network_id, wish.fixed_ip, anywhere=request.any_address
+                connection, asked.network_id, asked.fixed_ip, anywhere=request.any_address
             )
-            if (wish.network_id, fixed_ip) in seen:
+            if (asked.network_id, fixed_ip) in seen:
                 raise addresses.taken(fixed_ip)
-            seen.add((wish.network_id, fixed_ip))
-        yield known[wish.network_id], fixed_ip
+            seen.add((asked.network_id, fixed_ip))
+        yield known[asked.network_id], fixed_ip
 
 
 def _interface(network: networks.Network, fixed_ip: str | None) -> Interface:

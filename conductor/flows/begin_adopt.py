@@ -78,7 +78,7 @@ class Acceptance:
         nics = _ports(connection, asked, found, uuid)
         row = _record(asked, found, flavor, operation, facts, nics)
         servers.insert(connection, [row])
-        _tell(connection, operation, found, nics)
+        _record_step(connection, operation, found, nics)
         return operation
 
 
@@ -105,7 +105,7 @@ def _ports(connection: Transaction, asked: Adoption, found: Inspection, uuid: st
     ]
 
 
-def _tell(
+def _record_step(
     connection: Transaction, operation: Operation, found: Inspection, nics: list[Nic]
 ) -> None:
     """Write what was seen and recorded, as the adoption's first step."""

@@ -36,7 +36,7 @@ def hold(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, held: bool) ->
         if not held and ids:
             waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
         action = InternalAction.HOLD if held else InternalAction.RELEASE_HOLD
-        _tell(connection, cloud, ctxt, server, ids, action)
+        _record(connection, cloud, ctxt, server, ids, action)
         return True
 
     if cloud.store.run(work):
@@ -57,7 +57,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
         if not ids and not (lost and is_idle(connection, server.uuid)):
             raise Conflict(f"Nothing waits to be tried again for server {server_uuid}.")
         waiting.due_now(connection, ids, cloud.conf.conductor.action_timeout_seconds)
-        _tell(connection, cloud, ctxt, server, ids, InternalAction.RETRY)
+        _record(connection, cloud, ctxt, server, ids, InternalAction.RETRY)
         return None if ids else server
 
     server = cloud.store.run(work)
@@ -66,7 +66,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
     return server
 
 
-def _tell(
+def _record(
     connection: Transaction,
     cloud: Cloud,
     ctxt: RequestContext,

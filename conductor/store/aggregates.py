@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.aggregates import ZONE
 from common.errors import Conflict, HostNotFound, Invalid, NotFound
-from conductor.store.placement_outbox import begin, compute_host, mirror
+from conductor.store.placement_outbox import add as add_to_outbox
+from conductor.store.placement_outbox import begin, compute_host
 from conductor.store.registry import COMPUTE
 from db.reads import aggregates as reads
 from db.reads.aggregates import Aggregate
@@ -161,7 +162,7 @@ def add_host(connection: sa.Connection, number: int, host: str) -> None:
         raise Conflict(f"Aggregate {number} already has host {host}.")
     connection.execute(aggregate_hosts.insert().values(aggregate_id=number, host=host))
     _settle_zones(connection, [host])
-    mirror(connection, [host], version)
+    add_to_outbox(connection, [host], version)
 
 
 def _move_conflict(
@@ -198,7 +199,7 @@ def remove_host(connection: sa.Connection, number: int, host: str) -> None:
             "from the aggregate as the availability zone of the host would change from "
             f"'{zone_before}' to '{zone}' but the host already has {count} instance(s). {_MOVE}"
         )
-    mirror(connection, [host], version)
+    add_to_outbox(connection, [host], version)
 
 
 def forget_service(connection: sa.Connection, service_uuid: str) -> None:
@@ -206,7 +207,7 @@ def forget_service(connection: sa.Connection, service_uuid: str) -> None:
     version = begin(connection)
     host = compute_host(connection, service_uuid)
     if host is not None:
-        mirror(connection, [host], version)
+        add_to_outbox(connection, [host], version)
         connection.execute(aggregate_hosts.delete().where(aggregate_hosts.c.host == host))
 
 

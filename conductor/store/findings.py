@@ -90,7 +90,7 @@ def forget(connection: sa.Connection, days: float) -> None:
 
 
 @dataclass(frozen=True)
-class Told:
+class NewFinding:
     """A difference to be stored."""
 
     kind: str
@@ -127,7 +127,7 @@ class Kept:
 _KEPT = [findings.c[item.name] for item in dataclasses.fields(Kept)]
 
 
-def keep(connection: sa.Connection, seen: Iterable[Told]) -> list[Kept]:
+def keep(connection: sa.Connection, seen: Iterable[NewFinding]) -> list[Kept]:
     """Store what was seen: new findings, and known ones as seen again."""
     now = clock.utcnow()
     known = {(one.kind, one.subject): one.id for one in open_ones(connection)}

@@ -287,7 +287,7 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
     )
 
 
-def begun_anew(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
+def end_former(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
     """End a worker's leases last renewed before its process began; return whether any.
 
     The process that held them has ended, and its successor doesn't know them. Commands that are

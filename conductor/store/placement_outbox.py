@@ -35,7 +35,7 @@ def set_host(connection: sa.Connection, service_uuid: str) -> None:
     version = begin(connection)
     host = compute_host(connection, service_uuid)
     if host is not None:
-        mirror(connection, [host], version)
+        add(connection, [host], version)
 
 
 def compute_host(connection: sa.Connection, service_uuid: str) -> str | None:
@@ -46,7 +46,7 @@ def compute_host(connection: sa.Connection, service_uuid: str) -> str | None:
     return connection.execute(query).scalar()
 
 
-def mirror(connection: sa.Connection, names: Sequence[str], version: int) -> None:
+def add(connection: sa.Connection, names: Sequence[str], version: int) -> None:
     """Put these hosts into the outbox: their aggregates have changed."""
     found = connection.execute(
         sa.select(hosts.c.uuid, hosts.c.host).where(hosts.c.host.in_(names))
@@ -71,7 +71,7 @@ def worker_of(connection: sa.Connection, provider_uuid: str) -> str | None:
     return connection.execute(query).scalar()
 
 
-def told(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
+def remove(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
     """Remove a provider from the outbox: placement has its aggregates as of this version.
 
     If it was changed, or sent by another conductor, meanwhile, an older state may have been sent
@@ -86,7 +86,7 @@ def told(connection: sa.Connection, provider_uuid: str, host: str, version: int)
 
 
 @dataclass(frozen=True)
-class Mirrored:
+class Pending:
     """What placement must get of one provider."""
 
     provider_uuid: str
@@ -98,7 +98,7 @@ class Mirrored:
     """None: it is no compute host's any more."""
 
 
-def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
+def pending(connection: sa.Connection, limit: int) -> list[Pending]:
     """Return a limited number of the outbox's entries."""
     columns = aggregate_mirrors.c
     rows = connection.execute(
@@ -110,7 +110,7 @@ def untold(connection: sa.Connection, limit: int) -> list[Mirrored]:
     ).all()
     member_of = _uuids(connection, [row.host for row in rows])
     return [
-        Mirrored(
+        Pending(
             row.provider_uuid, row.host, row.version, member_of.get(row.host, []), row.disabled
         )
         for row in rows

@@ -108,7 +108,7 @@ def take(connection: sa.Connection, heartbeat: Heartbeat) -> frozenset[str]:
     return (new - zones.keys()) | back
 
 
-def untold(connection: sa.Connection, seconds: float) -> list[str]:
+def without_facts(connection: sa.Connection, seconds: float) -> list[str]:
     """Return workers that reported in that time and named hosts without facts."""
     query = (
         sa.select(services.c.worker)
@@ -254,7 +254,7 @@ def image_location(connection: sa.Connection, image_id: str, cluster: str) -> An
     return row if row is not None and cluster in row.locations else None
 
 
-def standing(connection: sa.Connection) -> list[tuple[str, bool, bool]]:
+def host_settings(connection: sa.Connection) -> list[tuple[str, bool, bool]]:
     """Return (host, disabled, forced down) of every compute host, by one query."""
     query = sa.select(services.c.host, services.c.disabled, services.c.forced_down).where(
         services.c.binary == COMPUTE

@@ -81,11 +81,11 @@ class Reports:
             if heartbeat.clusters:
                 image_properties.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
-            anew = leases.begun_anew(connection, heartbeat, self._cloud.lease_seconds)
-            return anew, unknown
+            restarted = leases.end_former(connection, heartbeat, self._cloud.lease_seconds)
+            return restarted, unknown
 
-        anew, unknown = self._cloud.store.run(work)
-        if anew:
+        restarted, unknown = self._cloud.store.run(work)
+        if restarted:
             LOG.info("Worker %s has restarted; its operations are continued.", heartbeat.worker)
             self._cloud.wake()
         if unknown:
@@ -95,7 +95,9 @@ class Reports:
     def ask_again(self) -> None:
         """Ask workers about named hosts that the record still lacks: a question may get lost."""
         with self._cloud.store.read() as connection:
-            workers = registry.untold(connection, self._cloud.conf.conductor.host_down_seconds)
+            workers = registry.without_facts(
+                connection, self._cloud.conf.conductor.host_down_seconds
+            )
         for worker in workers:
             self._cloud.compute.introduce(context.internal(), worker)
 

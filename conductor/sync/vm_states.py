@@ -31,7 +31,7 @@ SEARCHES = 50
 SYNCED_AT_ONCE = 20
 
 
-class Followed:
+class VmSync:
     """The endpoint for VM states that agents report."""
 
     def __init__(self, cloud: Cloud, runner: Runner) -> None:

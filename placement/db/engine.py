@@ -87,7 +87,7 @@ class Database:
             with self.reader.connect() as connection:
                 return work(connection)
 
-        return self._until_settled(once)
+        return self._until_committed(once)
 
     def write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
         """Run `work` in a transaction and commit it.
@@ -105,14 +105,14 @@ class Database:
             with self._gate, self.writer.begin() as connection:
                 return work(connection)
 
-        return self._until_settled(once)
+        return self._until_committed(once)
 
     def close(self) -> None:
         """Close all connections."""
         self.reader.dispose()
         self.writer.dispose()
 
-    def _until_settled(self, once: Callable[[], T]) -> T:
+    def _until_committed(self, once: Callable[[], T]) -> T:
         stale = False
         for _ in range(self._attempts):
             try:

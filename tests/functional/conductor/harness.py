@@ -44,7 +44,7 @@ from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
-from conductor.sync.vm_states import Followed
+from conductor.sync.vm_states import VmSync
 from db import engine, schema
 from placement.messages import Allocations
 from tests.fixtures import databases
@@ -364,7 +364,7 @@ class Conductor:
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
         self.reports = Reports(self.cloud, self.runner, endings(self.cloud))
-        self.followed = Followed(self.cloud, self.runner)
+        self.followed = VmSync(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
         healer = Healer(self.cloud, self.runner)
         self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)

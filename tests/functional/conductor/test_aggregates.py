@@ -139,7 +139,7 @@ def test_schedulers_are_told_of_each_change(site: Site) -> None:
     site.doors.update_aggregate(RequestContext(), number, "b", {})
     site.doors.delete_aggregate(RequestContext(), number)
     site.schedulers.told = None
-    site.notifier.tell(RequestContext())
+    site.notifier.publish(RequestContext())
     assert site.schedulers.told is not None
     assert site.schedulers.told.aggregates == ()
 
@@ -167,14 +167,14 @@ def test_placement_is_told_in_the_end(site: Site) -> None:
     site.placement.down = True
     site.add(one, "pve1")
     site.add(two, "pve1")
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     assert (site.placement.there, site.untold()) == ({}, 1)
     site.placement.down = False
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.there == {"uuid-pve1": sorted([site.uuid(one), site.uuid(two)])}
     assert site.untold() == 0
     site.remove(one, "pve1")
-    site.notifier.mirror()
+    site.notifier.update_placement()
     assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
 
 
@@ -182,9 +182,9 @@ def test_a_change_while_placement_is_told_is_told_too(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
     site.placement.meanwhile = lambda: site.add(two, "pve1")
-    site.notifier.mirror()
+    site.notifier.update_placement()
     assert (site.placement.there["uuid-pve1"], site.untold()) == ([site.uuid(one)], 1)
-    site.notifier.mirror()
+    site.notifier.update_placement()
     assert len(site.placement.there["uuid-pve1"]) == 2
     assert site.untold() == 0
 
@@ -196,13 +196,13 @@ def test_an_older_word_that_comes_last_is_corrected(site: Site) -> None:
 
     def overtake() -> None:
         site.add(two, "pve1")
-        assert Notifier(site.world.conductor.cloud).mirror()
+        assert Notifier(site.world.conductor.cloud).update_placement()
 
     site.placement.meanwhile = overtake
-    site.notifier.mirror()
+    site.notifier.update_placement()
     assert site.placement.there["uuid-pve1"] == [site.uuid(one)]
     assert site.untold() == 1
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert len(site.placement.there["uuid-pve1"]) == 2
 
 
@@ -210,13 +210,13 @@ def test_a_provider_that_is_not_there_yet_is_waited_for(site: Site) -> None:
     number = site.create("a")
     site.placement.known.clear()
     site.add(number, "pve1")
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     site.placement.known.add("uuid-pve1")
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     site.placement.known.clear()
     site.remove(number, "pve1")
     # Nothing is to be told of a provider that has gone.
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.untold() == 0
 
 
@@ -246,7 +246,7 @@ def test_what_a_host_says_of_itself_does_not_change_an_aggregate_s_zone(site: Si
 def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
     number = site.create("a", "az2")
     site.add(number, "pve2")
-    site.notifier.mirror()
+    site.notifier.update_placement()
 
     def forget(connection: sa.Connection) -> None:
         uuid = connection.execute(
@@ -257,7 +257,7 @@ def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
 
     site.store.run(forget)
     assert site.world.rows(schema.aggregate_hosts) == []
-    site.notifier.mirror()
+    site.notifier.update_placement()
     assert site.placement.known == {"uuid-pve1"}
 
 

@@ -83,22 +83,22 @@ def test_schedulers_hear_of_each_change(site: Site) -> None:
 def test_placement_hears_of_it_in_the_end(site: Site) -> None:
     site.placement.down = True
     site.set("pve1", disabled=True)
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     assert site.placement.traits == set()
     site.placement.down = False
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.traits == {("uuid-pve1", TRAIT)}
     site.set("pve1", disabled=False)
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.traits == set()
 
 
 def test_a_disabled_host_s_provider_is_waited_for(site: Site) -> None:
     site.placement.known.clear()
     site.set("pve1", disabled=True)
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     site.placement.known.add("uuid-pve1")
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.traits == {("uuid-pve1", TRAIT)}
 
 
@@ -108,10 +108,10 @@ def test_the_provider_of_a_deleted_service_goes(site: Site) -> None:
     assert site.schedulers.told is not None
     assert site.schedulers.told.hosts == ("pve1",)
     # What somebody still has of it is released first.
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     assert "uuid-pve2" in site.placement.known
     site.placement.used.clear()
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.known == {"uuid-pve1"}
     assert site.world.rows(schema.aggregate_mirrors) == []
 
@@ -124,7 +124,7 @@ def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) 
     assert site.world.compute.introduced == ["w1"]
     site.world.beat()
     assert {row.host for row in site.world.rows(schema.hosts)} == {"pve1", "pve2"}
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
 
 
@@ -133,7 +133,7 @@ def test_a_host_that_comes_back_with_all_that_is_to_tell_is_asked_all_the_same(
 ) -> None:
     """Somebody else may have had it tell everything; of its provider that says nothing."""
     site.delete("pve2")
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     site.world.beat()
     assert site.world.compute.introduced == ["w1"]
     site.world.beat()
@@ -155,7 +155,7 @@ def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
 def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site) -> None:
     site.delete("pve2")
     site.placement.meanwhile = site.world.beat
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     # When it came, and once more when the provider had gone.
     assert site.world.compute.introduced == ["w1", "w1"]
 
@@ -168,9 +168,9 @@ def test_a_host_whose_provider_went_unheard_of_makes_it_anew(site: Site) -> None
 
     site.delete("pve2")
     site.placement.meanwhile = lost
-    assert not site.notifier.mirror()
+    assert not site.notifier.update_placement()
     assert site.world.compute.introduced == ["w1"]
-    assert site.notifier.mirror()
+    assert site.notifier.update_placement()
     assert site.world.compute.introduced == ["w1", "w1"]
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from common.errors import Invalid
 from placement.candidates import candidates
 from placement.request import Group, Query
-from placement.snapshot import SHARING, Provider, Snapshot, Stock
+from placement.snapshot import SHARING, Inventory, Provider, Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 TRAITS = ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C")
 AGGREGATES = ("agg-1", "agg-2")
 
 
-def a_stock(total: int = 8, **values: int | float) -> Stock:
+def a_stock(total: int = 8, **values: int | float) -> Inventory:
     fields = {
         "total": total,
         "reserved": 0,
@@ -29,7 +29,7 @@ def a_stock(total: int = 8, **values: int | float) -> Stock:
         "allocation_ratio": 1.0,
         "used": 0,
     } | values
-    return Stock(**fields)  # type: ignore[arg-type]
+    return Inventory(**fields)  # type: ignore[arg-type]
 
 
 def a_provider(number: int, root: int | None = None, **values: object) -> Provider:
@@ -54,7 +54,7 @@ def uuids(snapshot: Snapshot, query: Query) -> list[list[str]]:
 
 
 stocks = st.builds(
-    Stock,
+    Inventory,
     total=st.integers(1, 16),
     reserved=st.integers(0, 4),
     min_unit=st.integers(1, 3),

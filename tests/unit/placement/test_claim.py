@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from placement.claim import Held, check
 from placement.errors import InventoryRefused
-from placement.snapshot import Stock
+from placement.snapshot import Inventory
 
 LINE = ("provider", "VCPU")
-STOCK = Stock(
+STOCK = Inventory(
     total=10, reserved=2, min_unit=2, max_unit=8, step_size=2, allocation_ratio=1.5, used=6
 )
 
 
-def refused(amounts: list[int], stock: Stock = STOCK, freed: int = 0) -> str | None:
+def refused(amounts: list[int], stock: Inventory = STOCK, freed: int = 0) -> str | None:
     try:
         check({LINE: amounts}, {LINE: Held(1, stock, freed)})
     except InventoryRefused as error:
@@ -72,7 +72,7 @@ def test_no_inventory() -> None:
 def test_granted_means_within_capacity_or_no_worse(
     total: int, reserved: int, ratio: float, used: int, freed: int, amounts: list[int]
 ) -> None:
-    stock = Stock(total, reserved, 1, 20, 1, ratio, used)
+    stock = Inventory(total, reserved, 1, 20, 1, ratio, used)
     freed = min(freed, used)
     after = used - freed + sum(amounts)
     fits = after <= (total - reserved) * ratio or after <= used

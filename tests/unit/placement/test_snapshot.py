@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.snapshot import Provider, Snapshot, Stock
+from placement.snapshot import Inventory, Provider, Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB")
 stocks = st.builds(
-    Stock,
+    Inventory,
     total=st.integers(1, 9),
     reserved=st.just(0),
     min_unit=st.just(1),
@@ -112,7 +112,7 @@ def test_changes_lead_to_the_same_picture_as_a_fresh_start(changes: list[Any]) -
                         one.traits,
                         one.aggregates,
                     )
-            after = snapshot.used({**usages, (99, "VCPU"): Stock(1, 0, 1, 1, 1, 1.0, 0)})
+            after = snapshot.used({**usages, (99, "VCPU"): Inventory(1, 0, 1, 1, 1, 1.0, 0)})
         assert seen(snapshot) == before, "a picture was changed in place"
         snapshot = after
     fresh_start = seen(Snapshot().changed(now.values()))
@@ -121,7 +121,7 @@ def test_changes_lead_to_the_same_picture_as_a_fresh_start(changes: list[Any]) -
 
 
 def test_what_was_rendered_of_a_provider_goes_with_its_numbers() -> None:
-    stock = Stock(8, 0, 1, 8, 1, 1.0, 0)
+    stock = Inventory(8, 0, 1, 8, 1, 1.0, 0)
     one = Provider(1, "uuid-1", "one", None, 1, {"VCPU": stock})
     two = Provider(2, "uuid-2", "two", None, 2, {"VCPU": stock})
     snapshot = Snapshot().changed([one, two])
@@ -134,7 +134,7 @@ def test_what_was_rendered_of_a_provider_goes_with_its_numbers() -> None:
 
 
 def test_capacity_is_cut_off_and_room_is_bounded_by_max_unit() -> None:
-    stock = Stock(7, 2, 1, 6, 1, 1.5, 1)
+    stock = Inventory(7, 2, 1, 6, 1, 1.5, 1)
     assert stock.capacity == 7
     assert stock.room == 6
     assert stock._replace(used=9).room == -2

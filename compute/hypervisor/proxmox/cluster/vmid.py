@@ -253,8 +253,8 @@ class Vm:
                 if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
                     self.work.pause(self.lock_pause(error, attempt))
                 elif error.category is Category.UNKNOWN_OUTCOME:
-                    self._settle(done)
-                elif (error.unheard_of and self._settle(done)) or done():
+                    self._await_outcome(done)
+                elif (error.unheard_of and self._await_outcome(done)) or done():
                     return None
                 else:
                     raise
@@ -262,7 +262,7 @@ class Vm:
             return None
         raise problem or ApiError(Category.UNKNOWN_OUTCOME, f"{self}: nothing was seen done.")
 
-    def _settle(self, done: Callable[[], bool]) -> bool:
+    def _await_outcome(self, done: Callable[[], bool]) -> bool:
         """Find the task that a call with a lost answer may have started, and wait for its end.
 
         Return whether the result was seen.

@@ -82,7 +82,7 @@ class Affinity:
         whose = (cloud, group.uuid)
         if not self._manage(whose, vmid, proven):
             raise _theirs(f"VM {vmid}", "it doesn't carry the server's marks")
-        return self._anew(lambda: self._settle(whose, group, None))
+        return self._repeated(lambda: self._write_rule(whose, group, None))
 
     def converge(
         self, cloud: str, group: StrictGroup, wanted: Iterable[int], proven: Proven
@@ -97,12 +97,12 @@ class Affinity:
             _expressible(group)
         kept, problem = self._manage_all(whose, asked, proven)
         try:
-            self._anew(lambda: self._settle(whose, group, kept))
+            self._repeated(lambda: self._write_rule(whose, group, kept))
         except HypervisorError as error:
             problem = error
         # What is still ours is removed.
         for vmid in sorted(ownership.managed(self._resources(), whose) - kept):
-            self._anew(lambda vmid=vmid: self._let_go(whose, vmid))  # type: ignore[misc]
+            self._repeated(lambda vmid=vmid: self._let_go(whose, vmid))  # type: ignore[misc]
         if problem is not None and (asked or not isinstance(problem, NotOursError)):
             raise problem
         if problem is not None:
@@ -135,7 +135,7 @@ class Affinity:
     def _rules(self) -> dict[Whose, AffinityRule]:
         return ownership.rules(self._client.get("cluster/ha/rules"))
 
-    def _anew(self, act: Callable[[], T]) -> T:
+    def _repeated(self, act: Callable[[], T]) -> T:
         """Look and act; repeat while another look may show something else."""
         for left in reversed(range(TRIES)):
             try:
@@ -180,7 +180,7 @@ class Affinity:
                 raise _theirs(f"The resource of VM {vmid}", "its comment is not ours")
             return True
 
-        return self._anew(act)
+        return self._repeated(act)
 
     def _let_go(self, whose: Whose, vmid: int) -> None:
         """Remove our resource, unless somebody else manages it or has a rule for it."""
@@ -201,7 +201,7 @@ class Affinity:
                 f"cluster/ha/resources/vm:{vmid}", delete="comment", digest=resource.digest
             )
 
-    def _settle(self, whose: Whose, group: StrictGroup, only: frozenset[int] | None) -> Detail:
+    def _write_rule(self, whose: Whose, group: StrictGroup, only: frozenset[int] | None) -> Detail:
         """Make the rule agree with the resources (only those in ``only``); one look and one call.
 
         Raises HypervisorError (storage_conflict) when the rule is somebody else's.

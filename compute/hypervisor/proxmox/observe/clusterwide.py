@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Settled:
+class ClusterwideFacts:
     """The result of the last read."""
 
     version: str = ""
@@ -51,7 +51,7 @@ class Clusterwide:
         self._vnets: dict[str, str] = {}
         self._logged: dict[str, str] = {}
 
-    def look(self, nodes: Iterable[Node]) -> Settled:
+    def look(self, nodes: Iterable[Node]) -> ClusterwideFacts:
         """Read what is due. Raises HypervisorError."""
         now = time.monotonic()
         if self._rights_due <= now:
@@ -65,7 +65,9 @@ class Clusterwide:
             self._rules = self._optional("The rules of high availability", self._read_rules, ())
             self._vnets = self._optional("The SDN vnets", self._read_vnets, {})
             self._plans_due = now + self._content_seconds
-        return Settled(self._version, self._missing, self._devices, self._rules, self._vnets)
+        return ClusterwideFacts(
+            self._version, self._missing, self._devices, self._rules, self._vnets
+        )
 
     def _read_rights(self, nodes: Iterable[Node]) -> None:
         self._client.forbidden = False

@@ -65,23 +65,23 @@ class Refresher:
         zones = zones_of.statuses(listed)
         self._read_due_zones(nodes.values(), zones)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
-        settled = self._clusterwide.look(full.values())
-        if settled.vnets != self._vnets:
+        clusterwide = self._clusterwide.look(full.values())
+        if clusterwide.vnets != self._vnets:
             # Their nodes changed: they are read again with the next refresh.
-            self._vnets = settled.vnets
+            self._vnets = clusterwide.vnets
             self._details = {name: (0.0, one) for name, (_, one) in self._details.items()}
         return Snapshot(
             quorate=quorate(status),
             nodes={
-                name: self._with_zones(node, settled.vnets, zones.get(name, {}))
+                name: self._with_zones(node, clusterwide.vnets, zones.get(name, {}))
                 for name, node in full.items()
             },
             vms=resources.vms(listed),
-            version=settled.version,
-            devices=settled.devices,
-            missing=settled.missing,
+            version=clusterwide.version,
+            devices=clusterwide.devices,
+            missing=clusterwide.missing,
             silent=self._still_silent(nodes),
-            rules=settled.rules,
+            rules=clusterwide.rules,
         )
 
     def expire_images(self, node: str, storage: str) -> None:

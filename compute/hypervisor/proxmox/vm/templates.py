@@ -158,7 +158,7 @@ class Templates:
             return self._makers.setdefault(vmid, threading.Lock())
 
     def _have(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
-        config = self._settled(vm)
+        config = self._finished(vm)
         if config is not None:
             _require_same_file(vm, config, source)
             if config.get("template"):
@@ -182,7 +182,7 @@ class Templates:
             raise HypervisorError(Category.CREATION_FAILED, f"{vm} did not become a template.")
         return ours
 
-    def _settled(self, vm: Vm) -> Config | None:
+    def _finished(self, vm: Vm) -> Config | None:
         """Return the configuration there, after waiting for the task that creates it."""
         try:
             config = vm.locate(recent=True)
@@ -199,13 +199,13 @@ class Templates:
         try:
             with self._shared.storage_queue.slot(vm.work, key, f"import {image.volid}"):
                 done = vm.converge(
-                    lambda: self._settled(vm) is not None,
+                    lambda: self._finished(vm) is not None,
                     lambda: self._shared.client.post(f"nodes/{vm.node}/qemu", **values),
                     look_first=False,
                 )
         except ApiError as error:
             if error.id_taken:
-                if self._settled(vm) is not None:
+                if self._finished(vm) is not None:
                     return False  # another process was faster
                 # Taken by what this node doesn't list yet: not the server's VMID, nor its fault.
                 raise TakenError(f"template {vm.vmid}: {error.message}") from error

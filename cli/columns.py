@@ -37,14 +37,6 @@ class Listed(FormattableColumn[Any]):
         return list(self._value or ())
 
 
-class Ordered(Listed):
-    """A list whose order matters: ``b, a``."""
-
-    def human_readable(self) -> str:
-        """Return the words with commas, as they come."""
-        return ", ".join(str(word) for word in self._value or ())
-
-
 class PairsList(FormattableColumn[Any]):
     """A list of mappings, a line each."""
 
@@ -101,22 +93,6 @@ class Power(FormattableColumn[Any]):
     def human_readable(self) -> str:
         """Return the word."""
         return _POWER_STATES.get(self._value, "N/A")
-
-
-class AdminState(FormattableColumn[Any]):
-    """Whether a network resource is up."""
-
-    def human_readable(self) -> str:
-        """Return UP or DOWN."""
-        return "UP" if self._value else "DOWN"
-
-
-class RouterType(FormattableColumn[Any]):
-    """Whether a network leads outside."""
-
-    def human_readable(self) -> str:
-        """Return External or Internal."""
-        return "External" if self._value else "Internal"
 
 
 class Blank(FormattableColumn[Any]):

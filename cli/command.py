@@ -93,12 +93,44 @@ def given(parsed_args: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, False, [], {})}
 
 
-class Command(cliff.command.Command):
+class OneLineErrors(cliff.command.Command):
+    """Makes whatever goes wrong in a command one line; also mixed into those of others."""
+
+    exit_code = 0
+    """What a command that did its work sets where the answer itself is bad news."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser, which says first what is wrong."""
+        return reason_first(super().get_parser(prog_name))
+
+    def get_epilog(self) -> str:
+        """Return nothing: cliff would read every installed package to name this one."""
+        return ""
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run; whatever goes wrong becomes one line (cliff prints it, ``--debug`` all of it)."""
+        try:
+            return super().run(parsed_args) or self.exit_code
+        except (BrokenPipeError, CommandFailed):
+            raise
+        except Exception as error:
+            raise CommandFailed(sentence(error)) from error
+
+
+def with_one_line_errors(command: type[Any]) -> type[Any]:
+    """Return the command with ``OneLineErrors``, if it is another package's."""
+    if issubclass(command, OneLineErrors):
+        return command
+    metaclass: Any = type(command)
+    namespace = {"__module__": command.__module__, "__doc__": command.__doc__}
+    guarded: type[Any] = metaclass(command.__name__, (OneLineErrors, command), namespace)
+    return guarded
+
+
+class Command(OneLineErrors):
     """A command on a cloud. It runs under ``micronova`` and under ``openstack``."""
 
     arguments: ClassVar[tuple[Argument | OneOf, ...]] = ()
-    exit_code = 0
-    """What a command that did its work sets where the answer itself is bad news."""
 
     @property
     def cloud(self) -> Cloud:
@@ -117,20 +149,7 @@ class Command(cliff.command.Command):
                     group.add_argument(*choice.names, **choice.keywords)
             else:
                 parser.add_argument(*declared.names, **declared.keywords)
-        return reason_first(parser)
-
-    def get_epilog(self) -> str:
-        """Return nothing: cliff would read every installed package to name this one."""
-        return ""
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run; whatever goes wrong becomes one line (cliff prints it, ``--debug`` all of it)."""
-        try:
-            return super().run(parsed_args) or self.exit_code
-        except (BrokenPipeError, CommandFailed):
-            raise
-        except Exception as error:
-            raise CommandFailed(sentence(error)) from error
+        return parser
 
     def say(self, line: str) -> None:
         """Print a line on standard error, where it doesn't mix with the data."""

@@ -30,11 +30,8 @@ class _Kind:
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "aggregate": _Kind("compute", "aggregates", "host aggregate"),
     "flavor": _Kind("compute", "flavors", "flavor"),
-    "hypervisor": _Kind("compute", "hypervisors", "hypervisor"),
     "image": _Kind("image", "images", "image"),
-    "keypair": _Kind("compute", "keypairs", "key pair"),
     "network": _Kind("network", "networks", "network"),
     "port": _Kind("network", "ports", "port", few=False),
     "server": _Kind("compute", "servers", "server", few=False),

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import textwrap
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import cliff.help
 
+from cli.osc.names import by_noun
+
 if TYPE_CHECKING:
     from cli.main import Program
+
+_WIDTH = 99
 
 
 def summary(command: Any) -> str:
@@ -23,12 +29,27 @@ def print_program_help(program: Program) -> None:
     """Print the global options and every command with its first line."""
     out = program.stdout
     program.parser.print_help(out)
-    names = sorted(name for name, _ in program.command_manager)
-    width = max(len(name) for name in names)
+    ours = program.commands.commands
+    width = max(map(len, ours))
     out.write("\ncommands:\n")
-    for name in names:
-        command = program.command_manager.commands[name].load()
-        out.write(f"  {name:<{width}}  {summary(command)}\n")
+    for name in sorted(ours):
+        out.write(f"  {name:<{width}}  {summary(ours[name].load())}\n")
+    out.write("\ncommands of openstack (micronova help <command>):\n")
+    out.writelines(f"{line}\n" for line in openstack_lines(program.commands.theirs))
+
+
+def openstack_lines(names: Collection[str]) -> Iterator[str]:
+    """Yield lines with the names of python-openstackclient's commands, by noun."""
+    nouns = list(by_noun(names))
+    width = max((len(noun) for noun, _ in nouns), default=0)
+    for noun, rest in nouns:
+        yield from textwrap.wrap(
+            ", ".join(rest),
+            _WIDTH,
+            initial_indent=f"  {noun:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+            break_on_hyphens=False,
+        )
 
 
 class Help(cliff.help.HelpCommand):

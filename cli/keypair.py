@@ -1,4 +1,7 @@
-"""``micronova keypair …``."""
+"""``micronova keypair create``: ours, because it keeps private keys private.
+
+python-openstackclient's writes the key with the permissions of any new file, over one that exists.
+"""
 
 from __future__ import annotations
 
@@ -7,56 +10,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cli.columns import Column, shown, table
-from cli.command import PAGING, Command, Lister, ShowOne, argument, flag, one_of, paging
+from cli.columns import shown
+from cli.command import ShowOne, argument, one_of
 from cli.errors import CommandFailed
 
-_COLUMNS = (Column("Name", "name"), Column("Fingerprint", "fingerprint"), Column("Type", "type"))
-_USER = argument("--user", metavar="<user>", help="Of this user (name or ID) (admin only)")
-_USER_DOMAIN = argument("--user-domain", metavar="<domain>", help="Domain of --user")
 
-
-class _OfUser(Command):
-    """A command on keypairs, which may be another user's."""
-
-    def owner(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return the query parameters for the keypairs' owner."""
-        if not parsed_args.user:
-            return {}
-        return {"user_id": self.cloud.user_id(parsed_args.user, parsed_args.user_domain)}
-
-
-class ListKeypairs(_OfUser, Lister):
-    """List keypairs."""
-
-    arguments = (_USER, _USER_DOMAIN, *PAGING)
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return a row for each keypair."""
-        query = paging(parsed_args) | self.owner(parsed_args)
-        return table(_COLUMNS, self.cloud.compute.keypairs(**query))
-
-
-class ShowKeypair(_OfUser, ShowOne):
-    """Show a keypair."""
-
-    arguments = (
-        argument("name", metavar="<key>", help="Keypair (name)"),
-        flag("--public-key", help="Print only the public key"),
-        _USER,
-        _USER_DOMAIN,
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return the keypair, or print its public key alone."""
-        keypair = self.cloud.find("keypair", parsed_args.name, **self.owner(parsed_args))
-        if parsed_args.public_key:
-            self.app.stdout.write(keypair.public_key.rstrip("\n") + "\n")
-            return (), ()
-        return shown(keypair.to_dict(headers=False), {}, ("links", "public_key"))
-
-
-class CreateKeypair(_OfUser, ShowOne):
+class CreateKeypair(ShowOne):
     """Create a keypair from a public key, or generate one.
 
     Generated are ed25519 keys, on this machine: the cloud never sees the private half.
@@ -75,13 +34,16 @@ class CreateKeypair(_OfUser, ShowOne):
         argument(
             "--type", metavar="<type>", choices=("ssh", "x509"), help="ssh (default) or x509"
         ),
-        _USER,
-        _USER_DOMAIN,
+        argument("--user", metavar="<user>", help="Of this user (name or ID) (admin only)"),
+        argument("--user-domain", metavar="<domain>", help="Domain of --user"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Create it. The private key is on disk before the cloud knows the public one."""
-        attributes = {"name": parsed_args.name, **self.owner(parsed_args)}
+        attributes = {"name": parsed_args.name}
+        if parsed_args.user:
+            user = self.cloud.user_id(parsed_args.user, parsed_args.user_domain)
+            attributes["user_id"] = user
         if parsed_args.type:
             attributes["key_type"] = parsed_args.type
         private = None
@@ -96,26 +58,6 @@ class CreateKeypair(_OfUser, ShowOne):
             self.app.stdout.write(private)
             return (), ()
         return shown(keypair.to_dict(), {}, ("links", "public_key", "private_key"))
-
-
-class DeleteKeypairs(_OfUser):
-    """Delete keypairs."""
-
-    arguments = (
-        argument("name", metavar="<key>", nargs="+", help="Keypair(s) (name)"),
-        _USER,
-        _USER_DOMAIN,
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Delete each."""
-        owner = self.owner(parsed_args)
-        compute = self.cloud.compute
-        self.each(
-            parsed_args.name,
-            "delete keypair",
-            lambda name: compute.delete_keypair(name, **owner),
-        )
 
 
 def generate() -> tuple[str, str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TextIO
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from cli.errors import sentence
 
 _CONSOLE = "%(message)s"
 _CONSOLE_ALL = "%(levelname)s %(name)s: %(message)s"
@@ -33,6 +36,22 @@ class Masking(logging.Formatter):
         return masked(super().format(record))
 
 
+def errors_as_sentences(record: logging.LogRecord) -> bool:
+    """Replace the errors among what a message shows by their sentences; a logging filter.
+
+    Commands of python-openstackclient that act on several things log each failure.
+    """
+    if isinstance(record.args, Mapping):
+        record.args = {name: _shown(value) for name, value in record.args.items()}
+    elif record.args:
+        record.args = tuple(map(_shown, record.args))
+    return True
+
+
+def _shown(value: Any) -> Any:
+    return sentence(value) if isinstance(value, Exception) else value
+
+
 def configure(stream: TextIO, level: int, log_file: str | None) -> None:
     """Send what is at ``level`` or above to the stream, and everything to the file, if any."""
     root = logging.getLogger()
@@ -41,6 +60,7 @@ def configure(stream: TextIO, level: int, log_file: str | None) -> None:
             root.removeHandler(handler)
     console = logging.StreamHandler(stream)
     console.setLevel(level)
+    console.addFilter(errors_as_sentences)
     console.setFormatter(Masking(_CONSOLE_ALL if level <= logging.DEBUG else _CONSOLE))
     root.addHandler(console)
     root.setLevel(level)

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import cliff.app
 
@@ -24,10 +24,25 @@ _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
 
 class Clients:
-    """Where a command looks for its cloud, as under ``openstack``."""
+    """Where a command looks for its cloud, as under ``openstack``.
+
+    Our own commands use ``micronova``, those of python-openstackclient the rest, which is
+    imported when one asks for it.
+    """
 
     def __init__(self, micronova: Cloud) -> None:
         self.micronova = micronova
+
+    @cached_property
+    def _openstack(self) -> Any:
+        from cli.osc.clients import OpenStackClients
+
+        return OpenStackClients(self.micronova.connection)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_openstack" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._openstack, name)
 
 
 class Program(cliff.app.App):
@@ -53,6 +68,12 @@ class Program(cliff.app.App):
             deferred_help=True,
         )
         self._cloud = cloud
+
+    @property
+    def commands(self) -> CommandTable:
+        """The table of commands."""
+        table: Any = self.command_manager
+        return cast(CommandTable, table)
 
     @cached_property
     def client_manager(self) -> Clients:

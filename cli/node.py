@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from cli import columns
+from cli.cloud import Cloud
 from cli.command import Command, Lister, argument
-from cli.service import find_service
+from cli.errors import CommandFailed
 
 BINARY = "nova-compute"
 #: the last microversion whose hypervisors carry both usage and UUIDs without extra calls
@@ -48,7 +49,7 @@ class EnableNode(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Enable its compute service."""
-        service = find_service(self.cloud, parsed_args.host, BINARY)
+        service = find_service(self.cloud, parsed_args.host)
         self.cloud.compute.enable_service(service.id, parsed_args.host, BINARY)
 
 
@@ -62,10 +63,20 @@ class DisableNode(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Disable its compute service."""
-        service = find_service(self.cloud, parsed_args.host, BINARY)
+        service = find_service(self.cloud, parsed_args.host)
         self.cloud.compute.disable_service(
             service.id, parsed_args.host, BINARY, parsed_args.reason
         )
+
+
+def find_service(cloud: Cloud, host: str) -> Any:
+    """Return the compute service of a host.
+
+    :raises CommandFailed: there is none.
+    """
+    for service in cloud.compute.services(host=host, binary=BINARY):
+        return service
+    raise CommandFailed(f"No {BINARY} on host {host}")
 
 
 def node_rows(services: Iterable[Any], hypervisors: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ to ``OpenStackConfig`` as they are; the OS_* variables and ``clouds.yaml`` are i
 from __future__ import annotations
 
 import argparse
+import os
 
 _CLOUD = (
     ("--os-cloud", "cloud", "Cloud of clouds.yaml (Env: OS_CLOUD)"),
@@ -43,7 +44,6 @@ _CLOUD = (
         "os_application_credential_secret",
         "Its secret; better OS_APPLICATION_CREDENTIAL_SECRET, which other users can't see",
     ),
-    ("--os-compute-api-version", "os_compute_api_version", "Compute API microversion, e.g. 2.79"),
     (
         "--os-compute-endpoint-override",
         "os_compute_endpoint_override",
@@ -54,7 +54,12 @@ _CLOUD = (
     ("--os-key", "key", "File of the client's key (Env: OS_KEY)"),
 )
 
-NAMES = (*(name for _, name, _ in _CLOUD), "interface", "verify", "insecure")
+_API_VERSIONS = (
+    ("--os-compute-api-version", "os_compute_api_version", "Compute API microversion, e.g. 2.79"),
+    ("--os-placement-api-version", "os_placement_api_version", "Placement API microversion"),
+)
+
+NAMES = (*(name for _, name, _ in _CLOUD + _API_VERSIONS), "interface", "verify", "insecure")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +67,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cloud")
     for option, name, text in _CLOUD:
         group.add_argument(option, dest=name, metavar=f"<{option[5:]}>", help=text)
+    for option, name, text in _API_VERSIONS:
+        group.add_argument(
+            option,
+            dest=name,
+            metavar=f"<{option[5:]}>",
+            default=os.environ.get(name.upper()) or None,
+            help=f"{text} (default: the newest that both sides know; Env: {name.upper()})",
+        )
     group.add_argument(
         "--os-interface",
         dest="interface",

@@ -23,9 +23,24 @@ from cli.commands import COMMANDS, CommandTable
 _HEAD = """\
 # Commands of `micronova`
 
-`micronova` runs the services and is a client of the cloud. The client's commands have the nouns,
-verbs, options and columns of `openstack`, as far as the API goes; `explain` and `node` are its
-own, and are there as `openstack micronova explain` and `openstack micronova node …` too.
+`micronova` runs the services and is a client of the cloud. It has two kinds of commands:
+
+- Its own, described below. Where `openstack` has the same name, options and columns are the same,
+  and ours says more: `--wait` shows the steps and why one failed, an unknown name is answered with
+  the names there are. `explain` and `node` are also there as `openstack micronova explain` and
+  `openstack micronova node …`.
+- Those of python-openstackclient, run as they are: flavors, images, key pairs, networks, quotas,
+  aggregates, server groups, hypervisors, projects, users and all the other actions on servers
+  (`server resize`, `server migrate`, `server lock` …). With osc-placement installed also those of
+  placement (`resource provider list` …). What they print is what `openstack` prints.
+
+`micronova help` lists both; commands of services that don't exist here (volumes, object storage,
+routers …) are left out, and `openstack` has them. Both kinds use the same credentials
+(`clouds.yaml`, `--os-…`, `OS_…`) and one session. A command is imported when it runs, so that
+`openstack`'s cost nothing until then. An error is one line with the request ID for both. A word
+that is no command runs nothing, nor does the beginning of one. The compute API is spoken at the
+newest microversion that both sides know, unless `--os-compute-api-version` says which.
+
 
     micronova [global options] <command> [its options]
     micronova help <command>

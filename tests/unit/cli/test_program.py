@@ -19,7 +19,7 @@ from cli import options
 from cli.commands import COMMANDS, CommandTable
 from cli.errors import CommandFailed, sentence
 from cli.help import summary
-from cli.logs import masked
+from cli.logs import configure, masked
 from cli.main import Program
 from tests.fixtures.sdk import FakeConnection, FakeProxy, run
 
@@ -51,6 +51,7 @@ def test_help_loads_nothing_heavy() -> None:
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'openstack','sqlalchemy','rich','keystoneauth1','oslo_config','requests'}\n"
+        "heavy |= {'openstackclient','osc_lib'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(
@@ -58,6 +59,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     assert done.stderr.strip() == "[]"
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
+    assert re.search(r"^  compute service +delete, list, set$", done.stdout, re.MULTILINE)
 
 
 def test_without_a_command_it_prints_the_help() -> None:
@@ -84,6 +86,7 @@ def test_completion_knows_the_commands() -> None:
     ran = run(FakeConnection(), "complete")
     assert ran.code == 0
     assert "cmds_server_event='list show'" in ran.out
+    assert re.search("cmds_server='[^']* migrate ", ran.out)
 
 
 def test_an_error_is_one_line_without_traceback() -> None:
@@ -128,6 +131,20 @@ def test_missing_credentials_are_named() -> None:
 
     lacking = MissingRequiredOptions([SimpleNamespace(dest="username", name="username")])
     assert sentence(lacking) == "The cloud's credentials lack username"
+
+
+def test_errors_in_a_log_line_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    response = SimpleNamespace(
+        status_code=403, headers={"x-openstack-request-id": "req-1"}, request=None
+    )
+    error = exceptions.ForbiddenException("No", response=response, details="Not for you.")
+    configure(sys.stderr, logging.WARNING, None)
+    logging.getLogger("x").error("Failed to delete %(name)s: %(e)s", {"name": "a", "e": error})
+    logging.getLogger("x").error("%s: %s", "b", error)
+    assert capsys.readouterr().err == (
+        "Failed to delete a: Not for you. (HTTP 403) (Request-ID: req-1)\n"
+        "b: Not for you. (HTTP 403) (Request-ID: req-1)\n"
+    )
 
 
 def test_secrets_are_masked_in_logs() -> None:

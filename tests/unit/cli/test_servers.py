@@ -419,29 +419,6 @@ def test_reboot_with_wait_fails_with_the_message_of_the_action() -> None:
     assert "reboot failed: The guest didn't answer." in ran.err
 
 
-def test_set_and_unset() -> None:
-    compute = FakeProxy(
-        find_server=named(a="1"),
-        update_server=None,
-        set_server_metadata=None,
-        delete_server_metadata=None,
-        add_tag_to_server=None,
-        remove_tag_from_server=None,
-        remove_tags_from_server=None,
-    )
-    connection = FakeConnection(compute)
-    options = ["--name", "n", "--property", "k=v", "--tag", "t"]
-    assert run(connection, "server", "set", "a", *options).code == 0
-    assert compute.called("update_server")[0][1] == {"name": "n"}
-    assert compute.called("set_server_metadata")[0][1] == {"k": "v"}
-    assert compute.called("add_tag_to_server")[0][1] == {"tag": "t"}
-    options = ["--property", "k", "--all-tags", "--description"]
-    assert run(connection, "server", "unset", "a", *options).code == 0
-    assert compute.called("delete_server_metadata")[0][0][1] == ["k"]
-    assert compute.called("update_server")[1][1] == {"description": ""}
-    assert len(compute.called("remove_tags_from_server")) == 1
-
-
 def test_events_of_a_deleted_server() -> None:
     uuid = "22222222-2222-2222-2222-222222222222"
     compute = FakeProxy(

@@ -1,0 +1,1 @@
+"""The commands of python-openstackclient, run by ``micronova`` as they are."""

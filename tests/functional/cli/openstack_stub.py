@@ -338,6 +338,9 @@ class _Handler(BaseHTTPRequestHandler):
         base = self.server.base  # type: ignore[attr-defined]
         self._answer(201, {"token": _token(base)}, {"X-Subject-Token": TOKEN})
 
+    def do_DELETE(self) -> None:
+        self._answer(403, {"forbidden": {"code": 403, "message": "Not for you."}})
+
     def _answer(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)

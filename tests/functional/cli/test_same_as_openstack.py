@@ -127,7 +127,7 @@ def test_a_failure_of_openstack_s_command_is_one_line(environment: dict[str, str
     assert f"isn't here. (HTTP 404) (Request-ID: {stub.REQUEST_ID})" in done.stderr
     done = micronova(environment, "flavor", "delete", "m1.small", "nothing")
     assert done.returncode == 1
-    assert f"(HTTP 501) (Request-ID: {stub.REQUEST_ID})" in done.stderr
+    assert f"Not for you. (HTTP 403) (Request-ID: {stub.REQUEST_ID})" in done.stderr
     assert "No Flavor found for nothing" in done.stderr
     assert done.stderr.splitlines()[-1] == "2 of 2 flavors failed to delete."
 

@@ -126,11 +126,16 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def serialize_context(self, ctxt: RequestContext | _Waiting) -> dict[str, Any]:
         if isinstance(ctxt, _Waiting):
-            return {**ctxt.ctxt.to_message(), _WAIT: deadlines.sent(ctxt.seconds)}
-        return ctxt.to_message()
+            return {**_set(ctxt.ctxt), _WAIT: deadlines.sent(ctxt.seconds)}
+        return _set(ctxt)
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
         return RequestContext.from_message(ctxt)
+
+
+def _set(ctxt: RequestContext) -> dict[str, Any]:
+    """Return the values that are set: oslo.messaging copies each of them deeply on arrival."""
+    return {name: value for name, value in ctxt.to_message().items() if value is not None}
 
 
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:

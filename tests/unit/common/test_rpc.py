@@ -81,3 +81,11 @@ def test_what_the_bus_does_not_take_is_unavailable() -> None:
     for send in (client.call, client.cast):
         with pytest.raises(Unavailable):
             send(RequestContext(), "hear", word="hello")
+
+
+def test_a_message_carries_no_values_that_are_not_set() -> None:
+    asked = RequestContext(user_id="user", roles=["member"], overwrite=False)
+    sent = rpc._Serializer().serialize_context(asked)
+    assert None not in sent.values()
+    received = rpc._Serializer().deserialize_context(sent)
+    assert received.to_message() == asked.to_message()

@@ -109,14 +109,18 @@ class Heartbeats:
 
     def _heartbeats(self) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
+        reported = {one.host for one in facts}
         hosts = self._facts.names()
-        # At least one message, even if nothing changed.
+        quiet = tuple(host for host in hosts if host not in reported)
+        own = frozenset(hosts)
+        # At least one message, even if nothing changed. Each host is named in one of them.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
+            named = tuple(one.host for one in part if one.host in own)
             yield Heartbeat(
                 worker=self._worker,
                 sent_at=clock.utcnow(),
-                hosts=hosts,
+                hosts=named + quiet if first else named,
                 facts=part,
                 clusters=clusters if first else (),
                 working=self._working() if first else (),

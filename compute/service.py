@@ -14,6 +14,7 @@ from common.events import ConductorEvents, WorkerEvents
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from compute.coalesce import Coalesced
 from compute.executor import Executor
 from compute.facts import HostFactsCache
 from compute.heartbeat import Heartbeats
@@ -66,7 +67,7 @@ class ComputeService:
         )
         self._conductor = events.to_conductor(transport)
         manager: WorkerRpc = Manager(
-            self._hypervisors, self._executor, self._heartbeats, self._introduce
+            self._hypervisors, self._executor, self._heartbeats, Coalesced(self._introduce)
         )
         listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [
@@ -112,6 +113,7 @@ class ComputeService:
             hypervisor.close()
 
     def _introduce(self) -> None:
+        """Publish all hosts. A conductor without records asks for it at each of many messages."""
         if self._publisher is not None:
             self._publisher.publish_again(self._facts.all())
         self._heartbeats.announce()

@@ -218,7 +218,7 @@ class Heartbeat:
     worker: str
     sent_at: datetime.datetime
     hosts: tuple[str, ...]
-    """Hosts whose agents live in this worker."""
+    """Hosts whose agents live in this worker; one with many names them in several messages."""
     facts: tuple[HostFacts, ...] = ()
     """Facts that are new or changed since the last heartbeat, or all after ``announce``."""
     clusters: tuple[ClusterFacts, ...] = ()

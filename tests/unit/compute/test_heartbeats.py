@@ -1,0 +1,30 @@
+"""Heartbeats of a worker with more hosts than one message holds."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from common import rpc
+from common.messages.facts import ClusterFacts
+from compute.facts import HostFactsCache
+from compute.heartbeat import FACTS_PER_MESSAGE, Heartbeats
+from compute.vm_states import VmChanges
+from tests.unit.compute.fakes import some_facts
+
+
+def test_each_host_is_named_once() -> None:
+    conf = cfg.ConfigOpts()
+    rpc.register(conf)
+    conf([])
+    conf.set_override("transport_url", "micronova-local://heartbeats")
+    names = [f"host-{number}" for number in range(2 * FACTS_PER_MESSAGE + 1)]
+    cache = HostFactsCache()
+    cache.update(
+        [some_facts(host=name, uuid=name) for name in names], ClusterFacts("c", "9", quorate=True)
+    )
+    beats = Heartbeats(rpc.transport(conf), "worker", 10, cache, VmChanges("worker"), tuple)
+    first = list(beats._heartbeats())
+    assert [len(one.facts) for one in first] == [FACTS_PER_MESSAGE, FACTS_PER_MESSAGE, 1]
+    assert sorted(name for one in first for name in one.hosts) == sorted(names)
+    (later,) = beats._heartbeats()
+    assert (later.facts, sorted(later.hosts)) == ((), sorted(names))

@@ -10,7 +10,7 @@ and measures:
 - deleting all the servers.
 
 CPU seconds are of our processes, without Keystone and the client. Wall times depend on the other
-load of the machine, which `load` shows.
+load of the machine, which `load` shows. The exit code is 1 where a bound is passed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import openstack.config
 import openstack.connection
@@ -43,6 +43,8 @@ from benchmarks.processes import memory_mib, own_cpu_seconds
 from benchmarks.sites import Site, by_command, site_of
 from common.child import ROOT, die_with_parent
 
+Size = TypeVar("Size")
+
 PER_REQUEST = 500
 """Servers of one create."""
 
@@ -50,6 +52,14 @@ WAIT_SECONDS = 3600
 STOP_SECONDS = 120
 AUDIT_INTERVAL_SECONDS = 300
 """The default of [conductor] audit_interval_seconds: what one audit adds to standing still."""
+
+IDLE_PERCENT = {(100, 1000): 3.0, (1000, 5000): 6.0}
+"""{(hosts, servers): share of one core at rest, audits included}; smaller clouds are bounded by
+the next larger size."""
+PLACEMENT_SECONDS = {1000: 5.0, 10_000: 60.0}
+"""{hosts: seconds from the first one in placement to the last}."""
+DELETE_SECONDS = {5000: 60.0}
+"""{servers: seconds until the last one is gone}."""
 
 _OFFERING = """
     SELECT count(*) FROM resource_providers AS p
@@ -269,6 +279,35 @@ def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict
     return found
 
 
+def passed(found: dict[str, Any]) -> list[str]:
+    """Return the bounds that a size passes, as text."""
+    hosts, servers = found["hosts"], found["servers"]
+    values = {
+        "idle, percent of a core": (
+            found["idle"]["percent_with_audits"],
+            _bound(IDLE_PERCENT, lambda size: hosts <= size[0] and servers <= size[1]),
+        ),
+        "placement, seconds": (
+            found["start"].get("placement_seconds"),
+            _bound(PLACEMENT_SECONDS, lambda most: hosts <= most),
+        ),
+        "delete, seconds": (
+            found.get("delete", {}).get("seconds"),
+            _bound(DELETE_SECONDS, lambda most: servers <= most),
+        ),
+    }
+    return [
+        f"{hosts} hosts, {servers} servers: {name}: {value}, {most} allowed"
+        for name, (value, most) in values.items()
+        if value is not None and most is not None and value > most
+    ]
+
+
+def _bound(bounds: Mapping[Size, float], holds: Callable[[Size], bool]) -> float | None:
+    """Return the tightest bound that holds for a size."""
+    return min((most for size, most in bounds.items() if holds(size)), default=None)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(prog="benchmarks.growth", description=__doc__.split("\n")[0])
@@ -282,10 +321,16 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="micronova-growth-") as name:
             found.append(measure(Path(name), hosts, servers, given.idle_seconds))
             found[-1]["load"] = round(os.getloadavg()[0], 1)
-    report = {"python": platform.python_version(), "cores": os.cpu_count(), "sizes": found}
+    beyond = [line for one in found for line in passed(one)]
+    report = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "sizes": found,
+        "passed_bounds": beyond,
+    }
     json.dump(report, sys.stdout, indent=2)
     sys.stdout.write("\n")
-    return 0
+    return 1 if beyond else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from simulator.apischema import methods, parameters
 
 NETWORK = "VM.Config.Network"
-NOT_OPTIONS = frozenset(
+_NOT_OPTIONS = frozenset(
     {
         "node",
         "vmid",
@@ -45,7 +45,7 @@ _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.s
 
 def is_option(name: str) -> bool:
     """Return whether there is an option of that name."""
-    return name in _CONFIG and name not in NOT_OPTIONS
+    return name in _CONFIG and name not in _NOT_OPTIONS
 
 
 def group_of(name: str) -> str:

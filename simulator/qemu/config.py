@@ -15,7 +15,7 @@ from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
 from simulator.tasks import Job
-from simulator.vmschema import NOT_OPTIONS, is_drive, is_option
+from simulator.vmschema import is_drive, is_option
 from simulator.volumes import owner_of, parse_volid
 
 # These take effect at once on a running VM; so do disks and network cards (hotplug).
@@ -41,7 +41,7 @@ class Change:
     def __init__(self, call: Call) -> None:
         self.digest = call.get("digest")
         self.skip = call.skiplock()
-        self.set = {k: v for k, v in call.params.items() if k not in NOT_OPTIONS}
+        self.set = {k: v for k, v in call.params.items() if is_option(k)}
         self.force = call.flag("force")
         self.delete = [name for name in re.split(r"[,;\s\0]+", call.get("delete")) if name]
         self.revert = [name for name in re.split(r"[,;\s\0]+", call.get("revert")) if name]

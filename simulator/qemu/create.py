@@ -13,30 +13,16 @@ from simulator.model import ConfigMap, Vm
 from simulator.qemu import drives, network, permits, power, restored
 from simulator.qemu.drives import Builder, parse_drive
 from simulator.tasks import Job
-from simulator.vmschema import is_drive
+from simulator.vmschema import is_drive, is_option
 
 CLAIM_WAIT = 5.0
 WORKER_WAIT = 1.0
-NOT_OPTIONS = (
-    "node",
-    "vmid",
-    "pool",
-    "start",
-    "ha-managed",
-    "storage",
-    "unique",
-    "force",
-    "archive",
-    "bwlimit",
-    "live-restore",
-    "import-working-storage",
-)
 
 
 def create(call: Call) -> Work:
     """Create a VM. The claim (a config with only `lock: create`) is written before the task."""
     cluster, vmid = call.cluster, call.vmid
-    config = {name: text for name, text in call.params.items() if name not in NOT_OPTIONS}
+    config = {name: text for name, text in call.params.items() if is_option(name)}
     if call.get("archive"):
         return restored.restore(call, config)
     cluster.check_quorum()

@@ -46,11 +46,6 @@ def orphan(cloud: World, vmid: int, node: str) -> str:
     return made.volid
 
 
-def next_vmid(cloud: World) -> int:
-    """The VMID that the next build is given."""
-    return int(cloud.rows(sa.select(schema.vmid_bands.c.next))[0][0])
-
-
 def test_incident_1_sixty_six_orphans_by_a_retry_loop(cloud: World) -> None:
     """A create that succeeded was followed by a call that Proxmox VE has never had (501); the
     VMID was not kept, so that each retry made a new VM, 66 of them.
@@ -109,7 +104,7 @@ def test_incident_3_disks_left_behind_poison_a_vmid(cloud: World) -> None:
     Here volumes are looked for before anything is made; such a VMID is set aside with the reason
     and the command that would free it, the volume is not touched, and another VMID does it.
     """
-    vmid = next_vmid(cloud)
+    vmid = cloud.next_vmid()
     left = [orphan(cloud, vmid, node) for node in ("pve1", "pve2")]
     row = cloud.built("rancher-server")
     assert row.vm_state == "active"

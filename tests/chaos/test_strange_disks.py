@@ -22,11 +22,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
         yield running
 
 
-def next_vmid(cloud: World) -> int:
-    """The VMID that the next build is given."""
-    return int(cloud.rows(sa.select(schema.vmid_bands.c.next))[0][0])
-
-
 def findings(cloud: World) -> list[Any]:
     """What the last audit left."""
     cloud.audited()
@@ -52,7 +47,7 @@ def free(cloud: World, volume: Volume) -> None:
 
 def test_a_disk_at_a_vmid_that_a_build_was_refused_is_nobodys_of_ours(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    low = next_vmid(cloud)
+    low = cloud.next_vmid()
     theirs = disk(cloud, low)
     row = cloud.built("web", host="pve1")
     assert (row.vm_state, row.vmid) == ("active", low + 1)
@@ -94,7 +89,7 @@ def test_disks_are_nobodys_while_vms_are_hidden(cloud: World) -> None:
 
 def test_another_clouds_vm_and_its_disks_are_not_ours(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    low, theirs = next_vmid(cloud), ids.new_uuid()
+    low, theirs = cloud.next_vmid(), ids.new_uuid()
     cluster = cloud.simulator.cluster()
     with cluster.turn():
         vm = cluster.add_vm(

@@ -21,11 +21,6 @@ def cloud(tmp_path: Path) -> Iterator[World]:
         yield running
 
 
-def next_vmid(cloud: World) -> int:
-    """The VMID that the next build is given."""
-    return int(cloud.rows(sa.select(schema.vmid_bands.c.next))[0][0])
-
-
 def shell(cloud: World, vmid: int, node: str) -> None:
     """Somebody's create died."""
     cluster = cloud.simulator.cluster()
@@ -41,7 +36,7 @@ def quarantined(cloud: World) -> dict[int, Any]:
 
 def test_a_strangers_shell_costs_its_vmid_and_nothing_else(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    first = next_vmid(cloud)
+    first = cloud.next_vmid()
     for vmid in (first, first + 1):
         shell(cloud, vmid, "pve1")
     row = cloud.built("server", host="pve1")
@@ -64,7 +59,7 @@ def test_a_strangers_shell_costs_its_vmid_and_nothing_else(cloud: World) -> None
 
 def test_strangers_shells_are_no_attempts(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    first = next_vmid(cloud)
+    first = cloud.next_vmid()
     stuck = range(first, first + 10)
     for vmid in stuck:
         shell(cloud, vmid, "pve1")
@@ -81,7 +76,7 @@ def test_strangers_shells_are_no_attempts(cloud: World) -> None:
 
 def test_attempts_that_leave_a_shell_are_bounded(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    first = next_vmid(cloud)
+    first = cloud.next_vmid()
     for vmid in range(first, first + 10):
         cloud.simulator.fault(leak="L4", vmid=vmid)
     row = cloud.built("server", host="pve1")
@@ -94,7 +89,7 @@ def test_attempts_that_leave_a_shell_are_bounded(cloud: World) -> None:
 
 def test_a_volume_on_another_nodes_storage_costs_its_vmid(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    first = next_vmid(cloud)
+    first = cloud.next_vmid()
     cluster = cloud.simulator.cluster()
     with cluster.turn():
         name = f"{first}/vm-{first}-cloudinit.qcow2"
@@ -115,7 +110,7 @@ def test_a_volume_on_another_nodes_storage_costs_its_vmid(cloud: World) -> None:
 
 def test_what_a_build_itself_left_half_made_does_not_end_it(cloud: World) -> None:
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
-    first = next_vmid(cloud)
+    first = cloud.next_vmid()
     cloud.simulator.fault(leak="L4", vmid=first)
     row = cloud.built("server", host="pve1")
     assert (row.vm_state, row.host, row.vmid) == ("active", "pve1", first + 1)

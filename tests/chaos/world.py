@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 from keystoneauth1 import session, token_endpoint
 from oslo_config import cfg
 
@@ -153,6 +154,10 @@ class World(Cloud):
             return False
         known = {provider.uuid for provider in self.placement.providers()}
         return all(row.uuid in known and self.placement.provider_usages(row.uuid) for row in hosts)
+
+    def next_vmid(self) -> int:
+        """Return the VMID that the next build is given."""
+        return int(self.rows(sa.select(schema.vmid_bands.c.next))[0][0])
 
 
 @contextlib.contextmanager

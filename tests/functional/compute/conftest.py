@@ -277,5 +277,14 @@ class Cluster:
 
 
 @pytest.fixture
+def second(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterator[Worker]:
+    """Another process with agents of the same cluster, which remembers nothing of the first."""
+    running = Worker(configuration(tmp_path, proxmox_text(simulator)))
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
 def cluster(simulator: RunningSimulator, worker: Worker) -> Cluster:
     return Cluster(simulator)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +53,6 @@ def test_another_worker_goes_on(
     assert cluster.is_empty(build.placed.vmid)
 
 
-@pytest.fixture
-def anew(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterator[Worker]:
-    """A process that remembers nothing of what another one did."""
-    running = Worker(configuration(tmp_path, proxmox_text(simulator)))
-    running.start()
-    yield running
-    running.stop()
-
-
 def come_again(worker: Worker, command: Command) -> None:
     """A copy of a message that was on the bus before the process began."""
     copy = dataclasses.replace(command, sent_at=clock.after(-60))
@@ -71,7 +61,7 @@ def come_again(worker: Worker, command: Command) -> None:
 
 
 def test_a_copy_of_an_old_message_does_nothing(
-    worker: Worker, anew: Worker, cluster: Cluster
+    worker: Worker, second: Worker, cluster: Cluster
 ) -> None:
     """Of a build or of a power action that was done, and undone since."""
     build = a_build()
@@ -79,38 +69,38 @@ def test_a_copy_of_an_old_message_does_nothing(
     assert worker.run(build).ok
     assert worker.run(a_power(build, PowerAction.STOP)).ok
     writes = len(writes_of(cluster))
-    come_again(anew, build)
-    come_again(anew, start)
+    come_again(second, build)
+    come_again(second, start)
     threading.Event().wait(1)
-    assert anew.service._executor.working() == ()
+    assert second.service._executor.working() == ()
     assert len(writes_of(cluster)) == writes
     assert cluster.vm(build.placed.vmid)["status"] == "stopped"
     assert worker.run(a_destroy(build)).gone
-    come_again(anew, build)
+    come_again(second, build)
     threading.Event().wait(1)
     assert cluster.is_empty(build.placed.vmid)
-    assert anew.conductor.outcomes(build) == []
+    assert second.conductor.outcomes(build) == []
     # What is sent from here on is done.
-    assert anew.run(dataclasses.replace(build, attempt=2)).ok
-    assert anew.run(a_destroy(build)).gone
+    assert second.run(dataclasses.replace(build, attempt=2)).ok
+    assert second.run(a_destroy(build)).gone
 
 
 def test_a_command_is_not_old_because_its_senders_clock_is_behind(
-    worker: Worker, anew: Worker, cluster: Cluster
+    worker: Worker, second: Worker, cluster: Cluster
 ) -> None:
     """Once it has heard of the process, whatever it sends is later than what it heard."""
-    conductor = ComputeClient(anew.transport, now=lambda: clock.after(-3600))
+    conductor = ComputeClient(second.transport, now=lambda: clock.after(-3600))
     build = a_build()
-    conductor.build(internal(), anew.service.worker, build)
-    beat = anew.conductor.wait_for(lambda: anew.conductor.heartbeats[-1:])[0]
+    conductor.build(internal(), second.service.worker, build)
+    beat = second.conductor.wait_for(lambda: second.conductor.heartbeats[-1:])[0]
     conductor.heard(beat.worker, beat.sent_at)
     again = dataclasses.replace(build, attempt=2)
-    anew.sent.append(again)
-    conductor.build(internal(), anew.service.worker, again)
-    [outcome] = anew.conductor.wait_for(lambda: anew.conductor.outcomes(again))
+    second.sent.append(again)
+    conductor.build(internal(), second.service.worker, again)
+    [outcome] = second.conductor.wait_for(lambda: second.conductor.outcomes(again))
     assert outcome.ok
-    assert anew.conductor.outcomes(build) == []
-    assert anew.run(a_destroy(build)).gone
+    assert second.conductor.outcomes(build) == []
+    assert second.run(a_destroy(build)).gone
 
 
 def writes_of(cluster: Cluster) -> list[Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import proxmoxer
@@ -20,8 +19,6 @@ from tests.functional.compute.conftest import (
     Worker,
     a_build,
     a_destroy,
-    configuration,
-    proxmox_text,
     template_vmid,
 )
 from tests.functional.simulator_fixture import RunningSimulator
@@ -42,15 +39,6 @@ def api(simulator: RunningSimulator, worker: Worker) -> Any:
         password=password,
         verify_ssl=str(simulator.ca_file),
     )
-
-
-@pytest.fixture
-def second(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterator[Worker]:
-    """Another process with agents of the same cluster."""
-    running = Worker(configuration(tmp_path, proxmox_text(simulator)))
-    running.start()
-    yield running
-    running.stop()
 
 
 def run_all(work: Sequence[tuple[Worker, Build]]) -> list[Outcome]:

@@ -483,35 +483,33 @@ class World:
 
     def until(self, uuid: str, vm_state: str, task_state: str | None = None) -> Any:
         """Wait until the server is in that state; the runner's events drive it."""
-        deadline = clock.after(10)
-        tick = threading.Event()
-        while (row := self.row(uuid)).vm_state != vm_state or row.task_state != task_state:
-            assert clock.utcnow() < deadline, (row.vm_state, row.task_state)
-            tick.wait(0.01)
-        return row
+        wanted = (vm_state, task_state)
+        self._wait(lambda: self.row(uuid), lambda row: (row.vm_state, row.task_state) == wanted)
+        return self.row(uuid)
 
     def until_operation(self, *states: str) -> None:
         """Wait until the operations, in the order of their ids, are in these states."""
-        deadline = clock.after(10)
-        tick = threading.Event()
-        while tuple(row.state for row in self.rows(schema.operations)) != states:
-            assert clock.utcnow() < deadline, self.rows(schema.operations)
-            tick.wait(0.01)
+        self._wait(
+            lambda: self.rows(schema.operations),
+            lambda rows: tuple(row.state for row in rows) == states,
+        )
 
-    def until_paused(self) -> None:
-        """Wait until the last operation is nobody's, for later."""
-        deadline = clock.after(10)
-        tick = threading.Event()
-        while (row := self.rows(schema.operations)[-1]).not_before is None:
-            assert clock.utcnow() < deadline, row
-            tick.wait(0.01)
+    def until_paused(self, seconds: float | None = None) -> None:
+        """Wait until the last operation is nobody's, for later, or for so long at least."""
+        self._wait(
+            lambda: self.rows(schema.operations)[-1].not_before,
+            lambda until: until is not None and (seconds is None or until >= clock.after(seconds)),
+        )
 
     def until_faults(self, count: int) -> None:
         """Wait until so many faults are known."""
-        deadline = clock.after(10)
-        tick = threading.Event()
-        while len(self.rows(schema.faults)) < count:
-            assert clock.utcnow() < deadline, self.rows(schema.faults)
+        self._wait(lambda: self.rows(schema.faults), lambda rows: len(rows) >= count)
+
+    @staticmethod
+    def _wait(look: Callable[[], Any], enough: Callable[[Any], bool]) -> None:
+        deadline, tick = clock.after(10), threading.Event()
+        while not enough(seen := look()):
+            assert clock.utcnow() < deadline, seen
             tick.wait(0.01)
 
     def make_due(self) -> None:

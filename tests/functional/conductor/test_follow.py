@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,16 +53,6 @@ def is_on(world: World, server: Any, node: str, power: int = 1, **more: Any) -> 
     world.compute.vms[server.vmid] = Inspection(
         server.vmid, True, node, power_state=power, **values
     )
-
-
-def until_it_waits(world: World) -> None:
-    """The search was begun, and is to be gone on with later."""
-    tick = threading.Event()
-    for _ in range(1000):
-        if world.rows(schema.operations)[-1].not_before is not None:
-            return
-        tick.wait(0.01)
-    raise AssertionError("it doesn't wait")
 
 
 def events(world: World, name: str) -> list[Any]:
@@ -185,7 +174,7 @@ def test_a_user_who_acts_meanwhile_goes_first(world: World) -> None:
         server.vmid, failure=Failure(Category.NODE_UNHEALTHY, "silence")
     )
     tell(world, sighting(server, "pve2"))
-    until_it_waits(world)
+    world.until_paused()
     world.act(server.uuid, "stop")
     world.answer(world.compute.wait_for(2), ok=True, power_state=4)
     world.until(server.uuid, "stopped")

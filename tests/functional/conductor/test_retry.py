@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,16 +31,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def until_it_waits(world: World) -> None:
-    """Return once the last operation is nobody's for a while."""
-    deadline, tick = clock.after(10), threading.Event()
-    while (until := world.rows(schema.operations)[-1].not_before) is None or (
-        until < clock.after(5)
-    ):
-        assert clock.utcnow() < deadline
-        tick.wait(0.01)
-
-
 def waiting_delete(world: World) -> Any:
     """A server whose delete met a lock."""
     (uuid,) = world.create()
@@ -50,7 +39,7 @@ def waiting_delete(world: World) -> Any:
     world.act(uuid, "delete")
     world.answer(world.compute.wait_for(2), ok=False, failure=LOCKED)
     world.until_faults(1)
-    until_it_waits(world)
+    world.until_paused(5)
     return row
 
 
@@ -86,7 +75,7 @@ def test_a_build_that_waits_for_any_host_goes_on_when_one_is_well(tmp_path: Path
     world.conductor.runner.start()
     (uuid,) = world.create()
     world.answer(world.compute.wait_for(1), ok=False, failure=SILENT, gone=True)
-    until_it_waits(world)
+    world.until_paused(5)
     assert world.row(uuid).host is None
     tell(world, eased=("pve1",))
     world.answer(world.compute.wait_for(2), ok=True, power_state=1)

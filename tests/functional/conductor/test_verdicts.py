@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -314,14 +313,6 @@ def refuse(world: World, count: int, **more: Any) -> Any:
     return command
 
 
-def until_it_waits(world: World) -> None:
-    """Return once the operation is nobody's for a while."""
-    deadline, tick = clock.after(10), threading.Event()
-    while (until := operation(world).not_before) is None or until < clock.after(5):
-        assert clock.utcnow() < deadline
-        tick.wait(0.01)
-
-
 def test_another_host_is_taken_first_then_those_that_did_not_answer_are_waited_for(
     world: World,
 ) -> None:
@@ -329,7 +320,7 @@ def test_another_host_is_taken_first_then_those_that_did_not_answer_are_waited_f
     for count, host in enumerate(["pve1", "pve2"] * 3, 1):
         assert refuse(world, count).placed.host == host
         if host == "pve2":
-            until_it_waits(world)
+            world.until_paused(5)
             row = world.row(uuid)
             assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
             world.make_due()
@@ -345,7 +336,7 @@ def test_the_only_host_is_waited_for_and_the_pauses_grow(tmp_path: Path) -> None
     for count, seconds in enumerate(BACKOFF_SECONDS, 1):
         before = clock.utcnow()
         refuse(world, count)
-        until_it_waits(world)
+        world.until_paused(5)
         pause = (operation(world).not_before - before).total_seconds()
         assert seconds * (1 - JITTER) <= pause <= seconds * (1 + JITTER) + 5
         assert operation(world).message == SILENT.message
@@ -361,7 +352,7 @@ def test_the_only_host_is_waited_for_and_the_pauses_grow(tmp_path: Path) -> None
 def test_what_a_silent_node_kept_from_being_removed_is_gone_on_with(world: World) -> None:
     (uuid,) = world.create()
     first = refuse(world, 1, gone=False)
-    until_it_waits(world)
+    world.until_paused(5)
     row = world.row(uuid)
     assert (row.vm_state, row.task_state) == ("building", "spawning")
     world.make_due()
@@ -379,7 +370,7 @@ def test_a_host_that_failed_otherwise_is_not_tried_again_when_another_is_awaited
     world.answer(world.compute.wait_for(1), ok=False, failure=broken, gone=True)
     for count in (2, 3):
         assert refuse(world, count).placed.host == "pve2"
-        until_it_waits(world)
+        world.until_paused(5)
         world.make_due()
     world.answer(world.compute.wait_for(4), ok=True, power_state=1)
     assert world.until(uuid, "active").host == "pve2"

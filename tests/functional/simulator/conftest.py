@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proxmoxer import ProxmoxAPI
+from proxmoxer import ProxmoxAPI, ResourceException
 
 from simulator.server import Options, Simulator
+from tests.functional.waiting import eventually
 
 MINI: dict[str, Any] = {
     "memory": 512,
@@ -70,6 +71,18 @@ class Lab:
         """The lock of a VM; None when there is no such VM."""
         vms = self.simulator.state()["sim1"]["vms"]
         return next((str(one["lock"]) for one in vms if one["vmid"] == vmid), None)
+
+
+def refusal(call: Callable[[], Any]) -> tuple[int, str]:
+    """Status and text of a call that must fail."""
+    with pytest.raises(ResourceException) as caught:
+        call()
+    return caught.value.status_code, caught.value.content
+
+
+def until(seen: Callable[[], bool]) -> None:
+    """Wait for something of the simulator's own, which may pass quickly."""
+    eventually(seen, 20, 0.002)
 
 
 @pytest.fixture(scope="session")

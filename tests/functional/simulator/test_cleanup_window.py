@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 from proxmoxer import ResourceException
 
-from tests.functional.simulator.conftest import Lab
+from tests.functional.simulator.conftest import Lab, until
 
 TIMEOUT = "can't lock file '/var/lock/qemu-server/lock-100.conf' - got timeout"
-
-
-def _until(seen: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def _held(lab: Lab) -> bool:
@@ -48,7 +38,7 @@ def test_a_start_right_after_a_stop_leaves_the_lock_with_the_clean_up(running: L
     assert running.done(vm.status.start.post()) == "OK"
     vm.config.put(description="still free")
     running.simulator.engine.set_speed(50)
-    _until(lambda: _held(running))
+    until(lambda: _held(running))
     began = running.simulator.engine.clock.now()
     stopped, reset = vm.status.stop.post(), vm.status.reset.post()
     with pytest.raises(ResourceException) as refused:
@@ -58,7 +48,7 @@ def test_a_start_right_after_a_stop_leaves_the_lock_with_the_clean_up(running: L
     log = [line["t"] for line in running.api.nodes("pve1").tasks(stopped).log.get()]
     assert log == ["trying to acquire lock...", f"TASK ERROR: {TIMEOUT}"]
     assert vm.status.current.get()["status"] == "running"
-    _until(lambda: not _cleaning(running))
+    until(lambda: not _cleaning(running))
     assert running.simulator.engine.clock.now() - began > 25
     vm.config.put(description="free again")
     assert running.done(vm.status.stop.post()) == "OK"
@@ -67,7 +57,7 @@ def test_a_start_right_after_a_stop_leaves_the_lock_with_the_clean_up(running: L
 def test_a_stop_without_a_start_holds_nothing(running: Lab) -> None:
     vm = running.api.nodes("pve1").qemu(100)
     assert running.done(vm.status.stop.post()) == "OK"
-    _until(lambda: not _cleaning(running))
+    until(lambda: not _cleaning(running))
     assert not _held(running)
     assert running.done(vm.status.start.post()) == "OK"
     vm.config.put(description="x")

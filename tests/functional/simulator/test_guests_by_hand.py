@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from proxmoxer import ResourceException
 
-from tests.functional.simulator.conftest import Lab, connect
+from tests.functional.simulator.conftest import Lab, connect, refusal, until
 
 DISK = "shared:0,import-from=shared:import/debian-12.qcow2"
-
-
-def _until(seen: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
-def _refusal(call: Callable[[], Any]) -> tuple[int, str]:
-    with pytest.raises(ResourceException) as caught:
-        call()
-    return caught.value.status_code, caught.value.content
 
 
 @pytest.fixture
@@ -57,8 +41,8 @@ def test_a_backup_holds_its_lock_while_it_runs(root: Lab) -> None:
     assert root.done(vm.status.start.post()) == "OK"
     root.simulator.engine.set_speed(10)
     upid = _backup(root)
-    _until(lambda: root.lock_of(100) == "backup")
-    assert _refusal(lambda: vm.config.put(description="x")) == (500, "VM is locked (backup)")
+    until(lambda: root.lock_of(100) == "backup")
+    assert refusal(lambda: vm.config.put(description="x")) == (500, "VM is locked (backup)")
     assert root.done(vm.status.stop.post()) == "VM is locked (backup)"
     assert vm.status.current.get()["lock"] == "backup"
     root.simulator.engine.set_speed(200)
@@ -71,7 +55,7 @@ def test_a_killed_backup_leaves_its_lock(root: Lab) -> None:
     assert root.create(scsi0=DISK) == "OK"
     root.simulator.engine.set_speed(10)
     upid = _backup(root)
-    _until(lambda: root.lock_of(100) == "backup")
+    until(lambda: root.lock_of(100) == "backup")
     cluster = root.simulator.cluster()
     with cluster.turn():
         cluster.tasks.kill(upid)
@@ -83,7 +67,7 @@ def test_a_stopped_backup_gives_its_lock_back(root: Lab) -> None:
     assert root.create(scsi0=DISK) == "OK"
     root.simulator.engine.set_speed(10)
     upid = _backup(root)
-    _until(lambda: root.api.nodes("pve1").qemu(100).status.current.get()["status"] == "running")
+    until(lambda: root.api.nodes("pve1").qemu(100).status.current.get()["status"] == "running")
     root.api.nodes("pve1").tasks(upid).delete()
     assert root.done(upid) == "job errors"
     assert root.lock_of(100) == ""
@@ -96,7 +80,7 @@ def test_a_node_makes_one_backup_at_a_time(root: Lab) -> None:
         assert root.create(vmid, scsi0=DISK) == "OK"
     root.simulator.engine.set_speed(20)
     upids = [_backup(root, vmid) for vmid in (100, 101)]
-    _until(lambda: root.lock_of(100) == "backup")
+    until(lambda: root.lock_of(100) == "backup")
     assert root.lock_of(101) == ""
     root.simulator.engine.set_speed(200)
     assert [root.done(upid) for upid in upids] == ["OK", "OK"]
@@ -122,7 +106,7 @@ def test_an_archive_outlives_its_vm_and_makes_another(root: Lab, saved: str) -> 
 
 def test_a_forced_restore_takes_the_place_of_the_vm(root: Lab, saved: str) -> None:
     node = root.api.nodes("pve1")
-    assert _refusal(lambda: node.qemu.post(vmid=100, archive=saved))[1] == (
+    assert refusal(lambda: node.qemu.post(vmid=100, archive=saved))[1] == (
         "unable to restore VM 100 - VM 100 already exists on node 'pve1'"
     )
     node.qemu(100).config.put(scsi1="shared:1", name="two")
@@ -236,7 +220,7 @@ def test_the_manager_moves_what_it_is_asked_for(root: Lab, action: str) -> None:
         return next(one for one in manager.status.current.get() if one["type"] == "service")
 
     assert service()["node"] == "pve1"
-    _until(lambda: service()["node"] == "pve2" and service()["state"] == "started")
+    until(lambda: service()["node"] == "pve2" and service()["state"] == "started")
 
 
 def test_a_managed_vm_is_moved_by_the_manager(root: Lab) -> None:
@@ -248,7 +232,7 @@ def test_a_managed_vm_is_moved_by_the_manager(root: Lab) -> None:
     assert root.done(upid) == "OK"
     assert [one["vmid"] for one in root.api.nodes("pve1").qemu.get()] == [100]
     root.simulator.engine.set_speed(200)
-    _until(lambda: [one["vmid"] for one in root.api.nodes("pve2").qemu.get()] == [100])
+    until(lambda: [one["vmid"] for one in root.api.nodes("pve2").qemu.get()] == [100])
 
 
 def test_memory_is_plugged_and_cores_wait(root: Lab) -> None:
@@ -260,7 +244,7 @@ def test_memory_is_plugged_and_cores_wait(root: Lab) -> None:
     vm.config.put(memory=2048, vcpus=2, cores=4)
     present = vm.config.get(current=1)
     assert (present["memory"], present["vcpus"], present["cores"]) == ("2048", 2, 2)
-    assert _refusal(lambda: vm.config.put(memory=512))[0] == 400
+    assert refusal(lambda: vm.config.put(memory=512))[0] == 400
     assert vm.config.get(current=1)["memory"] == "2048"
     assert root.done(vm.status.stop.post()) == "OK"
     assert (vm.config.get()["memory"], vm.config.get()["cores"]) == ("512", 4)

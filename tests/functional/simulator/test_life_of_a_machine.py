@@ -9,19 +9,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
 from proxmoxer import ResourceException
 
 from simulator.server import Simulator
 from tests.fixtures.pve_captures import multipart, qcow2
-from tests.functional.simulator.conftest import Lab, connect
-
-
-def refusal(call: Callable[[], Any]) -> tuple[int, str]:
-    """Status and text of a call that must fail."""
-    with pytest.raises(ResourceException) as caught:
-        call()
-    return caught.value.status_code, caught.value.content
+from tests.functional.simulator.conftest import Lab, connect, refusal
 
 
 def test_an_uploaded_image_has_the_size_its_header_says(lab: Lab) -> None:

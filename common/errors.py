@@ -140,6 +140,13 @@ class GenerationConflict(Conflict):
     sentence = "Resource provider or consumer generation conflict."
 
 
+class Gone(MicronovaError):
+    """There was such an API once."""
+
+    code = "micronova.gone"
+    sentence = "This resource is no longer available.  No forwarding address is given."
+
+
 class TooLarge(MicronovaError):
     """The request is bigger than allowed."""
 
@@ -166,6 +173,13 @@ class NotSupported(MicronovaError):
 
     code = "micronova.not_supported"
     sentence = "The request is not supported."
+
+
+class Unimplemented(MicronovaError):
+    """Nothing here can ever do this."""
+
+    code = "micronova.unimplemented"
+    sentence = "The requested functionality is not supported."
 
 
 class ConfigurationError(MicronovaError):

@@ -11,6 +11,8 @@ from oslo_config import cfg
 
 GROUP = "quota"
 UNLIMITED = -1
+#: the quota class whose limits are the defaults of all projects
+DEFAULT_CLASS = "default"
 
 #: resource → (default limit, what it counts)
 RESOURCES: Mapping[str, tuple[int, str]] = {

@@ -190,6 +190,7 @@ class InternalAction(enum.StrEnum):
     RELEASE_HOLD = "release-hold"
     LOCK = "lock"  #: under Nova's names, as are the next two
     UNLOCK = "unlock"
+    RESET_STATE = "resetState"  #: an administrator said what the server is
     RETRY = "retry"  #: what waited was tried again at once
     FORGET = "forget"  #: the record went, whatever became of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again

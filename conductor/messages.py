@@ -65,6 +65,8 @@ class CreateServers:
     """As the user gave it; the guest always has one."""
     auto_disk_config: bool = False
     """As the user gave it, to be shown."""
+    access_ip_v4: str | None = None
+    access_ip_v6: str | None = None
     availability_zone: str | None = None
     force_host: str | None = None
     """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""

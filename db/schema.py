@@ -305,6 +305,15 @@ quota_limits = sa.Table(
     sa.Column("hard_limit", sa.Integer, nullable=False),
 )
 
+# Limits of a class; "default" holds for all projects that have no limit of their own.
+quota_classes = sa.Table(
+    "quota_classes",
+    metadata,
+    sa.Column("class_name", _NAME, primary_key=True),
+    sa.Column("resource", sa.String(64), primary_key=True),
+    sa.Column("hard_limit", sa.Integer, nullable=False),
+)
+
 # One row per project, for its lock: usage is summed over the live servers under it.
 project_locks = sa.Table(
     "project_locks", metadata, sa.Column("project_id", _NAME, primary_key=True)

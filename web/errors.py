@@ -43,11 +43,13 @@ STATUS: Mapping[type[MicronovaError], int] = {
     MethodNotAllowed: 405,
     NotAcceptable: 406,
     errors.Conflict: 409,
+    errors.Gone: 410,
     errors.TooLarge: 413,
     UnsupportedMedia: 415,
     errors.NoValidHost: 500,
     errors.ConfigurationError: 500,
     errors.OperationFailed: 500,
+    errors.Unimplemented: 501,
     errors.Unavailable: 503,
 }
 """Error class → HTTP status; a class that isn't here has its base's, without one 500."""

@@ -31,6 +31,7 @@ Compiled = Callable[[Target, Credentials], bool]
 ADMIN = "rule:context_is_admin"
 PROJECT_MEMBER = "rule:project_member_or_admin"
 PROJECT_READER = "rule:project_reader_or_admin"
+SERVICE = "role:service"
 ANYONE = "@"
 NOBODY = "!"
 

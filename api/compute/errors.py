@@ -20,6 +20,7 @@ FAULT_NAMES: Mapping[int, str] = {
     404: "itemNotFound",
     405: "badMethod",
     409: "conflictingRequest",
+    410: "computeFault",
     413: "overLimit",
     415: "badMediaType",
     429: "overLimit",

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from web.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, rule
+from web.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, SERVICE, rule
 
 OWN = "rule:context_is_admin or user_id:%(user_id)s"
 
 _SERVER = "/servers/{server_id}"
 _FLAVOR = "/flavors/{flavor_id}"
 _GROUP = "/os-server-groups/{group_id}"
+_QUOTA_CLASS = "/os-quota-class-sets/{class_name}"
+_USAGE = "/os-simple-tenant-usage"
 _AGGREGATE = "/os-aggregates/{aggregate_id}"
 
 # (rule, who may, what, method, path)
@@ -46,6 +48,85 @@ _ROWS = (
         "POST",
         f"{_SERVER}/action",
     ),
+    (
+        "os-deferred-delete:force",
+        PROJECT_MEMBER,
+        "Delete a server at once.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "servers:trigger_crash_dump",
+        PROJECT_MEMBER,
+        "Trigger a crash dump, which is refused.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "os-admin-actions:reset_state",
+        ADMIN,
+        "Say what a server is.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "os-admin-actions:inject_network_info",
+        ADMIN,
+        "Inject network information: does nothing.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "os-server-password:show",
+        PROJECT_READER,
+        "Show the guest's password, which is empty.",
+        "GET",
+        f"{_SERVER}/os-server-password",
+    ),
+    (
+        "os-server-password:clear",
+        PROJECT_MEMBER,
+        "Clear it.",
+        "DELETE",
+        f"{_SERVER}/os-server-password",
+    ),
+    ("os-quota-class-sets:show", ADMIN, "Show a quota class.", "GET", _QUOTA_CLASS),
+    ("os-quota-class-sets:update", ADMIN, "Set a quota class.", "PUT", _QUOTA_CLASS),
+    ("os-simple-tenant-usage:list", ADMIN, "Usage of all projects.", "GET", _USAGE),
+    (
+        "os-simple-tenant-usage:show",
+        PROJECT_READER,
+        "Usage of a project.",
+        "GET",
+        f"{_USAGE}/{{project_id}}",
+    ),
+    (
+        "os-server-external-events:create",
+        SERVICE,
+        "Tell of events.",
+        "POST",
+        "/os-server-external-events",
+    ),
+    (
+        "os-instance-usage-audit-log:list",
+        ADMIN,
+        "List usage audits.",
+        "GET",
+        "/os-instance_usage_audit_log",
+    ),
+    (
+        "os-instance-usage-audit-log:show",
+        ADMIN,
+        "Show those before a time.",
+        "GET",
+        "/os-instance_usage_audit_log/{before}",
+    ),
+    ("os-hosts:list", ADMIN, "List hosts.", "GET", "/os-hosts"),
+    ("os-hosts:show", ADMIN, "Show one.", "GET", "/os-hosts/{host}"),
+    ("os-hosts:update", ADMIN, "Enable or disable one.", "PUT", "/os-hosts/{host}"),
+    ("os-hosts:start", ADMIN, "Start one: refused.", "GET", "/os-hosts/{host}/startup"),
+    ("os-hosts:shutdown", ADMIN, "Stop one: refused.", "GET", "/os-hosts/{host}/shutdown"),
+    ("os-hosts:reboot", ADMIN, "Reboot one: refused.", "GET", "/os-hosts/{host}/reboot"),
     ("server-metadata:index", PROJECT_READER, "List metadata.", "GET", f"{_SERVER}/metadata"),
     ("server-metadata:show", PROJECT_READER, "Show one.", "GET", f"{_SERVER}/metadata/{{key}}"),
     ("server-metadata:create", PROJECT_MEMBER, "Add metadata.", "POST", f"{_SERVER}/metadata"),
@@ -199,6 +280,8 @@ EXPLAIN_ALL = "micronova:explanations:show:operator"
 AUDIT_BEGIN = "micronova:audit:begin"
 AUDIT_READ = "micronova:audit:read"
 AUDIT_HEAL = "micronova:audit:heal"
+TOPOLOGY = "compute:server:topology:index"
+TOPOLOGY_OF_HOST = "compute:server:topology:host:index"
 VMID_READ = "micronova:vmid:read"
 METRICS = "micronova:metrics:read"
 
@@ -209,6 +292,13 @@ RULES: tuple[policy.DocumentedRuleDefault, ...] = (
         rule(PREFIX + name, check, text, (method, path))
         for name, check, text, method, path in _ROWS
     ),
+    rule(
+        TOPOLOGY,
+        PROJECT_READER,
+        "Show a server's NUMA topology.",
+        ("GET", f"{_SERVER}/topology"),
+    ),
+    rule(TOPOLOGY_OF_HOST, ADMIN, "With host nodes.", ("GET", f"{_SERVER}/topology")),
     rule(CACHE_IMAGES, ADMIN, "Cache images.", ("POST", f"{_AGGREGATE}/images")),
     rule(REQUESTED_DESTINATION, ADMIN, "Choose host or hypervisor.", ("POST", "/servers")),
     rule(ANY_ADDRESS, ADMIN, "With fixed_ip outside of the pool.", ("POST", "/servers")),

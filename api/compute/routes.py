@@ -18,22 +18,28 @@ from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.extensions import Extensions
+from api.compute.resources.external_events import ExternalEvents
 from api.compute.resources.flavor_access import FlavorAccess
 from api.compute.resources.flavor_extra_specs import FlavorExtraSpecs
 from api.compute.resources.flavors import Flavors
+from api.compute.resources.hosts import Hosts
 from api.compute.resources.hypervisors import Hypervisors
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
-from api.compute.resources.quotas import Limits, QuotaSets
+from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
+from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, UNSERVED, Removed
 from api.compute.resources.server_actions import ServerActions
+from api.compute.resources.server_extras import ServerPassword, ServerTopology
 from api.compute.resources.server_groups import ServerGroups
 from api.compute.resources.server_ips import ServerIps
 from api.compute.resources.server_metadata import ServerMetadata
 from api.compute.resources.server_tags import ServerTags
 from api.compute.resources.servers import Servers
 from api.compute.resources.services import Services
+from api.compute.resources.usage import SimpleTenantUsage
+from api.compute.resources.usage_audit_log import UsageAuditLog
 from api.compute.resources.vmids import Vmids
 from api.compute.resources.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 from web.guard import responders
@@ -57,6 +63,12 @@ class Row:
         return (names,) if isinstance(names, str) else names
 
 
+def _removed(path: str) -> Row:
+    """Return the row of a path that answers 410, or 404 where Nova's list isn't served."""
+    methods = dict.fromkeys(REMOVED.get(path, ()), "gone")
+    return Row(path, Removed, methods | ({"GET": "absent"} if path in UNSERVED else {}))
+
+
 ROUTES = (
     Row("/servers", Servers, {"GET": "index", "POST": "create"}),
     Row("/servers/detail", Servers, {"GET": "detail"}),
@@ -71,6 +83,11 @@ ROUTES = (
             "reboot": "reboot",
             "lock": "lock",
             "unlock": "unlock",
+            "forceDelete": "force_delete",
+            "trigger_crash_dump": "trigger_crash_dump",
+            "os-resetState": "reset_state",
+            "resetNetwork": "reset_network",
+            "injectNetworkInfo": "inject_network_info",
             "release": "release",
             "mark": "mark",
             "hold": "hold",
@@ -106,6 +123,12 @@ ROUTES = (
         "/servers/{server_id}/os-instance-actions/{request_id}",
         InstanceActions,
         {"GET": "show"},
+    ),
+    Row("/servers/{server_id}/topology", ServerTopology, {"GET": "index"}),
+    Row(
+        "/servers/{server_id}/os-server-password",
+        ServerPassword,
+        {"GET": "index", "DELETE": "clear"},
     ),
     Row("/flavors", Flavors, {"GET": "index", "POST": "create"}),
     Row("/flavors/detail", Flavors, {"GET": "detail"}),
@@ -167,6 +190,17 @@ ROUTES = (
     ),
     Row("/os-quota-sets/{project_id}/defaults", QuotaSets, {"GET": "defaults"}),
     Row("/os-quota-sets/{project_id}/detail", QuotaSets, {"GET": "detail"}),
+    Row("/os-quota-class-sets/{class_name}", QuotaClassSets, {"GET": "show", "PUT": "update"}),
+    Row("/os-simple-tenant-usage", SimpleTenantUsage, {"GET": "index"}),
+    Row("/os-simple-tenant-usage/{project_id}", SimpleTenantUsage, {"GET": "show"}),
+    Row("/os-server-external-events", ExternalEvents, {"POST": "create"}),
+    Row("/os-instance_usage_audit_log", UsageAuditLog, {"GET": "index"}),
+    Row("/os-instance_usage_audit_log/{before}", UsageAuditLog, {"GET": "show"}),
+    Row("/os-hosts", Hosts, {"GET": "index"}),
+    Row("/os-hosts/{host}", Hosts, {"GET": "show", "PUT": "update"}),
+    Row("/os-hosts/{host}/startup", Hosts, {"GET": "startup"}),
+    Row("/os-hosts/{host}/shutdown", Hosts, {"GET": "shutdown"}),
+    Row("/os-hosts/{host}/reboot", Hosts, {"GET": "reboot"}),
     Row("/extensions", Extensions, {"GET": "index"}),
     Row("/extensions/{alias}", Extensions, {"GET": "show"}),
     Row("/adoptions", Adoptions, {"POST": "create"}),
@@ -182,6 +216,11 @@ ROUTES = (
     Row("/audit/findings", Findings, {"GET": "index"}),
     Row("/audit/findings/{finding_id}", Findings, {"GET": "show"}),
     Row("/audit/findings/{finding_id}/action", Findings, {"POST": ()}, {"heal": "heal"}),
+    *(_removed(path) for path in sorted({*REMOVED, *UNSERVED})),
+    *(
+        Row(path, Removed, {"POST": ()}, dict.fromkeys(actions, "gone"))
+        for path, actions in REMOVED_ACTIONS.items()
+    ),
 )
 
 

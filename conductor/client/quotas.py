@@ -20,6 +20,12 @@ class QuotaCalls(Base):
             ctxt, QuotaRpc.set_quota, project_id=project_id, limits=dict(limits), force=force
         )
 
+    def set_quota_class(
+        self, ctxt: RequestContext, class_name: str, limits: Mapping[str, int]
+    ) -> None:
+        """Replace limits of a quota class; those of ``default`` are all projects' defaults."""
+        self._rpc.call(ctxt, QuotaRpc.set_quota_class, class_name=class_name, limits=dict(limits))
+
     def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
         """Set all limits back to the defaults."""
         self._rpc.call(ctxt, QuotaRpc.reset_quota, project_id=project_id)

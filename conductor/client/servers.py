@@ -37,7 +37,10 @@ class ServerCalls(Base):
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:
-        """Change name, description, hostname or auto_disk_config. Raises ServerNotFound."""
+        """Change the columns of ``conductor.endpoints.servers.CHANGEABLE``.
+
+        Raises ServerNotFound, and Conflict for a zone that the server can't be pinned to.
+        """
         self._rpc.call(
             ctxt, ServerRpc.update_server, server_uuid=server_uuid, changes=dict(changes)
         )
@@ -77,6 +80,14 @@ class ServerCalls(Base):
         Nothing changes where its owner locks it once more.
         """
         self._rpc.call(ctxt, ServerRpc.lock_server, server_uuid=server_uuid, reason=reason)
+
+    def reset_server_state(self, ctxt: RequestContext, server_uuid: str, state: str) -> None:
+        """Say what a server is, one of ``VmState``; for administrators. No VM is touched.
+
+        Raises ServerNotFound, and ServerStateConflict while something is under way that neither
+        gives way nor goes on by itself.
+        """
+        self._rpc.call(ctxt, ServerRpc.reset_server_state, server_uuid=server_uuid, state=state)
 
     def unlock_server(self, ctxt: RequestContext, server_uuid: str, *, override: bool) -> None:
         """Unlock a server; ``override``: also one that others locked.

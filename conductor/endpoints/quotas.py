@@ -35,6 +35,12 @@ class QuotaEndpoint:
 
         self._cloud.store.run(work)
 
+    def set_quota_class(
+        self, ctxt: RequestContext, class_name: str, limits: dict[str, int]
+    ) -> None:
+        """See ``ConductorClient.set_quota_class``."""
+        self._cloud.store.run(lambda c: quotas.set_class_limits(c, class_name, limits))
+
     def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
         """See ``ConductorClient.reset_quota``."""
         self._cloud.store.run(lambda c: quotas.forget_limits(c, project_id))

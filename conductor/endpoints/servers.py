@@ -7,17 +7,27 @@ from typing import Any
 
 from common import locks
 from common.context import RequestContext
-from common.errors import Invalid
+from common.errors import Conflict, Invalid
 from common.log import logger
+from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import lock
+from conductor.flows import lock, reset_state
 from conductor.flows.accept import Accept, scope
 from conductor.messages import CreatedServers, CreateServers
 from conductor.store import quotas, servers
+from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
+
+#: columns of a server that its users change
+CHANGEABLE = frozenset(
+    {
+        *("name", "description", "hostname", "auto_disk_config"),
+        *("access_ip_v4", "access_ip_v6", "pinned_availability_zone"),
+    }
+)
 
 
 class ServerEndpoint:
@@ -57,7 +67,7 @@ class ServerEndpoint:
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None:
         """See ``ConductorClient.update_server``."""
-        unknown = set(changes) - {"name", "description", "hostname", "auto_disk_config"}
+        unknown = set(changes) - CHANGEABLE
         if unknown:
             raise Invalid(f"These can't be changed: {', '.join(sorted(unknown))}.")
         self._change(ctxt, server_uuid, changes)
@@ -94,6 +104,10 @@ class ServerEndpoint:
         """See ``ConductorClient.lock_server``."""
         lock.lock(self._cloud, ctxt, server_uuid, reason)
 
+    def reset_server_state(self, ctxt: RequestContext, server_uuid: str, state: str) -> None:
+        """See ``ConductorClient.reset_server_state``."""
+        reset_state.reset_state(self._cloud, ctxt, server_uuid, VmState(state))
+
     def unlock_server(self, ctxt: RequestContext, server_uuid: str, override: bool) -> None:
         """See ``ConductorClient.unlock_server``."""
         lock.unlock(self._cloud, ctxt, server_uuid, override=override)
@@ -101,6 +115,25 @@ class ServerEndpoint:
     def _change(self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]) -> None:
         def work(connection: Transaction) -> None:
             server = servers.alive(connection, server_uuid, scope(ctxt))
+            if "pinned_availability_zone" in changes:
+                _check_pin(server, changes["pinned_availability_zone"])
             servers.change(connection, server, changes)
 
         self._cloud.store.run(work)
+
+
+def _check_pin(server: Server, zone: str | None) -> None:
+    """Raise Conflict, in Nova's words, for a zone that the server can't be pinned to."""
+    pinned = server.pinned_availability_zone
+    if zone is None or zone == pinned:
+        return
+    if pinned is not None:
+        raise Conflict(
+            "Cannot change pinned availability zone directly. Unpin first by setting "
+            "pinned_availability_zone to null."
+        )
+    if zone != server.availability_zone:
+        raise Conflict(
+            "Server can only be pinned to its current availability zone "
+            f"'{server.availability_zone}', but '{zone}' was requested."
+        )

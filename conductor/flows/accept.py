@@ -238,6 +238,8 @@ def _record(
         "public_key": request.public_key,
         "config_drive": request.config_drive,
         "auto_disk_config": request.auto_disk_config,
+        "access_ip_v4": request.access_ip_v4,
+        "access_ip_v6": request.access_ip_v6,
         "user_data": request.user_data,
         "pinned_availability_zone": request.availability_zone,
         "meta": dict(request.metadata),

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from common.errors import QuotaExceeded
 from common.messages.reports import Step
+from common.quotas import DEFAULT_CLASS
 from conductor.store import request_events
-from db.schema import keypairs, project_locks, quota_limits, servers
+from db.schema import keypairs, project_locks, quota_classes, quota_limits, servers
 
 # Built once: every create executes them.
 _PROJECT: sa.BindParameter[str] = sa.bindparam("project_id")
@@ -19,9 +20,15 @@ _LOCK = (
     .where(project_locks.c.project_id == _PROJECT)
     .with_for_update()
 )
-_LIMITS = sa.select(quota_limits.c.resource, quota_limits.c.hard_limit).where(
-    quota_limits.c.project_id == _PROJECT
-)
+# The later of two rows counts: the project's own limit.
+_LIMITS = sa.union_all(
+    sa.select(
+        sa.literal_column("0").label("own"), quota_classes.c.resource, quota_classes.c.hard_limit
+    ).where(quota_classes.c.class_name == DEFAULT_CLASS),
+    sa.select(
+        sa.literal_column("1").label("own"), quota_limits.c.resource, quota_limits.c.hard_limit
+    ).where(quota_limits.c.project_id == _PROJECT),
+).order_by("own")
 _USAGE = sa.select(
     sa.func.count(),
     sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
@@ -57,7 +64,7 @@ def limits(
 ) -> dict[str, int]:
     """Return the project's limits, -1 for none."""
     own = connection.execute(_LIMITS, {"project_id": project_id})
-    return {**defaults, **dict(own.all())}
+    return {**defaults, **{row.resource: row.hard_limit for row in own}}
 
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
@@ -179,6 +186,25 @@ def set_limits(connection: sa.Connection, project_id: str, wanted: Mapping[str, 
             quota_limits.insert(),
             [
                 {"project_id": project_id, "resource": resource, "hard_limit": limit}
+                for resource, limit in wanted.items()
+            ],
+        )
+
+
+def set_class_limits(
+    connection: sa.Connection, class_name: str, wanted: Mapping[str, int]
+) -> None:
+    """Replace these limits of a class, one writer at a time."""
+    lock(connection, f"quota class {class_name}"[:255])
+    mine = quota_classes.c.class_name == class_name
+    connection.execute(
+        quota_classes.delete().where(mine, quota_classes.c.resource.in_(list(wanted)))
+    )
+    if wanted:
+        connection.execute(
+            quota_classes.insert(),
+            [
+                {"class_name": class_name, "resource": resource, "hard_limit": limit}
                 for resource, limit in wanted.items()
             ],
         )

@@ -111,6 +111,9 @@ def in_error(
     changed = sa.func.coalesce(
         columns.updated_at, columns.created_at, type_=columns.created_at.type
     )
+    # An administrator's ERROR stays, unless it is asked for.
+    reset = operations.c.action == InternalAction.RESET_STATE
+    asked = () if server_uuid is not None else (reset.is_not(sa.true()),)
     query = (
         sa.select(
             columns.uuid,
@@ -132,6 +135,7 @@ def in_error(
             columns.vmid.is_not(None),
             columns.node.is_not(None),
             ~columns.held,
+            *asked,
             saw.is_(None) & (changed < before) | (saw == "moved") & (changed < long_before),
             idle(columns.uuid),
         )

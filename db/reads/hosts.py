@@ -106,3 +106,27 @@ def find(connection: sa.Connection, named: str | int) -> Host | None:
     key = _HOSTS.id == named if isinstance(named, int) else _HOSTS.uuid == named
     row = connection.execute(_query().where(key)).first()
     return None if row is None else Host(*row)
+
+
+def find_by_name(connection: sa.Connection, host: str) -> Host | None:
+    """Return the host of this name, or None."""
+    row = connection.execute(_query().where(_HOSTS.host == host)).first()
+    return None if row is None else Host(*row)
+
+
+def used_by_project(connection: sa.Connection, host: str) -> list[tuple[str, int, int, int]]:
+    """Return what each project's living servers take of a host.
+
+    (project, VCPUs, memory in MiB, disk in GiB), by project.
+    """
+    sums = [
+        sa.cast(sa.func.sum(_SERVERS[name]), sa.Integer)
+        for name in ("vcpus", "memory_mib", "disk_gib")
+    ]
+    query = (
+        sa.select(_SERVERS.project_id, *sums)
+        .where(_SERVERS.host == host, _SERVERS.deleted_at.is_(None))
+        .group_by(_SERVERS.project_id)
+        .order_by(_SERVERS.project_id)
+    )
+    return [tuple(row) for row in connection.execute(query)]

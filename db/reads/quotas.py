@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from common.quotas import DEFAULT_CLASS
 from db import schema
 
 _SERVERS = schema.servers.c
 _LIMITS = schema.quota_limits.c
+_CLASSES = schema.quota_classes.c
 _GROUPS = schema.server_groups.c
 _USED = ("instances", "cores", "ram", "server_groups")
 
@@ -35,16 +37,36 @@ def of_project(connection: sa.Connection, project_id: str) -> Quotas:
         .subquery()
     )
     groups = sa.select(sa.func.count()).where(_GROUPS.project_id == project_id)
-    query = sa.select(
-        used.c.instances,
-        used.c.cores,
-        used.c.ram,
-        groups.scalar_subquery().label("server_groups"),
-        _LIMITS.resource,
-        _LIMITS.hard_limit,
-    ).select_from(used.outerjoin(schema.quota_limits, _LIMITS.project_id == project_id))
+    limits = sa.union_all(
+        sa.select(
+            sa.literal_column("0").label("own"), _CLASSES.resource, _CLASSES.hard_limit
+        ).where(_CLASSES.class_name == DEFAULT_CLASS),
+        sa.select(sa.literal_column("1").label("own"), _LIMITS.resource, _LIMITS.hard_limit).where(
+            _LIMITS.project_id == project_id
+        ),
+    ).subquery()
+    query = (
+        sa.select(
+            used.c.instances,
+            used.c.cores,
+            used.c.ram,
+            groups.scalar_subquery().label("server_groups"),
+            limits.c.resource,
+            limits.c.hard_limit,
+        )
+        .select_from(used.outerjoin(limits, sa.true()))
+        .order_by(limits.c.own)  # the project's own limit counts
+    )
     rows = connection.execute(query).all()
     return Quotas(
         limits={row.resource: row.hard_limit for row in rows if row.resource is not None},
         used={name: int(getattr(rows[0], name)) for name in _USED},
     )
+
+
+def of_class(connection: sa.Connection, class_name: str) -> dict[str, int]:
+    """Return the limits that a quota class sets: {resource: limit, -1 for none}."""
+    query = sa.select(_CLASSES.resource, _CLASSES.hard_limit).where(
+        _CLASSES.class_name == class_name
+    )
+    return dict(connection.execute(query).all())

@@ -317,3 +317,11 @@ def on_hosts(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, list[
     for host, uuid, number in connection.execute(query):
         found[host].append((uuid, f"instance-{number:08x}"))
     return found
+
+
+def hosts_by_uuid(connection: sa.Connection, uuids: Sequence[str]) -> dict[str, str | None]:
+    """Return the host, or None, of each of these servers that lives: one query."""
+    query = sa.select(_T.uuid, _T.host).where(
+        _T.uuid.in_(sorted(set(uuids))), _T.deleted_at.is_(None)
+    )
+    return dict(connection.execute(query).all())

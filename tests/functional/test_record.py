@@ -12,7 +12,7 @@ import pytest
 
 from tests.fixtures import auth
 from tests.functional.cloud import eventually
-from tests.functional.test_costs import Cloud, image_id
+from tests.functional.test_costs import Cloud, image_id, look
 
 #: statements on the cloud database: the API's look-up, and the conductor's transaction
 LOCK_STATEMENTS = 7
@@ -65,6 +65,17 @@ class Site:
         request = next(one["request_id"] for one in found if one["action"] == action)
         shown = self.ask("GET", f"{path}/{request}", token=auth.ADMIN).json["instanceAction"]
         return [event["event"] for event in shown["events"]]
+
+    def open_operations(self, uuid: str) -> int:
+        """How many operations of a server are not at their end."""
+        return int(
+            look(
+                self.folder,
+                "SELECT count(*) FROM operations WHERE server_uuid = ? "
+                "AND state NOT IN ('done', 'failed')",
+                uuid,
+            )
+        )
 
     def counted(self, work: Callable[[], Any]) -> int:
         """The statements on the cloud database while something is done."""
@@ -130,3 +141,86 @@ def test_locks_against_actions(site: Site, image: str) -> None:
     assert site.ask("DELETE", f"/servers/{uuid}").status_code == 409
     assert site.ask("DELETE", f"/servers/{uuid}", token=auth.ADMIN).status_code == 204
     eventually(lambda: site.show(uuid) is None)
+
+
+def test_reset_state_and_force_delete(site: Site, image: str) -> None:
+    uuid = site.server(image)
+    body = {"os-resetState": {"state": "error"}}
+    assert site.act(uuid, body) == 403
+    assert site.act(uuid, body, auth.ADMIN) == 202
+    assert site.show(uuid)["status"] == "ERROR"
+    assert "resetState" in site.actions(uuid)
+    assert site.act(uuid, {"os-resetState": {"state": "active"}}, auth.ADMIN) == 202
+    assert site.show(uuid)["status"] == "ACTIVE"
+    assert site.act(uuid, {"lock": None}, auth.ADMIN) == 202
+    assert site.act(uuid, {"forceDelete": None}) == 409
+    assert site.act(uuid, {"forceDelete": None}, auth.ADMIN) == 202
+    eventually(lambda: site.show(uuid) is None)
+    assert site.actions(uuid)[0] == "delete"
+
+
+def test_resets_against_actions(site: Site, image: str) -> None:
+    """No operation is left open, and the server can be used and deleted afterwards."""
+    uuid = site.server(image)
+    states = [{"os-resetState": {"state": state}} for state in ("active", "error")]
+    bodies = [*states, {"os-stop": None}, {"os-start": None}, {"reboot": {"type": "HARD"}}]
+    together = [*bodies, *bodies[:3]]
+    assert len(together) == CLIENTS
+    for _ in range(3):
+        found = site.together(
+            *(lambda body=body: site.act(uuid, body, auth.ADMIN) for body in together)
+        )
+        assert set(found) <= {202, 409}, collections.Counter(found)
+    eventually(lambda: site.open_operations(uuid) == 0)
+    assert site.show(uuid)["OS-EXT-STS:task_state"] is None
+    assert site.ask("DELETE", f"/servers/{uuid}").status_code == 204
+    eventually(lambda: site.show(uuid) is None)
+
+
+def test_access_addresses_and_the_zone(site: Site, image: str) -> None:
+    uuid = site.server(image, accessIPv4="192.0.2.1")
+    assert site.show(uuid)["accessIPv4"] == "192.0.2.1"
+
+    def put(**changes: Any) -> Any:
+        return site.ask("PUT", f"/servers/{uuid}", {"server": changes})
+
+    shown = put(accessIPv6="2001:db8::2").json["server"]
+    assert (shown["accessIPv4"], shown["accessIPv6"]) == ("192.0.2.1", "2001:db8::2")
+    zone = shown["OS-EXT-AZ:availability_zone"]
+    assert shown["pinned_availability_zone"] is None
+    other = put(pinned_availability_zone="elsewhere", name="other")
+    assert other.status_code == 409
+    assert other.json["conflictingRequest"]["message"] == (
+        f"Server can only be pinned to its current availability zone '{zone}', but 'elsewhere' "
+        "was requested."
+    )
+    assert site.show(uuid)["name"] == "s"
+    assert put(pinned_availability_zone=zone).json["server"]["pinned_availability_zone"] == zone
+    assert put(pinned_availability_zone=zone).status_code == 200
+    changed = put(pinned_availability_zone="elsewhere")
+    assert changed.json["conflictingRequest"]["message"] == (
+        "Cannot change pinned availability zone directly. Unpin first by setting "
+        "pinned_availability_zone to null."
+    )
+    assert put(pinned_availability_zone=None).json["server"]["pinned_availability_zone"] is None
+    assert site.act(uuid, {"forceDelete": None}) == 202
+    eventually(lambda: site.show(uuid) is None)
+    usage = site.ask("GET", "/os-simple-tenant-usage/demo?start=2020-01-01T00:00:00")
+    found = {one["instance_id"]: one for one in usage.json["tenant_usage"]["server_usages"]}
+    assert found[uuid]["state"] == "terminated"
+
+
+def test_the_default_class_bounds_creates(site: Site, image: str) -> None:
+    path = "/os-quota-class-sets/default"
+
+    def limit(number: int) -> int:
+        body = {"quota_class_set": {"instances": number}}
+        return int(site.ask("PUT", path, body, auth.ADMIN).status_code)
+
+    before = site.ask("GET", path, token=auth.ADMIN).json["quota_class_set"]["instances"]
+    assert limit(0) == 200
+    body = {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}
+    assert site.ask("POST", "/servers", {"server": body}).status_code == 403
+    numbers = [*range(1, 8), before]
+    assert site.together(*(lambda n=n: limit(n) for n in numbers)) == [200] * CLIENTS
+    assert limit(before) == 200

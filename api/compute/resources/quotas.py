@@ -13,8 +13,8 @@ from api.compute.policies import named
 from api.compute.resources.found import must_be_a_project
 from api.compute.schemas import operators as schemas
 from common import quotas as common_quotas
-from common.errors import NotSupported
-from common.quotas import UNLIMITED
+from common.errors import Invalid, NotSupported
+from common.quotas import DEFAULT_CLASS, UNLIMITED
 from db.reads import quotas
 
 
@@ -70,7 +70,8 @@ class QuotaSets:
     def defaults(self, call: Call, project_id: str) -> Any:
         """Show the default limits."""
         must_be_a_project(call, project_id)
-        return {"quota_set": {"id": project_id} | _shown(call, _defaults(call))}
+        limits = {**_defaults(call), **call.read(quotas.of_class, DEFAULT_CLASS)}
+        return {"quota_set": {"id": project_id} | _shown(call, limits)}
 
     @operation(
         named("os-quota-sets:update"),
@@ -105,6 +106,46 @@ class QuotaSets:
 
 def _shown(call: Call, limits: dict[str, int]) -> dict[str, int]:
     return {name: limits.get(name, UNLIMITED) for name in _names(call)}
+
+
+class QuotaClassSets:
+    """Quota classes: the limits of `default` are the defaults of all projects."""
+
+    @operation(named("os-quota-class-sets:show"))
+    def show(self, call: Call, class_name: str) -> Any:
+        """Show the limits of a class."""
+        return {"quota_class_set": {"id": class_name} | _of_class(call, class_name)}
+
+    @operation(named("os-quota-class-sets:update"), body=schemas.SET_CLASS_QUOTAS)
+    def update(self, call: Call, class_name: str) -> Any:
+        """Set limits of a class."""
+        if len(class_name) > _LONGEST_CLASS:
+            raise Invalid(
+                f"quota_class_name has {len(class_name)} characters, more than {_LONGEST_CLASS}."
+            )
+        wanted = {
+            name: int(limit)
+            for name, limit in call.body["quota_class_set"].items()
+            if name in common_quotas.RESOURCES and limit != ""
+        }
+        if wanted:
+            call.conductor.set_quota_class(call.ctxt, class_name, wanted)
+        return {"quota_class_set": _of_class(call, class_name)}
+
+
+_LONGEST_CLASS = 255
+
+
+def _of_class(call: Call, class_name: str) -> dict[str, int]:
+    """Return what a microversion shows of a class."""
+    limits = {**_defaults(call), **call.read(quotas.of_class, class_name)}
+    names: tuple[str, ...] = schemas.COMPUTE_QUOTAS
+    if call.version < 57:
+        names += schemas.FILE_QUOTAS
+    if call.version < 50:
+        names += schemas.NETWORK_QUOTAS
+        names = tuple(name for name in names if not name.startswith("server_group"))
+    return {name: limits.get(name, UNLIMITED) for name in names}
 
 
 #: name in `/limits` → quota

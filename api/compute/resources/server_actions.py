@@ -7,10 +7,11 @@ from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
+from api.compute.resources.server_admin import AdminActions
 from api.compute.schemas import servers as schemas
 
 
-class ServerActions(ManageActions):
+class ServerActions(ManageActions, AdminActions):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 
     @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)
@@ -28,6 +29,13 @@ class ServerActions(ManageActions):
         """Reboot a server: through the guest (SOFT), or by power (HARD)."""
         hard = call.body["reboot"]["type"].upper() == "HARD"
         call.conductor.act(call.ctxt, call.server.uuid, "reboot-hard" if hard else "reboot")
+
+    @operation(
+        named("os-deferred-delete:force"), body=schemas.FORCE_DELETE, status=202, on=the_server
+    )
+    def force_delete(self, call: Call) -> None:
+        """Delete a server at once, as DELETE does here."""
+        call.conductor.act(call.ctxt, call.server.uuid, "delete")
 
     @operation(named("os-lock-server:lock"), body=schemas.LOCK, status=202, on=the_server)
     def lock(self, call: Call) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import string
 import uuid
@@ -33,12 +34,11 @@ from db.reads.keypairs import KeyPair
 from db.reads.services import Zones
 
 _UNSUPPORTED: Mapping[str, str] = {
-    "accessIPv4": "Access addresses are not supported.",
-    "accessIPv6": "Access addresses are not supported.",
     "personality": "File injection is not supported; use user_data.",
     "block_device_mapping": "Volumes are not supported: boot from an image to a local disk.",
     "trusted_image_certificates": "Image certificates are not supported.",
 }
+_ACCESS: Mapping[str, str] = {"accessIPv4": "access_ip_v4", "accessIPv6": "access_ip_v6"}
 _GIB = 1024**3
 _PASSWORD_LENGTH = 12
 #: the one security group
@@ -109,6 +109,7 @@ def _for_the_guest(
         "user_data": asked.get("user_data"),
         "config_drive": _boolean(asked.get("config_drive", False)),
         "auto_disk_config": asked.get("OS-DCF:diskConfig") == views.AUTO,
+        **access_addresses(asked),
         "security_groups": _groups(asked),
         "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),
@@ -293,6 +294,15 @@ def _groups(asked: Mapping[str, Any]) -> tuple[str, ...]:
         if group not in (None, _GROUP):
             raise Invalid(f"Unable to find security_group with name or id '{group}'")
     return (_GROUP,)
+
+
+def access_addresses(asked: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of the access addresses that a body names, as they are shown."""
+    return {
+        column: str(ipaddress.ip_address(asked[name]))
+        for name, column in _ACCESS.items()
+        if name in asked
+    }
 
 
 def _boolean(value: Any) -> bool:

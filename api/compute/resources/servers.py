@@ -8,17 +8,14 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
 from api.compute.resources.found import the_server, the_server_with_host
-from api.compute.resources.server_create import create_request
+from api.compute.resources.server_create import access_addresses, create_request
 from api.compute.resources.server_filters import filters_of, sort_of
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
-from common.errors import Invalid, NotFound, NotSupported
+from common.errors import Invalid, NotFound
 from db.reads import servers
 from db.reads.servers import Server
 from web.guard import Reply
-
-#: attributes that the schema accepts and no server here has
-_UNSUPPORTED_CHANGES = ("accessIPv4", "accessIPv6")
 
 
 class Servers:
@@ -73,14 +70,13 @@ class Servers:
 
     @operation(named("servers:update"), body=schemas.UPDATE, on=the_server)
     def update(self, call: Call) -> Any:
-        """Change name, description, hostname or disk configuration."""
+        """Change name, description, hostname, access addresses, disk configuration or zone.
+
+        Since 2.104 a server is unpinned from its availability zone, or pinned to it again.
+        """
         asked = call.body["server"]
-        for name in _UNSUPPORTED_CHANGES:
-            if name in asked:
-                raise NotSupported(f"{name} can't be changed: this cloud doesn't have it.")
-        changes = {
-            name: asked[name] for name in ("name", "description", "hostname") if name in asked
-        }
+        changes: dict[str, Any] = {name: asked[name] for name in _CHANGED if name in asked}
+        changes |= access_addresses(asked)
         if "OS-DCF:diskConfig" in asked:
             changes["auto_disk_config"] = asked["OS-DCF:diskConfig"] == views.AUTO
         if changes:
@@ -94,6 +90,8 @@ class Servers:
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
 
 
+#: attributes that are changed under their own names
+_CHANGED = ("name", "description", "hostname", "pinned_availability_zone")
 _YES = frozenset({"true", "1", "on", "yes"})
 
 

@@ -71,3 +71,26 @@ SET_QUOTAS = {
     "2.36": _set(*COMPUTE_QUOTAS, *FILE_QUOTAS),
     "2.57": _set(*COMPUTE_QUOTAS),
 }
+
+
+def _set_class(*names: str) -> Schema:
+    return body("quota_class_set", record(dict.fromkeys(names, _LIMIT)))
+
+
+SET_CLASS_QUOTAS = {
+    "2.1": _set_class(*COMPUTE_QUOTAS, *FILE_QUOTAS, *NETWORK_QUOTAS),
+    "2.50": _set_class(*COMPUTE_QUOTAS, *FILE_QUOTAS),
+    "2.57": _set_class(*COMPUTE_QUOTAS),
+}
+
+_SWITCH: Schema = {
+    "type": "string",
+    "enum": ["enable", "disable", "Enable", "Disable", "ENABLE", "DISABLE"],
+}
+UPDATE_HOST = {
+    "2.1": {
+        **record({"status": _SWITCH, "maintenance_mode": _SWITCH}),
+        "anyOf": [{"required": ["status"]}, {"required": ["maintenance_mode"]}],
+    }
+}
+LIST_HOSTS = {"2.1": query({"zone": types.TEXT}, more=True)}

@@ -170,11 +170,13 @@ _UPDATED = ("name", "OS-DCF:diskConfig", "accessIPv4", "accessIPv6")
 _UPDATE = body("server", record({name: _CREATED[name] for name in _UPDATED}))
 _UPDATE_219 = _server(_UPDATE, description=types.DESCRIPTION)
 
+_UPDATE_294 = _server(_UPDATE_219, hostname=types.FQDN)
 UPDATE = {
     "2.1": _UPDATE,
     "2.19": _UPDATE_219,
     "2.90": _server(_UPDATE_219, hostname=types.HOSTNAME),
-    "2.94": _server(_UPDATE_219, hostname=types.FQDN),
+    "2.94": _UPDATE_294,
+    "2.104": _server(_UPDATE_294, pinned_availability_zone=types.NAME_OR_NONE),
 }
 
 START = {"2.1": body("os-start", {})}
@@ -200,6 +202,16 @@ LOCK = {
     "2.73": body("lock", {**record({"locked_reason": _REASON}), "type": ["object", "null"]}),
 }
 UNLOCK = {"2.1": body("unlock", {})}
+
+RESET_STATE = {
+    "2.1": body(
+        "os-resetState",
+        record({"state": {"type": "string", "enum": ["active", "error"]}}, ["state"]),
+    )
+}
+FORCE_DELETE = {"2.1": body("forceDelete", {})}
+CRASH_DUMP = {"2.17": body("trigger_crash_dump", {"type": "null"})}
+INJECT_NETWORK_INFO = {"2.1": body("injectNetworkInfo", {})}
 
 #: parameters that name a thing of Nova's database: refused as filters
 NOT_FILTERS = (

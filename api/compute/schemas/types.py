@@ -11,6 +11,7 @@ Schema = dict[str, Any]
 MAX_INT = 0x7FFFFFFF
 
 NAME: Schema = {"type": "string", "format": "name", "minLength": 1, "maxLength": 255}
+NAME_OR_NONE: Schema = {"oneOf": [NAME, {"type": "null"}]}
 SPACED_NAME: Schema = {**NAME, "format": "spaced_name"}
 DESCRIPTION: Schema = {
     "type": ["string", "null"],

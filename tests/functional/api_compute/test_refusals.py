@@ -78,7 +78,7 @@ def test_a_create_over_quota_tells_limit_usage_and_what_was_asked(api: ComputeAp
     [
         ({"name": ""}, 400, "name"),
         ({"flavorRef": "none-such"}, 400, "Flavor none-such could not be found"),
-        ({"networks": "none", "accessIPv4": "192.0.2.1"}, 400, "Access addresses"),
+        ({"networks": "none", "accessIPv4": "192.0.2"}, 400, "accessIPv4"),
     ],
 )
 def test_what_is_not_valid_says_what(

@@ -163,7 +163,6 @@ def test_the_password_may_be_kept_back(make: MakeApi) -> None:
             {"block_device_mapping_v2": [{"source_type": "volume", "uuid": IMAGE}]},
             "Volumes are not supported",
         ),
-        ({"accessIPv4": "192.0.2.1"}, "Access addresses are not supported."),
         ({"availability_zone": "mars"}, "The requested availability zone is not available"),
         ({"hostname": "web", "max_count": 2}, "Unable to allocate a single hostname"),
         ({"flavorRef": "tiny"}, "Flavor's disk is too small for requested image."),

@@ -1,0 +1,94 @@
+"""Reset of a server's state by an administrator: the record changes, and no VM is touched.
+
+The ledger stays whole. What changes power, and a build, gives way as it does to a delete: its end
+no longer counts, and what it reserved stays the server's. A delete goes on, and its end applies on
+top; so it keeps its task_state. Whatever else is under way refuses the reset: it ends by itself.
+"""
+
+from __future__ import annotations
+
+from common import clock
+from common.context import RequestContext
+from common.errors import ServerStateConflict
+from common.log import logger
+from common.messages.reports import Step
+from common.states import InternalAction, OperationState, TaskState, VmState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import scope
+from conductor.store import operations as ledger
+from conductor.store import servers, transitions
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+#: actions that another operation may take the server from, whatever stage they are at
+_GIVES_WAY = frozenset({"create", "stop", "start", "reboot", "reboot-hard"})
+#: actions behind their point of no return, which keep the server
+_GOES_ON = frozenset({"delete"})
+
+
+def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmState) -> None:
+    """See ``ConductorClient.reset_server_state``."""
+
+    def work(connection: Transaction) -> None:
+        server = servers.alive(connection, server_uuid, scope(ctxt))
+        under_way = _under_way(connection, server)
+        keeps = under_way is not None and _keeps(server, under_way)
+        reset = begins.begin(connection, cloud, ctxt, server, InternalAction.RESET_STATE)
+        kept = under_way.id if keeps and under_way is not None else None
+        transitions.move(
+            connection,
+            server,
+            operation_id=kept or reset.id,
+            vm_state=state,
+            task_state=_task_state(server) if keeps else None,
+            takes_over=True,
+        )
+        _record(connection, reset, server, under_way)
+
+    cloud.store.run(work)
+    LOG.warning("Server %s was reset to %s by an administrator.", server_uuid, state)
+
+
+def _under_way(connection: Transaction, server: Server) -> Operation | None:
+    """Return the operation that has the server, where it is not at its end."""
+    last = ledger.get(connection, server.operation_id or 0)
+    ended = last is None or last.state in {OperationState.DONE, OperationState.FAILED}
+    return None if ended else last
+
+
+def _keeps(server: Server, under_way: Operation) -> bool:
+    """Return whether it keeps the server. Raises ServerStateConflict where it can't be reset."""
+    if under_way.action in _GOES_ON:
+        return True
+    if under_way.action in _GIVES_WAY:
+        return False
+    raise ServerStateConflict(
+        action="os-resetState",
+        server_uuid=server.uuid,
+        attribute="task_state",
+        state=server.task_state or under_way.action,
+    )
+
+
+def _task_state(server: Server) -> TaskState | None:
+    return None if server.task_state is None else TaskState(server.task_state)
+
+
+def _record(
+    connection: Transaction, reset: Operation, server: Server, under_way: Operation | None
+) -> None:
+    """Keep what it was, and what was under way; the operation ends."""
+    detail = {
+        "was": server.vm_state,
+        "task_was": server.task_state,
+        "under_way": under_way.action if under_way is not None else None,
+        "has_vm": server.vmid is not None,
+    }
+    now = clock.utcnow()
+    step = Step("conductor_reset_state", 0, now, now, "Success", detail=detail)
+    ledger.upsert_events(connection, [ledger.conductor_event(reset, step)])
+    ledger.close(connection, reset.id, OperationState.DONE)

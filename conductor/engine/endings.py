@@ -1,7 +1,7 @@
-"""How an agent's success ends an operation, where all of it is written in one transaction.
+"""Ends of operations after an agent's success, with all of it in one transaction.
 
-Operations that end so at one time share the transaction, which also keeps the agents' reports. One
-that can't be written so, since its record moved on meanwhile, ends by itself.
+Operations that end at the same time share the transaction, which also stores the agents' reports.
+One whose record has changed since ends by itself.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ class Ending:
     """The end of an action."""
 
     expected: Callable[[Ended], bool]
-    """Whether the outcome ends so an operation that has its server and is not at its end."""
+    """Returns whether an outcome ends an operation that has its server this way."""
     write: Callable[[Transaction, Sequence[Ended]], None]
-    """Writes the ends of several. Raises StaleTransition where one can't end so any more."""
+    """Writes the ends of several. Raises StaleTransition if one can't end this way any more."""
     release: Callable[[Sequence[Ended]], None] | None = None
-    """What is given back elsewhere before it is written. Raises Unavailable."""
+    """Releases elsewhere, before the end is written. Raises Unavailable."""
 
     def of(self, ended: Ended) -> bool:
-        """Return whether the operation ends so, as the record has it."""
+        """Return whether the operation ends this way, by the record."""
         task = ended.task
         return task.has_resource and not task.ended and self.expected(ended)
 
 
 def done(connection: Transaction, moves: Sequence[Move]) -> None:
-    """Move servers to what they became, and end their operations.
+    """Move servers to their new states, and end their operations.
 
-    Raises StaleTransition, with nothing to be kept, when one is not as it was read.
+    Raises StaleTransition if one has changed since it was read; then nothing must be committed.
     """
     transitions.move_all(connection, moves)
     ledger.close_all(connection, [move.operation_id for move in moves], OperationState.DONE)
 
 
 def move(ended: Ended, vm_state: VmState, **values: object) -> Move:
-    """Return what its server becomes; nothing is done to it any more."""
+    """Return the server's transition; it has no operation any more."""
     task = ended.task
     return Move(task.server, task.operation.id, vm_state, None, values)

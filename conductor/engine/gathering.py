@@ -1,4 +1,4 @@
-"""Group work that several threads bring at once: the first of them does it for all."""
+"""Groups work that several threads bring at once: the first of them does it for all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Gathering(Generic[T]):
-    """Hands items to ``work``: at once, and those that come meanwhile together after that.
+    """Passes items to ``work``: the first at once, those that come meanwhile together after that.
 
-    So nothing waits for company, and the busier it is the more share one transaction.
+    So nothing waits for others, and the busier it is, the more items share one transaction.
     """
 
     def __init__(self, work: Callable[[list[T]], None], most: int) -> None:

@@ -1,4 +1,4 @@
-"""Runs the table of any flow: takes up, goes on, hears agents, and steps back."""
+"""Runs the table of any flow: takes over, continues, takes outcomes, and unwinds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LOG = logger(__name__)
 
 
 class StageRunner:
-    """The one way that operations go, whoever takes them up and after whatever crash."""
+    """The runner of all operations, after whatever crash."""
 
     def __init__(self, store: Store, table: Table[Any]) -> None:
         self._store, self.table = store, table
         self._undoing = Undoing(store, table.undone or _never)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
-        """Go on from the stage that is committed, until it ends, waits, or an agent has it."""
+        """Continue from the committed stage, until it ends, waits, or an agent has it."""
         task = self._load(operation, fresh=fresh)
         if task.ended:
             return
@@ -38,7 +38,7 @@ class StageRunner:
             self._go_on(task, position)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """Take the agent's last word on the stage, or the undo, that it was given."""
+        """Take the agent's outcome of its stage or undo."""
         task = self._load(operation)
         if self._taken(task):
             if self.table.heard_after is not None:
@@ -69,9 +69,9 @@ class StageRunner:
             task = following
 
     def overtaken(self, operation: Operation) -> None:
-        """Step back, where it is another operation that has the server now.
+        """Unwind, if another operation has the server now.
 
-        Else somebody else goes on with this very one: our lease had run out.
+        Otherwise another conductor continues this very one: our lease had run out.
         """
         task = self._load(operation)
         if self._taken(task) or (not self.table.owns and not task.unwinding):

@@ -1,4 +1,4 @@
-"""A flow as data: the stages of an action, and what becomes of it where they are left."""
+"""A flow as data: the stages of an action, and what follows when they are left."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from conductor.store.transactions import Transaction
 
 @dataclass(frozen=True)
 class Work:
-    """An operation that is worked on, as the record has it."""
+    """An operation in progress, by the record."""
 
     operation: Operation
 
     def at(self, name: str) -> Self:
-        """Return the same at this stage or undo, which whatever commits for it writes along."""
+        """Return the same at this stage or undo, which the next commit stores."""
         return dataclasses.replace(self, operation=dataclasses.replace(self.operation, stage=name))
 
     @property
     def shown(self) -> str | None:
-        """What its resource shows of what is being done to it."""
+        """Return the task_state that its resource shows."""
         return None
 
     @property
     def has_resource(self) -> bool:
-        """Whether its resource names it as the operation that works on it."""
+        """Return whether its resource names it as its operation."""
         return True
 
     @property
     def unwinding(self) -> bool:
-        """Whether it is on its way back, or past the point from which there is none."""
+        """Return whether it unwinds, or is past the point of no return."""
         return self.operation.state == OperationState.UNWINDING
 
     @property
     def ended(self) -> bool:
-        """Whether the operation is at its end."""
+        """Return whether the operation has ended."""
         return self.operation.state in {OperationState.DONE, OperationState.FAILED}
 
     @property
     def late(self) -> bool:
-        """Whether its time is over."""
+        """Return whether its deadline has passed."""
         deadline = self.operation.deadline
         return deadline is None or deadline < clock.utcnow()
 
 
 @dataclass(frozen=True)
 class Task(Work):
-    """An operation that is worked on, and the server that it is about."""
+    """An operation in progress, and its server."""
 
     server: Server
     fresh: bool = False
-    """Nobody has worked on it before."""
+    """The operation is new."""
     handed_over: bool = False
-    """Its lease has just gone to the agent of its plan."""
+    """Its lease has just been passed to the agent of its plan."""
 
     @property
     def shown(self) -> str | None:
-        """What the server shows."""
+        """Return the server's task_state."""
         return self.server.task_state
 
     @property
     def has_resource(self) -> bool:
-        """Whether the server is there, and names this operation."""
+        """Return whether the server exists, and names this operation."""
         return self.server.operation_id == self.operation.id and self.server.deleted_at is None
 
 
@@ -78,40 +78,40 @@ W = TypeVar("W", bound=Work)
 
 @dataclass(frozen=True)
 class Undo(Generic[W]):
-    """What removes what one stage made, if it made it. It may run twice, so it looks first."""
+    """Removes what one stage made, if it made it. It may run twice, so it looks first."""
 
     name: str
     do: Callable[[W], bool] | None = None
-    """Returns whether all that is outside the database is gone; if not, an agent has the command,
-    or it waits. None: nothing of it is outside."""
+    """Returns whether everything outside the database is gone; if not, an agent has the
+    command, or it waits. None: nothing of it is outside."""
     heard: Callable[[W, Outcome], bool] | None = None
-    """Where an agent does it: takes the agent's last word, and returns whether it is gone."""
+    """For an agent's undo: takes the outcome, and returns whether it is gone."""
     write: Callable[[Transaction, W, Failure | None], W] | None = None
-    """Removes what is in the database, as the transaction that goes on to the next undo commits
-    it; with what the agent says against it."""
+    """Removes what is in the database, in the transaction that commits the next undo; gets the
+    agent's failure, if any."""
 
 
 @dataclass(frozen=True)
 class Stage(Generic[W]):
-    """One thing that is done, and committed as a whole. ``do`` may run twice, so it looks first.
+    """One part of a flow, committed as a whole. ``do`` may run twice, so it looks first.
 
-    What commits it commits the name of the stage that follows. Where the resource shows another
-    task_state than that stage's, as the release before moved it, or where nothing was decided that
-    had to be written, the first stage that shows the task_state is reached.
+    Its commit stores the name of the stage that follows. If the resource shows another task_state
+    than that stage's, as after the previous release, or if nothing had to be stored, the first
+    stage that shows the task_state is reached.
     """
 
     name: str
     do: Callable[[W], W | None] | Callable[[W], None]
-    """Returns the task as it was committed, for the next stage; None: it ended or waits, or an
-    agent has the command."""
+    """Returns the task as committed, for the next stage; None: it ended or waits, or an agent
+    has the command."""
     heard: Callable[[W, Outcome], W | None] | Callable[[W, Outcome], None] | None = None
-    """Where an agent does it: takes the agent's last word, and returns the same. None: the
-    conductor does it."""
+    """For an agent's stage: takes the outcome, and returns the same. None: the conductor's
+    stage."""
     shown: TaskState | None = None
     undo: Undo[W] | None = None
-    """What removes what it made, once the operation unwinds. None: it made nothing."""
+    """Removes what the stage made, once the operation unwinds. None: it made nothing."""
     final: bool = False
-    """The point of no return is behind: neither time nor failure ends it, it is tried again."""
+    """Past the point of no return: neither deadline nor failure ends it, it is repeated."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +120,18 @@ class Table(Generic[W]):
 
     stages: tuple[Stage[W], ...]
     lost: Callable[[W], None] | None
-    """Another operation has the resource. None: this one takes none, and can't lose it."""
+    """Called when another operation has the resource. None: it takes none, and can't lose it."""
     late: Callable[[W], None] | None = None
-    """Its time is over. None: every stage is final."""
+    """Called when its deadline has passed. None: every stage is final."""
     undone: Callable[[Transaction, W], None] | None = None
     """Ends the operation in the transaction of its last undo. None: it has none."""
     owns: bool = True
-    """Whether it has the resource, which then names the operation."""
+    """Whether it takes the resource, which then names the operation."""
     taken: Callable[[W], bool] | None = None
-    """Where it doesn't own the resource, and yet may lose it: whether it has."""
+    """For one that takes no resource but may lose it: returns whether it has lost it."""
     over: Callable[[W], bool] | None = None
-    """Of one that owns it: whether the resource's record says that the operation ended, though
-    the operation was read before. None: where it shows nothing."""
+    """For one that takes it: returns whether the resource's record shows that the operation ended,
+    though the operation was read before. None: it shows nothing."""
     heard_after: Callable[[W, Outcome], None] | None = None
     """An agent's word on an operation that lost its resource, even at its end; None: as ``lost``.
     """
@@ -152,14 +152,14 @@ class Table(Generic[W]):
 
     @property
     def undos(self) -> tuple[Undo[W], ...]:
-        """The undos of all stages, the last one first."""
+        """Return the undos of all stages, the last one first."""
         return tuple(stage.undo for stage in reversed(self.stages) if stage.undo is not None)
 
     def back(self, task: W) -> tuple[Undo[W], ...]:
-        """Return what is still to be undone, in order; empty where it goes forward.
+        """Return what is still to be undone, in order; empty if it continues forward.
 
-        Where no undo was committed, as the release before commits none, all is looked at, unless
-        the point of no return may be behind.
+        If no undo was committed, as by the previous release, all are returned, unless the point of
+        no return may have been passed.
         """
         if not task.unwinding:
             return ()
@@ -170,9 +170,9 @@ class Table(Generic[W]):
         return undos[position:]
 
     def reached(self, task: W) -> int | None:
-        """Return the stage that the record says was reached; None: it says nothing of this flow.
+        """Return the stage reached by the record; None: it is not of this flow.
 
-        Of one that unwinds and isn't undone: from where it goes forward, as there is no return.
+        For one that unwinds without undos: the stage to continue from, as there is no return.
         """
         at, shown = task.operation.stage, task.shown if self.owns else None
         named = next((n for n, stage in enumerate(self.stages) if stage.name == at), None)
@@ -188,8 +188,7 @@ class Table(Generic[W]):
         return next((n for n, stage in enumerate(self.stages) if stage.shown == shown), None)
 
     def heard_by(self, task: W) -> int | None:
-        """Return the stage that the agent has: of those that show one task_state the last, where
-        none is committed."""
+        """Return the agent's stage: if none is committed, the last with the task_state."""
         position = self.reached(task)
         if position is None or self.stages[position].name == task.operation.stage:
             return position

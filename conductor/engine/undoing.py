@@ -1,4 +1,4 @@
-"""Goes back: the undo of each stage that was reached, the last first, each one committed."""
+"""Unwinds: the undo of each stage that was reached, the last first, each one committed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from conductor.store.transactions import Store, Transaction
 
 
 class Undoing(Generic[W]):
-    """Goes the way back of one flow, from whichever undo is committed.
+    """Unwinds operations of one flow, from whichever undo is committed.
 
-    One that removes nothing outside the database is committed with the one before.
+    An undo without anything outside the database is committed with the one before.
     """
 
     def __init__(self, store: Store, undone: Callable[[Transaction, W], None]) -> None:
@@ -29,7 +29,7 @@ class Undoing(Generic[W]):
             task, undos = self._commit(task, undos, None)
 
     def heard(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
-        """Take the agent's last word on the first of them; go on if it is gone."""
+        """Take the agent's outcome of the first undo; continue if it is gone."""
         heard = undos[0].heard
         if heard is not None and heard(task, outcome):
             self.go_on(*self._commit(task, undos, outcome.failure))
@@ -37,7 +37,7 @@ class Undoing(Generic[W]):
     def _commit(
         self, task: W, undos: Sequence[Undo[W]], failure: Failure | None
     ) -> tuple[W, Sequence[Undo[W]]]:
-        """Write the first and what follows it within the database; return what then is left."""
+        """Commit the first, and those after it in the database only; return what is left then."""
         outside = (n for n, undo in enumerate(undos) if n and undo.do is not None)
         count = next(outside, len(undos))
         left = undos[count:]

@@ -1,4 +1,4 @@
-"""One step on in a build: the server's state and the operation's plan, in one transaction."""
+"""Moves a build to its next stage: the server's state and the plan, in one transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
-#: the stage of a build that a task_state shows; each shows one
+#: the stage of a build by the task_state; each shows one
 STAGES: Mapping[TaskState, str] = {
     TaskState.SCHEDULING: "place",
     TaskState.NETWORKING: "network",
@@ -24,7 +24,7 @@ STAGES: Mapping[TaskState, str] = {
 
 
 def must_build(operation: Operation, server: Server) -> None:
-    """Raise StaleTransition for a server whose build is over, whoever still has the operation."""
+    """Raise StaleTransition for a server whose build is over, whoever has the operation."""
     if server.vm_state != VmState.BUILDING:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
 
@@ -37,13 +37,13 @@ def step_on(
     plan: Plan,
     **values: Any,
 ) -> tuple[Operation, Server]:
-    """Move the server to the next task_state of its build, and write down what was decided.
+    """Move the server to the next task_state of its build, and store what was decided.
 
-    The stage that follows is written with it. Where nothing was decided the task_state alone says
+    The stage that follows is stored with it. If nothing was decided the task_state alone says
     which it is.
 
-    ``owner`` is the conductor whose lease it must be; ``values`` are further columns of the
-    server. Returns both as they now are. Raises StaleTransition, also where the build has ended.
+    ``owner`` is the conductor that must have the lease; ``values`` are further columns of the
+    server. Returns both as they now are. Raises StaleTransition, also if the build has ended.
     """
     must_build(operation, server)
     following = transitions.next_task("create", server.task_state)

@@ -1,8 +1,8 @@
-"""An adoption: an existing VM becomes a server. Nothing is restarted, only the mark is set.
+"""Adopt: an existing VM becomes a server. Nothing is restarted, only the mark is set.
 
 What can be refused is refused before anything is written. Then: record, VMID, ports and quota in
-one transaction, the claim, the mark; where one of these can't be had, the record goes again, the
-mark is off, and the ledger tells why.
+one transaction, the claim, the mark; if one of these fails, record and mark are removed again, and
+the ledger has the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from conductor.sync import allocations
 
 LOG = logger(__name__)
 
-#: the undo that one that failed begins with
+#: the undo that a failed adoption begins with
 UNMARK = "unmark"
 
 
@@ -36,7 +36,7 @@ class Adopt:
         self._cloud = cloud
 
     def table(self) -> Table[Task]:
-        """Claim, then have the mark set."""
+        """Return the stages: claim, then have the mark set."""
         shown = TaskState.ADOPTING
         release = Undo("release_claim", self._release)
         unmark = Undo(UNMARK, self._unmark, self._unmarked)
@@ -51,7 +51,7 @@ class Adopt:
         )
 
     def _claim(self, task: Task) -> Task | None:
-        """Claim what the host has room for by what is promised. Raises Unavailable."""
+        """Claim, as far as placement has room for it. Raises Unavailable."""
         server = task.server
         amounts = allocations.wanted(server)
         provider = str(task.operation.plan.target.uuid)
@@ -91,7 +91,7 @@ class Adopt:
         self._cloud.compute.mark(operation.ctxt, worker, command)
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The agent's word on the mark."""
+        """Take the agent's outcome of the mark."""
         if not outcome.ok:
             self._unwind(task, failure_of(outcome))
             return
@@ -105,13 +105,13 @@ class Adopt:
         )
         LOG.info("VM %s is server %s now.", task.server.vmid, task.server.uuid)
 
-    # --- it did not come to pass
+    # --- failure
 
     def _late(self, task: Task) -> None:
         self._unwind(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
 
     def _unwind(self, task: Task, failure: Failure) -> None:
-        """The mark may be set: it is seen gone before the record goes."""
+        """Have the mark removed, which may be set, before the record is deleted."""
         operation = task.operation
 
         def work(connection: Transaction) -> None:
@@ -133,19 +133,19 @@ class Adopt:
         return outcome.gone
 
     def _release(self, task: Task) -> bool:
-        """Give the claim back. Raises Unavailable: then again later."""
+        """Release the claim. Raises Unavailable to be repeated later."""
         self._cloud.placement.release(task.server.uuid)
         return True
 
     @staticmethod
     def _undone(connection: Transaction, task: Task) -> None:
-        """The VM is as it was: record, VMID and ports go."""
+        """Delete record, VMID and ports: the VM is as it was."""
         operation = task.operation
         let_go(connection, task.server, operation.id)
         ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
 
     def _refused(self, task: Task, failure: Failure) -> None:
-        """Nothing was made but the record."""
+        """End an adoption that made nothing but the record."""
 
         def work(connection: Transaction) -> None:
             let_go(connection, task.server, task.operation.id)

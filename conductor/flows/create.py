@@ -1,8 +1,8 @@
-"""A build, from the record to ACTIVE or ERROR, read top to bottom.
+"""Create: a build, from the record to ACTIVE or ERROR, in reading order.
 
-Each stage ends in one transaction that keeps what it decided and moves the server on; a conductor
-that takes over goes on from the task_state that it finds. Nothing is asked of an agent before
-node, VMID, names and addresses are committed.
+Each stage ends in one transaction that stores what it decided and moves the server on; a conductor
+that takes over continues from the committed stage. No agent is called before node, VMID, names and
+addresses are committed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Create:
         self._together = Together(cloud, self._decide)
 
     def table(self) -> Table[Task]:
-        """From the record to the command."""
+        """Return the stages, from the record to the command."""
         vm, reserved, claim = self._unwinding.undos
         return Table(
             (
@@ -75,8 +75,8 @@ class Create:
     def begin_many(self, operations: Sequence[Operation]) -> Iterator[tuple[Operation, bool]]:
         """Place the servers of one create by one decision.
 
-        Returns the operations that are not at their end, as they now are, each with whether its
-        build goes on from here; the others begin by themselves.
+        Yields the operations that have not ended, each with its new record and whether its build
+        continues from here; the others begin by themselves.
         """
         moved = self._decide(operations)
         return (
@@ -102,7 +102,7 @@ class Create:
     def _to_scheduling(
         self, connection: Transaction, operation: Operation, server: Server
     ) -> Moved:
-        """The stage ``scheduling``, in which it may be already."""
+        """Move to the stage ``scheduling``, unless it is there already."""
         if server.task_state == TaskState.SCHEDULING:
             must_build(operation, server)
             return operation, server
@@ -118,11 +118,11 @@ class Create:
         return Task(*moved, task.fresh)
 
     def _place(self, task: Task) -> Task | None:
-        """The stage ``scheduling``, unless it was decided for all of its create at once."""
+        """Run the stage ``scheduling``, unless it was decided for all of its create at once."""
         if self._decides_together(task):
             return None
         if not task.fresh and task.operation.plan.target.host is None:
-            # A claim may have been made that was never written down.
+            # A claim may have been made that was never stored.
             self._cloud.placement.release(task.server.uuid)
         if task.operation.planned(CreatePlan).too_few:
             self._placing.give_up(task.operation, task.server)
@@ -131,7 +131,7 @@ class Create:
         return None if moved is None else Task(*moved, task.fresh)
 
     def _decides_together(self, task: Task) -> bool:
-        """Whether it is one of several that ``min_count`` binds, which was to be decided first."""
+        """Return whether it is one of several bound by ``min_count``, to be decided first."""
         if task.fresh or not batches.is_undecided(task.operation):
             return False
         self._together.resume(task.operation)
@@ -142,7 +142,7 @@ class Create:
         self._unwinding.fail(task.operation, task.server, failure)
 
     def _network(self, task: Task) -> Task | None:
-        """The stage ``networking``; ERROR where the addresses are gone since it was accepted."""
+        """Run the stage ``networking``; ERROR if the addresses were taken meanwhile."""
         operation, server = task.operation, task.server
         try:
             return self._cloud.store.run(
@@ -163,7 +163,7 @@ class Create:
     def _connect(
         self, connection: Transaction, operation: Operation, server: Server
     ) -> tuple[Operation, Server]:
-        """Make the server's ports, or find those of an earlier attempt."""
+        """Create the server's ports, or find those of an earlier attempt."""
         started = clock.utcnow()
         asked = {one.id: one for one in build_command.interfaces(operation)}
         ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
@@ -214,7 +214,7 @@ class Create:
         facts: HostFacts,
         image: Image,
     ) -> tuple[Operation, Server]:
-        """Reserve the template to clone from, where the host can clone; the lease moves on."""
+        """Reserve the template to clone from, if the host can clone; pass on the lease."""
         template = None
         if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
             template = templates.reserve(connection, facts, image.id)
@@ -225,10 +225,10 @@ class Create:
         return moved
 
     def _spawn(self, task: Task) -> None:
-        """Send the command; sending it again does no harm."""
+        """Send the command; it may be repeated."""
         operation, server = task.operation, task.server
         host = str(operation.plan.target.host)
-        # The scheduler has just seen the agent alive; later it is asked for anew.
+        # The scheduler has just seen the agent alive; later it is checked again.
         planned = operation.planned(CreatePlan).worker
         worker = planned if task.handed_over else self._cloud.take_to(operation, host)
         if worker is None:
@@ -251,7 +251,7 @@ class Create:
         return found.get(server.server_group_uuid)
 
     def _heard(self, task: Task, outcome: Outcome) -> None:
-        """The agent's word on the build: ACTIVE, another attempt, or ERROR."""
+        """Take the agent's outcome: ACTIVE, another attempt, or ERROR."""
         if not outcome.ok:
             self._unwinding.failed(task.operation, task.server, outcome)
             return

@@ -1,7 +1,7 @@
-"""How a build ends that did not succeed: another attempt, or ERROR with nothing left behind.
+"""The end of builds that failed: another attempt, or ERROR with nothing left behind.
 
-An operation whose VM, or a part of it, may still be there stays open (``unwinding``) until an
-agent has seen it gone; only then VMID and addresses are given back, and then the allocation.
+An operation whose VM, or a part of it, may still exist stays open (``unwinding``) until an agent
+has seen it gone; only then VMID and addresses are released, and then the allocation.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class Unwinding:
 
     @property
     def undos(self) -> tuple[Undo[Task], Undo[Task], Undo[Task]]:
-        """What a build makes is removed in this order: the VM, what is reserved, the claim."""
+        """Return the undos of a build, in order: the VM, what is reserved, the claim."""
         return self._vm, self._reserved, self._claim
 
     # --- an attempt failed
 
     def failed(self, operation: Operation, server: Server, outcome: Outcome) -> None:
-        """The agent says that the build failed: again here, elsewhere, or the end."""
+        """Handle the agent's failure: try again here, on another host, or end."""
         failure = failure_of(outcome)
         verdict = verdict_of(failure)
         if blames_host(failure) and operation.plan.target.host:
             self._cloud.scheduler.note_failure(operation.ctxt, operation.plan.target.host)
         may_wait = passes(failure) and self.may_wait(operation)
         if may_wait and (verdict == Verdict.WAIT or not outcome.gone):
-            # What is there already is gone on with.
+            # What is there already is continued with.
             self._again_here(operation, failure)
         elif not outcome.gone:
             self.fail(operation, server, failure)
@@ -79,7 +79,7 @@ class Unwinding:
         if verdict == Verdict.FATAL:
             return False
         if verdict == Verdict.OTHER_CLUSTER:
-            # Where there is no other one, the failure itself says more than "no valid host".
+            # Without another host, the failure itself says more than "no valid host".
             with self._cloud.store.read() as connection:
                 if not registry.hosts_outside(connection, str(operation.plan.target.cluster)):
                     return False
@@ -88,11 +88,11 @@ class Unwinding:
         return tried < int(self._cloud.conf.conductor.max_attempts)
 
     def may_wait(self, operation: Operation) -> bool:
-        """Whether it has not waited too often."""
+        """Return whether it has not waited too often."""
         return operation.planned(CreatePlan).waits < int(self._cloud.conf.conductor.max_waits)
 
     def await_hosts(self, operation: Operation, why: str) -> None:
-        """There is no other host: those that may be well again are tried anew after a pause."""
+        """Retry awaited hosts after the back-off, as there is no other host."""
         plan = operation.planned(CreatePlan).anew(operation.attempt)
 
         def work(connection: Transaction) -> None:
@@ -115,7 +115,7 @@ class Unwinding:
         self._cloud.store.run(work)
 
     def _renumbered(self, operation: Operation, server: Server, failure: Failure) -> None:
-        """It is the VMID's fault, not the host's: another one, on the same host."""
+        """Retry on the same host with another VMID: the VMID is at fault, not the host."""
         try:
             self._cloud.store.run(lambda c: replace_vmid.another(c, operation, server, failure))
         except BandExhausted as error:
@@ -125,7 +125,7 @@ class Unwinding:
         LOG.info("VMID %s is set aside: %s", operation.plan.target.vmid, failure.message)
 
     def _no_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
-        """The cluster has no VMID left: another one may."""
+        """Retry on another cluster: this one has no VMID left."""
         if self._may_go_on(operation, Verdict.OTHER_CLUSTER):
             self._elsewhere(operation, server, failure, Verdict.OTHER_CLUSTER)
         else:
@@ -140,11 +140,11 @@ class Unwinding:
         *,
         wait: bool = False,
     ) -> None:
-        """Give this host's reservation back and schedule anew, without it; with ``wait`` later,
-        and with all hosts that may be well again by then.
+        """Release this host's reservation and schedule again without it; with ``wait`` later, and
+        with all hosts that may work again by then.
 
-        Who resumes it gives the claim back, as there is no host in the plan: were it done here,
-        an outcome that is told twice would take the next attempt's claim.
+        The next run releases the claim, as there is no host in the plan: if it were done here,
+        an outcome that is reported twice would take the next attempt's claim.
         """
         plan = operation.planned(CreatePlan)
 
@@ -181,10 +181,10 @@ class Unwinding:
     def fail(
         self, operation: Operation, server: Server, failure: Failure, *, gone: bool = False
     ) -> None:
-        """ERROR. With ``gone``, or before anything was asked of an agent, there is no VM.
+        """End in ERROR. With ``gone``, or before an agent was called, there is no VM.
 
-        Then only the claim is left once this is committed: it is given back when the record says
-        that nobody goes on, so that neither a dead placement nor one's own death keeps the server
+        Only the claim is left once this is committed. It is released when the record says that
+        nobody continues, so that neither a dead placement nor a dead conductor keeps the server
         from its end.
         """
         no_vm = gone or server.task_state != TaskState.SPAWNING
@@ -208,7 +208,7 @@ class Unwinding:
     # --- what was made is removed
 
     def _remove_vm(self, task: Task) -> bool:
-        """Have the VM, its disks and its config drive destroyed; whether none was asked for."""
+        """Have the VM, its disks and its config drive removed; return whether none was made."""
         where = placed(task.operation)
         if where is None:
             return True
@@ -224,7 +224,7 @@ class Unwinding:
 
     @staticmethod
     def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        """Give back what is reserved in the record: the group's place, VMID and addresses."""
+        """Release what is reserved in the record: the group's place, VMID and addresses."""
         operation, server = task.operation, task.server
         server_groups.give_back(connection, server)
         doubt = failure or Failure(Category.UNKNOWN_OUTCOME, "")
@@ -238,7 +238,7 @@ class Unwinding:
         )
 
     def _release_claim(self, task: Task) -> bool:
-        """Give the claim back. Raises Unavailable: then again later."""
+        """Release the claim. Raises Unavailable to be repeated later."""
         self._cloud.placement.release(task.server.uuid)
         return True
 
@@ -250,19 +250,19 @@ class Unwinding:
     # --- the operation lost its server
 
     def lost(self, task: Task) -> None:
-        """Remove what it made, unless it is what another operation works on; close it."""
+        """Remove what it made, unless another operation works on it; close it."""
         operation = task.operation
         if placed(operation) is None:
-            # Nothing was asked of an agent, or it is gone; but a claim may have been made.
+            # No agent was called, or the VM is gone; but a claim may have been made.
             self._cloud.placement.release(operation.server_uuid)
         elif task.server.deleted_at is not None:
             self._remove_vm(task)
             return
-        # Whoever took the server knows its VMID and removes, or keeps, what is there.
+        # The operation that took the server knows its VMID and removes, or keeps, the VM.
         self._cloud.store.run(lambda c: _close(c, operation))
 
     def heard_after(self, task: Task, outcome: Outcome) -> None:
-        """Take the agent's word on an operation that lost its server."""
+        """Take the agent's outcome of an operation that lost its server."""
         operation, server = task.operation, task.server
         if outcome.ok and not outcome.gone:
             self._came_through(operation, server)
@@ -276,10 +276,10 @@ class Unwinding:
             self._cloud.store.run(lambda c: _close(c, operation))
 
     def _came_through(self, operation: Operation, server: Server) -> None:
-        """A build succeeded whose server has another operation now.
+        """Handle a build that succeeded after its server got another operation.
 
-        That one knows the VM and what shall become of it, unless the server was deleted before
-        the VM was made: then it must go again.
+        That one knows the VM and decides about it, unless the server was deleted before the VM was
+        made: then the VM is removed.
         """
         if server.deleted_at is None:
             self._cloud.store.run(lambda c: _close(c, operation))
@@ -312,7 +312,7 @@ def _close(connection: Transaction, operation: Operation) -> None:
 
 
 def _end(connection: Transaction, server: Server, operation_id: int, **values: Any) -> Server:
-    """Move the server to ERROR, or leave it what it became since its build failed."""
+    """Move the server to ERROR, or leave the state it got since its build failed."""
     was = VmState(server.vm_state)
     return transitions.move(
         connection,
@@ -325,9 +325,9 @@ def _end(connection: Transaction, server: Server, operation_id: int, **values: A
 
 
 def _unwinding(connection: Transaction, task: Task, undo: Undo[Task], message: str) -> Task:
-    """Commit that the operation goes back, and with which undo it begins.
+    """Commit that the operation unwinds, and with which undo it begins.
 
-    It stays open until all is undone. What was asked is needed no more, and may be secret.
+    It stays open until all is undone. What was asked is not needed any more, and may be secret.
     """
     state, plan = OperationState.UNWINDING, task.operation.plan
     later = leases.unowned(clock.after(backoff(1)))

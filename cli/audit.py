@@ -1,4 +1,4 @@
-"""``micronova audit``: whether what there is agrees with the record, and what doesn't."""
+"""``micronova audit``: compare the clusters with the record."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RunAudit(Lister):
 
 
 def answer(response: Any) -> Any:
-    """The JSON of a response. Raises the SDK's error."""
+    """Return the JSON of a response. Raises the SDK's error."""
     from openstack.exceptions import raise_from_response
 
     raise_from_response(response)
@@ -78,7 +78,7 @@ def answer(response: Any) -> Any:
 
 
 def fresh(cloud: Any, seconds: float) -> Mapping[str, Any]:
-    """An audit that ran now. Raises CommandFailed when it fails or takes longer."""
+    """Return an audit that ran now. Raises CommandFailed when it fails or takes longer."""
     compute = cloud.compute
     audit_id = answer(compute.post("/audits"))["audit"]["id"]
     for _ in range(max(1, int(seconds / _LOOK_SECONDS))):
@@ -92,13 +92,13 @@ def fresh(cloud: Any, seconds: float) -> Mapping[str, Any]:
 
 
 def findings(compute: Any) -> list[dict[str, Any]]:
-    """Every open finding, oldest first."""
+    """Return every open finding, oldest first."""
     found: list[dict[str, Any]] = answer(compute.get("/audit/findings"))["findings"]
     return found
 
 
 def summary(report: Mapping[str, Any], left: int) -> str:
-    """One line about an audit: what was looked at, what was healed, what is left."""
+    """Return one line about an audit: what was compared, what was healed, what is left."""
     looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
     flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
     end = "everything agrees" if not left else f"{left} differences left"
@@ -106,7 +106,7 @@ def summary(report: Mapping[str, Any], left: int) -> str:
 
 
 def since(moment: str) -> str:
-    """How long ago a time of the API is, as people say it."""
+    """Return how long ago a time of the API is, in words."""
     seconds = seconds_between(moment, datetime.datetime.now(datetime.UTC).isoformat())
     return duration(max(1.0, seconds or 0.0))
 

@@ -1,4 +1,4 @@
-"""The demo: a user's first server, its story, and the proof that nothing of it is left.
+"""The demo: a user's first server, its explanation, and a check that nothing of it is left.
 
     python -m cli.demo <clouds.yaml> [<state directory of the simulator>]
 
@@ -31,7 +31,7 @@ _USER_DATA = "#cloud-config\nfinal_message: hello from micronova\n"
 
 
 class NotHeld(Exception):
-    """Something isn't as it should be."""
+    """A check of the demo failed."""
 
 
 class Demo:
@@ -93,7 +93,7 @@ class Demo:
         self._explain(server)
 
     def _explain(self, server: Any) -> None:
-        """Tell what happened, step by step, as the ledger has it."""
+        """Print what happened, step by step, from the ledger."""
         answer = self._cloud.compute.get(f"/explanations/{server.id}")
         _hold(answer.status_code == 200, f"explain answers {answer.status_code}")
         self._say(plain_text(explanation_lines(answer.json()["explanation"])))

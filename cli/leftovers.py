@@ -15,7 +15,7 @@ _CONTENT_OF_IMAGES = frozenset({"import", "vztmpl"})
 
 
 def held(folder: Path) -> dict[str, Held]:
-    """Return {cluster: what is held} of the simulator whose state is in `folder`.
+    """Return {cluster: what is left} of the simulator whose state is in `folder`.
 
     Cached templates and the images themselves are no server's and are left out.
     """

@@ -59,7 +59,7 @@ class ShowMetrics(Command):
 
 
 def exposition(metrics: Mapping[str, Any]) -> str:
-    """The numbers in Prometheus' text format."""
+    """Return the numbers in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(metrics))
     return generate_latest(registry).decode()
@@ -70,7 +70,7 @@ class _Collector(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """One family for each kind of number."""
+        """Return one family for each kind of number."""
         for key, name, text, labels in _COUNTED:
             family = GaugeMetricFamily(name, text, labels=labels)
             for row in self._metrics[key]:

@@ -20,7 +20,7 @@ class Verdict(enum.StrEnum):
     OTHER_HOST = "other_host"
     AWAIT_HOST = "await_host"  #: another host; where there is none, this one after a pause
     OTHER_CLUSTER = "other_cluster"
-    PROBE = "probe"  #: the outcome is unknown: look, then go on
+    PROBE = "probe"  #: the outcome is unknown: look, then continue
     FATAL = "fatal"  #: no other host would do better
     QUARANTINE = "quarantine"  #: another VMID; this one waits for the operator
 
@@ -86,12 +86,12 @@ RULES: Mapping[Category, Rule] = {
     Category.LOCK: Rule(
         Verdict.WAIT,
         "The host is busy.",
-        "A lock was not had in time; it is not the host's fault.",
+        "A lock was not free in time; it is not the host's fault.",
     ),
     Category.STORAGE_CONFLICT: Rule(
         Verdict.QUARANTINE,
         "Left-over storage was in the way.",
-        "A volume of an earlier life holds this VMID's names; see the orphans.",
+        "A leftover volume has this VMID's names; see the orphans.",
     ),
     Category.STORAGE_FULL: Rule(
         Verdict.OTHER_HOST,
@@ -126,12 +126,12 @@ RULES: Mapping[Category, Rule] = {
     Category.VANISHED: Rule(
         Verdict.FATAL,
         "The server's machine is no longer there.",
-        "Somebody removed the VM, or gave its VMID to another one. Nothing is made anew.",
+        "Somebody removed the VM, or gave its VMID to another one. It is not created again.",
     ),
     Category.PROTECTED: Rule(
         Verdict.FATAL,
         "The server's machine is protected from removal. It was left as it is.",
-        "The VM has the option 'protection'; the remedy takes it off.",
+        "The VM has the option 'protection'; the remedy removes it.",
         409,
     ),
 }

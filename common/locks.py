@@ -8,7 +8,7 @@ from common.errors import ServerLocked
 
 
 class LockedBy(enum.StrEnum):
-    """Who locked a server, as Nova tells them apart."""
+    """Who locked a server, as Nova distinguishes."""
 
     OWNER = "owner"  #: somebody of the server's own project
     ADMIN = "admin"  #: somebody of another project, who must be an administrator

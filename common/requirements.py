@@ -73,7 +73,7 @@ def requirements(
 
 
 def _devices(extra_specs: Mapping[str, str]) -> dict[str, int]:
-    """Mapped devices, each kind a class of its own."""
+    """Return mapped devices, one class per kind."""
     found: dict[str, int] = {}
     try:
         asked = devices(extra_specs)

@@ -190,7 +190,7 @@ class Client:
         fanout: bool = False,
         **args: Any,
     ) -> None:
-        """Send and go on. With ``server``, to that one; with ``fanout``, to every listener.
+        """Send without waiting. With ``server``, to that one; with ``fanout``, to every listener.
 
         Raises Unavailable when the message bus doesn't take it.
         """

@@ -66,7 +66,7 @@ class TypedClient(Generic[Surface]):
         *args: P.args,
         **values: P.kwargs,
     ) -> None:
-        """Send and go on. Raises as ``rpc.Client.cast``."""
+        """Send without waiting. Raises as ``rpc.Client.cast``."""
         name = _name(method, args)
         self._rpc.cast(ctxt, name, server=self._server, fanout=self._fanout, **values)
 

@@ -171,7 +171,7 @@ class Healing:
 
     answer: str
     operation_id: int | None
-    """The operation that goes on with it."""
+    """The operation that does it."""
 
 
 @dataclass(frozen=True)

@@ -403,7 +403,7 @@ subnets = sa.Table(
     sa.Column("gateway_ip", sa.String(64)),
     sa.Column("pool_start", sa.String(64), nullable=False),
     sa.Column("pool_end", sa.String(64), nullable=False),
-    sa.Column("next_ip", sa.String(64), nullable=False),  # where the search goes on
+    sa.Column("next_ip", sa.String(64), nullable=False),  # where the search continues
     sa.Column("dns_nameservers", Json, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),

@@ -44,7 +44,7 @@ def main() -> None:
 def _stop_with_parent() -> None:
     """End this process when the parent's end of standard input closes, however it ends.
 
-    Otherwise a child left behind would write into the folder that the next start makes anew.
+    Otherwise a child left behind would write into the folder that the next start recreates.
     """
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)

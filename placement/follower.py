@@ -124,7 +124,7 @@ def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -
             anew.add(provider_id)
     if len(anew) > _ALL_ANEW:
         return _everything(connection).named(snapshot.traits, snapshot.resource_classes)
-    # Those read anew are read later than their usages here.
+    # Those read again are newer than their usages here.
     used = {key: stock for key, stock in used.items() if key[0] not in anew}
     if anew or gone:
         snapshot = snapshot.changed(_read(connection, sorted(anew)) if anew else (), gone)

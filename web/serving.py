@@ -84,7 +84,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # --- the loop
 
     def run(self) -> None:
-        """Serve until told to stop and all requests are answered."""
+        """Serve until asked to stop and all requests are answered."""
         self.poller.register(
             self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks
         )

@@ -51,7 +51,7 @@ def hosts_counted(count: int) -> str:
 
 
 def changes_that_would_do(decision: Facts) -> list[str]:
-    """The smallest change that would have worked, and others as small."""
+    """Return the smallest change that would have worked, and others as small."""
     suggestion = decision.get("suggestion") or {}
     ways = (suggestion, *(suggestion.get("others") or ()))
     return [change for change in map(least_change, ways) if change]
@@ -62,7 +62,7 @@ _NOTHING = {"group": "none"}
 
 
 def least_change(suggestion: Facts) -> str:
-    """The smallest change that would have worked: the host, then old and new values."""
+    """Return the smallest change that would have worked: the host, then old and new values."""
     changes = [
         f"{one_line(change.get('field'))} {_value(change.get('asked'))} → "
         f"{_NOTHING.get(str(change.get('field'))) or _value(change.get('works'))}"
@@ -72,7 +72,7 @@ def least_change(suggestion: Facts) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value of a request; nothing is asked where there is none."""
+    """Return a value of a request; nothing is asked where there is none."""
     if isinstance(value, Mapping):
         value = [f"{name}={text}" for name, text in value.items()]
     if isinstance(value, list | tuple):

@@ -114,7 +114,7 @@ def forgotten(operation: Facts) -> str | None:
 
 
 def other_faults(operation: Facts) -> list[Facts]:
-    """The faults, less those that only repeat why a decision found no host."""
+    """Return the faults, less those that only repeat why a decision found no host."""
     reasons = {decision.get("reason") for decision in operation.get("decisions") or ()}
     return [
         fault

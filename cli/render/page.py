@@ -162,7 +162,7 @@ def _step(rows: Element, event: Facts, offset: float, took: float | None, total:
 
 
 def _more(event: Facts) -> list[str]:
-    """A step's tasks and facts."""
+    """Return a step's tasks and facts."""
     detail = dict(event.get("detail") or {})
     upids = detail.pop("upids", None) or [event.get("upid")]
     lines = [f"task {one_line(upid)}" for upid in upids if upid]

@@ -45,7 +45,7 @@ class HypervisorError(OperationFailed):
         self.remedy = remedy
         """The one exact command for the operator."""
         self.verdict = verdict
-        """Where to go on, where more is known of it than the category says."""
+        """Where to continue, if more is known than the category."""
 
 
 class Cancelled(Exception):

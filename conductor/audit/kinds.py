@@ -14,25 +14,25 @@ from dataclasses import dataclass
 class Verb(enum.StrEnum):
     """What heals a finding."""
 
-    REPORT = "report"  #: nobody but a person
-    DESTROY = "destroy"  #: an operation of its own: a Destroy command with its ownership fence
-    RELEASE = "release"  #: take the allocations from the consumer, by its generation
-    ALLOCATE = "allocate"  #: make the allocations what the record says, by the generation
-    RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing hangs on it
-    DELETE_PORTS = "delete_ports"  #: give ports and addresses back
-    FREE_PLACE = "free_place"  #: give a server group's place on a host back
-    AFFINITY = "affinity"  #: have the hypervisor told of a group what the record says
+    REPORT = "report"  #: only a person can heal it
+    DESTROY = "destroy"  #: an operation with a Destroy command and its ownership fence
+    RELEASE = "release"  #: delete the consumer's allocations, by its generation
+    ALLOCATE = "allocate"  #: make the allocations agree with the record, by the generation
+    RETIRE = "retire"  #: a RetireTemplate command: fenced, and only while nothing depends on it
+    DELETE_PORTS = "delete_ports"  #: release ports and addresses
+    FREE_PLACE = "free_place"  #: release a server group's place on a host
+    AFFINITY = "affinity"  #: write a group to the hypervisor as the record has it
     FREE_VMID = "free_vmid"
     RESERVE_VMID = "reserve_vmid"
-    FAIL = "fail"  #: a server that nobody works on leaves its transient state for ERROR
+    FAIL = "fail"  #: set a server in a transient state without an operation to ERROR
 
 
 class Severity(enum.StrEnum):
     """How serious a finding is."""
 
-    LEAK = "leak"  #: something is there that no record owns
-    DAMAGE = "damage"  #: the record says something that isn't so
-    NOTICE = "notice"  #: somebody else's, or a person's: worth knowing
+    LEAK = "leak"  #: something exists that no record owns
+    DAMAGE = "damage"  #: the record is wrong
+    NOTICE = "notice"  #: somebody else's, or changed by a person: worth knowing
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class AuditCalls(Base):
         return self._rpc.call(ctxt, AuditRpc.begin_audit)
 
     def heal_finding(self, ctxt: RequestContext, finding_id: int, *, force: bool) -> Healing:
-        """Heal a finding; return a sentence, and the operation that goes on with it.
+        """Heal a finding; return a sentence, and the operation for it.
 
         Raises NotFound if it is no open finding; Conflict if it isn't proven ours, has changed
         since the audit, or, without ``force``, is a VM that runs.

@@ -73,7 +73,7 @@ def _migrate(connection: Connection, revision: str) -> None:
 def _check_foreign_keys(connection: Connection) -> None:
     """Raise RuntimeError, so that the upgrade is taken back, for a row that refers to none.
 
-    SQLite alters a table by making it anew. It must not follow foreign keys meanwhile: it would
+    SQLite alters a table by recreating it. It must not follow foreign keys meanwhile: it would
     delete what refers to the rows of the old one.
     """
     if connection.dialect.name == "sqlite":

@@ -138,7 +138,7 @@ def add(database: Database, uuid: str, name: str, parent_uuid: str | None) -> Pr
 def create(connection: Connection, uuid: str, name: str, parent_uuid: str | None) -> ProviderRow:
     """Insert a provider and return it.
 
-    Raises IntegrityError for a name or UUID that is taken (`duplicate` tells which), and Invalid
+    Raises IntegrityError for a name or UUID that is taken (`duplicate` finds which), and Invalid
     for a parent that doesn't exist or is the provider itself.
     """
     if parent_uuid == uuid:
@@ -191,12 +191,12 @@ def _missing(uuid: str) -> NotFound:
 
 
 def cannot(action: str, reason: str) -> Invalid:
-    """Return the error that tells why a provider can't be created or changed so."""
+    """Return the error with the reason why a provider can't be created or changed."""
     return Invalid(f"Object action {action} failed because: {reason}")
 
 
 def duplicate(connection: Connection, uuid: str, name: str) -> DuplicateName:
-    """Return the error that tells what of a new provider is taken."""
+    """Return the error that names what of a new provider is taken."""
     taken = []
     for column, value in ((_P.name, name), (_P.uuid, uuid)):
         if connection.execute(sa.select(_P.id).where(column == value)).first():

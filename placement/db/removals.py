@@ -11,7 +11,7 @@ from placement.errors import ProviderHasChildren, ProviderInUse
 
 _P = schema.providers.c
 _DEPENDENTS = (schema.inventories, schema.provider_aggregates, schema.provider_traits)
-#: a snapshot that is further behind is made anew
+#: a snapshot that is further behind is rebuilt
 KEPT, PRUNE_EVERY = 10_000, 64
 
 
@@ -55,7 +55,7 @@ def remove(
 
 
 def _forget_old(connection: Connection, kept: int) -> None:
-    """Keep the latest removals; a snapshot that is further behind is made anew."""
+    """Keep the latest removals; a snapshot that is further behind is rebuilt."""
     c = schema.removed_providers.c
     oldest = connection.scalar(
         sa.select(c.changed).order_by(c.changed.desc()).offset(kept).limit(1)

@@ -24,7 +24,7 @@ metadata = sa.MetaData(
 )
 
 #: row 1: the counted change sequence, when last the names changed, and up to which place
-#: removals are forgotten; row 2 never changes, so another one tells a restored database
+#: removals are forgotten; row 2 never changes, so another value means a restored database
 changes = sa.Table(
     "changes",
     metadata,

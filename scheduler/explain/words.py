@@ -13,7 +13,7 @@ from scheduler.filters.resources import Shortage
 
 #: the filter by what is promised
 RESOURCES = "resources"
-#: characters of the one reason that is told as an example
+#: most characters of the one reason that is given as an example
 _LONGEST = 300
 
 #: filter → what is said of the hosts that it refused; of others the name of the filter

@@ -1,4 +1,4 @@
-"""What Nova's compute driver tells of a server's guest, and Proxmox VE's doesn't."""
+"""Facts of a server's guest that Nova's driver has and Proxmox VE's doesn't."""
 
 from __future__ import annotations
 

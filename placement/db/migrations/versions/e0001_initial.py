@@ -47,7 +47,7 @@ def _create_sequence_and_names() -> None:
         changes,
         [
             {"id": 1, "value": 1, "names_at": 1, "pruned_at": 0},
-            # It never changes: another one tells a restored database.
+            # It never changes: another value means a restored database.
             {"id": 2, "value": 0, "names_at": 0, "pruned_at": 0},
         ],
     )

@@ -12,7 +12,7 @@ depends_on = None
 _TABLES = ("resource_providers", "traits", "resource_classes", "consumers")
 #: a provider that is there was not removed: another one that had its ID was
 _MEND = "DELETE FROM removed_providers WHERE provider_id IN (SELECT id FROM resource_providers)"
-#: IDs go on after the last one that is remembered, also where its provider is gone
+#: IDs continue after the last recorded one, even if its provider is gone
 _GO_ON = (
     "DELETE FROM sqlite_sequence WHERE name = 'resource_providers'",
     "INSERT INTO sqlite_sequence (name, seq) SELECT 'resource_providers', max("

@@ -150,9 +150,7 @@ def test_what_others_have_is_no_marker_in_compute(
     listing = COMPUTE[path]
     orders: list[dict[str, str]] = [{}] + [
         {"sort_key": key, "sort_dir": direction}
-        for key, direction in zip(
-            sort_keys(parameters), itertools.cycle(("asc", "desc")), strict=False
-        )
+        for key, direction in itertools.product(sort_keys(parameters), ("asc", "desc"))
     ]
     for order in orders:
         unknown = answer_of(compute, listing.path, "nothing", order)

@@ -43,15 +43,21 @@ class Eight:
         """Nothing is kept."""
 
 
-# Claims that race on SQLite have tests of their own (test_race, placement/test_concurrency).
-@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+RACES = (
+    ("anti-affinity", {}, 8, 1),
+    ("anti-affinity", {"max_server_per_host": 2}, 8, 2),
+    ("affinity", {}, 1, SERVERS),
+)
+
+
 @pytest.mark.parametrize(
-    ("policy", "rules", "hosts", "each"),
+    ("url", "policy", "rules", "hosts", "each"),
     [
-        ("anti-affinity", {}, 8, 1),
-        ("anti-affinity", {"max_server_per_host": 2}, 8, 2),
-        ("affinity", {}, 1, SERVERS),
+        *(("postgres", *race) for race in RACES),
+        ("sqlite", *RACES[0]),
+        *(pytest.param("sqlite", *race, marks=pytest.mark.long) for race in RACES[1:]),
     ],
+    indirect=["url"],
 )
 def test_a_strict_group_holds(
     client: PlacementClient,

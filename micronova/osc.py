@@ -23,12 +23,12 @@ DEFAULT_API_VERSION = "1"
 
 #: name in the group ``openstack.micronova.v1`` → class; setup.cfg repeats the names
 COMMANDS = {
-    "micronova_capacity": "cli.schedule:ShowCapacity",
+    "micronova_capacity": "cli.admin.schedule:ShowCapacity",
     "micronova_explain": "cli.explain:Explain",
-    "micronova_node_disable": "cli.node:DisableNode",
-    "micronova_node_enable": "cli.node:EnableNode",
-    "micronova_node_list": "cli.node:ListNodes",
-    "micronova_schedule": "cli.schedule:Schedule",
+    "micronova_node_disable": "cli.admin.node:DisableNode",
+    "micronova_node_enable": "cli.admin.node:EnableNode",
+    "micronova_node_list": "cli.admin.node:ListNodes",
+    "micronova_schedule": "cli.admin.schedule:Schedule",
 }
 
 

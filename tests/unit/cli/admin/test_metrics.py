@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.fixtures.sdk import FakeConnection, FakeProxy, run
 
-RULES = Path(__file__).parents[3] / "etc/prometheus/micronova.rules.yml"
+RULES = Path(__file__).parents[4] / "etc/prometheus/micronova.rules.yml"
 TOLD: dict[str, Any] = {
     "servers": [{"vm_state": "active", "count": 7}],
     "held_servers": 1,

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from cli.audit import answer
+from cli.admin.audit import answer
 from cli.command import Lister, argument
 from cli.render.text import duration
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.command import Command, argument, flag
 from cli.errors import CommandFailed
-from cli.progress import for_terminal
+from cli.services.progress import for_terminal
 
 if TYPE_CHECKING:
     from launcher.embedded.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cli.command import Command, flag
-from cli.service_command import CONFIGURATION, any_config_files
+from cli.services.service import CONFIGURATION, any_config_files
 
 
 class ShowConfig(Command):

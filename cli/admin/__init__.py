@@ -1,0 +1,1 @@
+"""Commands of whoever runs a cloud: its nodes, its audits, where servers would fit."""

@@ -1,0 +1,1 @@
+"""Commands that start or prepare services on this machine, through ``launcher``."""

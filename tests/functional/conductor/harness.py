@@ -301,7 +301,7 @@ class Died(BaseException):
 
 
 class Mortal:
-    """Counts what a store commits, and dies at one of it."""
+    """Counts what a store commits, and dies, or is slow, at one of it."""
 
     def __init__(self, store: Store) -> None:
         self._run = store.run
@@ -311,9 +311,17 @@ class Mortal:
     def live(self, dies_at: int = 0, *, before: bool = False) -> None:
         """Begin to count; 0: it does not die."""
         self.commits, self._dies_at, self._before = 0, dies_at, before
+        self._slow_at, self._meanwhile = 0, lambda: None
+
+    def slow(self, at: int, meanwhile: Callable[[], None]) -> None:
+        """Begin to count, and have something done right before the commit of that number."""
+        self.live()
+        self._slow_at, self._meanwhile = at, meanwhile
 
     def __call__(self, work: Callable[[sa.Connection], Any]) -> Any:
         self.commits += 1
+        if self.commits == self._slow_at:
+            self._meanwhile()
         here = 0 < self._dies_at <= self.commits
         if here and (self._before or self.commits > self._dies_at):
             raise Died

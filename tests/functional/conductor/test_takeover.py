@@ -1,7 +1,8 @@
 """A conductor dies at any commit of any flow: another one takes over, and it ends as if not.
 
 For every table of stages, and for every transaction that its run commits, once right before and
-once right after: what was begun is gone on with from what is committed alone.
+once right after: what was begun is gone on with from what is committed alone. And one that is only
+slow, so that another one has ended all when it commits, changes nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from common.messages.commands import Build, Command, Destroy, Mark, RetireTempla
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
+from conductor.engine.stages import Table
 from conductor.flows import build_command, mark
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
@@ -130,6 +132,7 @@ class Cloud:
                 with conductor.store.read() as connection:
                     now = ledger.get(connection, command.operation_id)
                 if now is not None and now.attempt == command.attempt:
+                    assert now.stage in self._names(flow.table), "the command's stage is committed"
                     outcome = self._act(command)
                     flow.finished(now, outcome)
                     flow.finished(now, outcome)  # a report may come twice
@@ -137,6 +140,10 @@ class Cloud:
             flow.overtaken(operation)
         except Unavailable:
             pass
+
+    @staticmethod
+    def _names(table: Table[Any]) -> set[str]:
+        return {one.name for one in (*table.stages, *table.undos)}
 
     def _act(self, command: Command) -> Outcome:
         """What the agent does with it, and its last word."""
@@ -215,6 +222,12 @@ def _without_image(cloud: Cloud) -> Operation:
     server = schema.servers.c.uuid == operation.server_uuid
     change = schema.servers.update().where(server).values(image_id=ids.named("image", "gone"))
     cloud.world.conductor.store.run(lambda c: c.execute(change))
+    return operation
+
+
+def _overtaken(cloud: Cloud) -> Operation:
+    operation = cloud.build()
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
     return operation
 
 
@@ -301,6 +314,7 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
         cloud, Build, Cloud.build, cleans_up=True
     ),
     ("create", "badly, before any agent acts"): _without_image,
+    ("create", "overtaken by a delete"): _overtaken,
     ("delete", "well"): lambda cloud: cloud.act(cloud.server(), "delete"),
     ("stop", "well"): lambda cloud: cloud.act(cloud.server(), "stop"),
     ("start", "well"): _started,
@@ -354,6 +368,28 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
             cloud.work_off(cloud.heir)
             assert cloud.ending(operation) == alike, (dies_at, before)
             _clear(cloud, operation)
+    _nothing_left(cloud)
+
+
+@pytest.mark.parametrize(("action", "how"), STORIES, ids=str)
+def test_one_that_was_slow_changes_nothing(cloud: Cloud, action: str, how: str) -> None:
+    begin = STORIES[action, how]
+    operation = begin(cloud)
+    cloud.mortal.live()
+    cloud.work_off(cloud.world.conductor, operation)
+    commits, alike = cloud.mortal.commits, cloud.ending(operation)
+    _clear(cloud, operation)
+    for slow_at in range(1, commits + 1):
+        operation = begin(cloud)
+        cloud.mortal.slow(slow_at, lambda: cloud.work_off(cloud.heir))
+        cloud.work_off(cloud.world.conductor, operation)
+        assert cloud.ending(operation) == alike, slow_at
+        cloud.mortal.live()
+        _clear(cloud, operation)
+    _nothing_left(cloud)
+
+
+def _nothing_left(cloud: Cloud) -> None:
     assert cloud.world.rows(schema.ports) == []
     assert cloud.world.placement.claims == {}
     assert cloud.vms == set()

@@ -225,3 +225,20 @@ def test_past_the_point_of_no_return_no_deadline_ends_it(story: Story) -> None:
     story.work_off(story.first, operation)
     assert story.trail == ["clean_up"]
     assert story.world.row(story.uuid).vm_state == "stopped"
+
+
+def test_only_who_has_the_lease_decides(story: Story) -> None:
+    operation = story.begin()
+    with pytest.raises(StaleTransition):
+        story.first.store.run(lambda c: leases.advance(c, operation, operation.plan, "copy", "c1"))
+    assert story.read(operation).stage is None
+    story.work_off(story.second, operation)
+    assert story.trail == WELL
+
+
+def test_an_attempt_begins_once(story: Story) -> None:
+    operation = story.begin()
+    story.first.store.run(lambda c: leases.next_attempt(c, operation))
+    with pytest.raises(StaleTransition):
+        story.second.store.run(lambda c: leases.next_attempt(c, operation))
+    story.work_off(story.second, operation)

@@ -8,34 +8,36 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from common.errors import Invalid
-from common.messages.commands import ConfigDrive
+from common.messages.commands import ConfigDrive, GuestFile
 
 LABEL = "config-2"
 VERSIONS = ("2018-08-27", "latest")
 
 
 def files(drive: ConfigDrive) -> dict[str, bytes]:
-    """Return path → content. Raises Invalid when the user data isn't base64."""
+    """Return path → content. Raises Invalid when the user data, or a file, isn't base64."""
     documents = {
-        "meta_data.json": _json(drive.meta_data),
+        "meta_data.json": _json({**drive.meta_data, **_listed(drive.files)}),
         "network_data.json": _json(drive.network_data),
         "vendor_data.json": _json(drive.vendor_data),
         "vendor_data2.json": _json({"static": drive.vendor_data} if drive.vendor_data else {}),
     }
     if drive.user_data is not None:
-        documents["user_data"] = _decoded(drive.user_data)
+        documents["user_data"] = _decoded(drive.user_data, "user_data")
     found = {
         f"/openstack/{version}/{name}": content
         for version in VERSIONS
         for name, content in documents.items()
     }
     found["/ec2/latest/meta-data.json"] = _json(_ec2(drive.meta_data))
+    for number, file in enumerate(drive.files):
+        found[f"/openstack/{_content_path(number)}"] = _decoded(file.contents, file.path)
     if "user_data" in documents:
         found["/ec2/latest/user-data"] = documents["user_data"]
     return found
@@ -52,11 +54,24 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return orjson.dumps(dict(value), option=orjson.OPT_SORT_KEYS)
 
 
-def _decoded(user_data: str) -> bytes:
+def _listed(files: Sequence[GuestFile]) -> dict[str, Any]:
+    """Return the metadata that says where the guest writes which content; none without files."""
+    listed = [
+        {"path": file.path, "content_path": f"/{_content_path(number)}"}
+        for number, file in enumerate(files)
+    ]
+    return {"files": listed} if listed else {}
+
+
+def _content_path(number: int) -> str:
+    return f"content/{number:04}"
+
+
+def _decoded(text: str, name: str) -> bytes:
     try:
-        return base64.b64decode(user_data, validate=False)
+        return base64.b64decode(text, validate=False)
     except (binascii.Error, ValueError) as error:
-        raise Invalid("user_data is not base64.") from error
+        raise Invalid(f"{name} is not base64.") from error
 
 
 def _ec2(meta_data: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.messages.commands import GuestFile
 from common.messages.scheduling import Decision
 
 
@@ -73,6 +74,8 @@ class CreateServers:
     security_groups: tuple[str, ...] = ()
     scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
     admin_password: str | None = None
+    files: tuple[GuestFile, ...] = ()
+    """For the guest, by its config drive."""
     server_group: str | None = None
     """UUID of the group that the servers join."""
     any_address: bool = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import codec
-from common.messages.commands import Image, Nic, Template
+from common.messages.commands import GuestFile, Image, Nic, Template
 from common.messages.scheduling import Alternate
 from common.states import InternalAction
 
@@ -147,6 +147,7 @@ class CreateParams(Params):
     networks: tuple[Interface, ...] = ()
     force_host: str | None = None
     admin_password: str | None = field(default=None, repr=False)
+    files: tuple[GuestFile, ...] = ()
     least_memory_mib: int = 0
     least_disk_gib: int = 0
     min_count: int = 1

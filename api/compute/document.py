@@ -38,16 +38,24 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **Servers boot from an image to a local disk.** `block_device_mapping_v2` may hold one entry that
   says just that. Volumes, snapshots and `block_device_mapping` are refused.
 - **Interfaces are asked for by network**, with a `fixed_ip` if need be. A `port` is refused.
-- **Refused in a create:** `accessIPv4`, `accessIPv6`, `personality`,
-  `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it changes
-  nothing in the guest.
+- **Refused in a create:** `trusted_image_certificates`. `OS-DCF:diskConfig` is kept and shown; it
+  changes nothing in the guest.
+- **Files of a create** (`personality`, before 2.57) are on the config drive, and the guest writes
+  them. They are no part of the server's record.
 - **Every server has a config drive.** `config_drive` shows what the create asked.
 - **Where fewer hosts than `min_count` are found**, none of the servers is built. Where more but
   not all find one, those are built; Nova builds none then.
 - **The one security group is `default`**; another one is refused as unknown.
 - **A 503 because of a time-out** is final: the request was carried out already, which shows under
   its ID, or never will be.
-- **Actions** are `os-start`, `os-stop` and `reboot`; others are "There is no such action".
+- **Actions** that are not listed here are "There is no such action".
+- **`os-resetState`** never breaks off what can't be undone. A build or a change of power gives way
+  as it does to a delete, and what it made stays the server's. A delete goes on and keeps its
+  task_state. While anything else is under way the answer is 409. An ERROR that was set so stays
+  until somebody changes it.
+- **`forceDelete`** is a delete: nothing is kept of a server that is deleted. `trigger_crash_dump`
+  is refused, as by Nova's drivers that have none; `injectNetworkInfo` does nothing.
+- **External events** are logged: networks and volumes are the cloud's own, and power is watched.
 - **A hypervisor is a compute host** and has its name: `hypervisor_hostname` and `host` agree. Its
   numbers (before 2.88) count what servers were given, not what they use at the moment.
 - **`ZONE:HOST` must agree:** a host that isn't in the zone is refused, where Nova drops the zone.

@@ -65,6 +65,15 @@ class Template:
 
 
 @dataclass(frozen=True)
+class GuestFile:
+    """A file that a user has the guest write at its first boot."""
+
+    path: str
+    contents: str = field(repr=False)
+    """Base64, as the user sent it."""
+
+
+@dataclass(frozen=True)
 class ConfigDrive:
     """The content of the config drive (OpenStack's formats)."""
 
@@ -73,6 +82,7 @@ class ConfigDrive:
     vendor_data: Mapping[str, Any]
     user_data: str | None = None
     """Base64, as the user sent it."""
+    files: tuple[GuestFile, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Accept:
         project_id, began = str(ctxt.project_id), clock.utcnow()
         allowed = quotas.locked(connection, project_id, self._cloud.quota)
         quotas.check_metadata(allowed, request.metadata)
+        quotas.check_files(allowed, request.files)
         counts = (request.min_count, request.max_count)
         count, quota = quotas.affordable(connection, project_id, allowed, each, counts, began)
         if request.server_group is not None:
@@ -62,6 +63,7 @@ class Accept:
             networks=tuple(interfaces),
             force_host=request.force_host,
             admin_password=request.admin_password,
+            files=request.files,
             least_memory_mib=request.least_memory_mib,
             least_disk_gib=request.least_disk_gib,
             min_count=request.min_count,

@@ -66,7 +66,7 @@ def build(
 
     ``group`` is the server's, if it is strict.
     """
-    plan = operation.planned(CreatePlan)
+    plan, asked = operation.planned(CreatePlan), operation.asked(CreateParams)
     where = placed(operation)
     if where is None or operation.deadline is None:
         raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
@@ -87,9 +87,7 @@ def build(
         image=plan.image,
         template=plan.template,
         nics=plan.nics,
-        config_drive=guest_data.config_drive(
-            server, plan.nics, operation.asked(CreateParams).admin_password
-        ),
+        config_drive=guest_data.config_drive(server, plan.nics, asked.admin_password, asked.files),
         tags=tuple(server.tags),
         cloud=cloud,
         extra_specs=server.flavor.get("extra_specs") or {},

@@ -6,17 +6,23 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.messages.commands import ConfigDrive, Nic
+from common.messages.commands import ConfigDrive, GuestFile, Nic
 from conductor.store.servers import Server
 
 
-def config_drive(server: Server, nics: Sequence[Nic], admin_password: str | None) -> ConfigDrive:
-    """Return metadata, network data and user data of one server."""
+def config_drive(
+    server: Server,
+    nics: Sequence[Nic],
+    admin_password: str | None,
+    files: tuple[GuestFile, ...] = (),
+) -> ConfigDrive:
+    """Return metadata, network data, user data and files of one server."""
     return ConfigDrive(
         meta_data=_meta_data(server, admin_password),
         network_data=network_data(nics),
         vendor_data={},
         user_data=server.user_data,
+        files=files,
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from common.errors import QuotaExceeded
+from common.messages.commands import GuestFile
 from common.messages.reports import Step
 from common.quotas import DEFAULT_CLASS
 from conductor.store import request_events
@@ -149,6 +150,27 @@ def check_metadata(allowed: Mapping[str, int], items: Mapping[str, str], before:
             used=before,
             requested=len(items) - before,
         )
+
+
+def check_files(allowed: Mapping[str, int], files: Sequence[GuestFile]) -> None:
+    """Raise QuotaExceeded, in Nova's words, for too many files, or too long ones."""
+    sizes = {
+        "injected_files": (len(files), "Personality file limit exceeded"),
+        "injected_file_path_bytes": (
+            max((len(one.path) for one in files), default=0),
+            "Personality file path exceeds maximum {}",
+        ),
+        "injected_file_content_bytes": (
+            max((len(one.contents) for one in files), default=0),
+            "Personality file content exceeds maximum {}",
+        ),
+    }
+    for resource, (size, words) in sizes.items():
+        limit = allowed[resource]
+        if 0 <= limit < size:
+            raise QuotaExceeded(
+                words.format(limit), resource=resource, limit=limit, used=0, requested=size
+            )
 
 
 def check_keypairs(connection: sa.Connection, user_id: str, allowed: Mapping[str, int]) -> None:

@@ -224,3 +224,33 @@ def test_the_default_class_bounds_creates(site: Site, image: str) -> None:
     numbers = [*range(1, 8), before]
     assert site.together(*(lambda n=n: limit(n) for n in numbers)) == [200] * CLIENTS
     assert limit(before) == 200
+
+
+def test_files_of_a_create(site: Site, image: str) -> None:
+    """Before 2.57 they go into the config drive; quotas bound them."""
+    server = {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}
+
+    def create(*files: tuple[str, str], version: str = "2.56") -> Any:
+        personality = [{"path": path, "contents": contents} for path, contents in files]
+        body = {"server": {**server, "personality": personality}}
+        return site.ask("POST", "/servers", body, version=version)
+
+    assert create(("/a", "aGk="), version="2.57").status_code == 400
+    assert create(("/a", "x")).status_code == 400
+    for files, message in (
+        ([("/a", "aGk=")] * 6, "Personality file limit exceeded"),
+        ([("/" * 256, "aGk=")], "Personality file path exceeds maximum 255"),
+        ([("/a", "aGkh" * 2561)], "Personality file content exceeds maximum 10240"),
+    ):
+        refused = create(*files)
+        assert refused.status_code == 403, refused.text
+        assert refused.json["forbidden"]["message"] == message
+    made = create(("/etc/motd", "aGk="))
+    assert made.status_code == 202
+    assert made.json["server"]["adminPass"]
+    uuid = made.json["server"]["id"]
+    eventually(lambda: site.show(uuid)["status"] == "ACTIVE")
+    kept = "SELECT params FROM operations WHERE server_uuid = ?"
+    eventually(lambda: look(site.folder, kept, uuid) == "{}")
+    assert site.act(uuid, {"forceDelete": None}) == 202
+    eventually(lambda: site.show(uuid) is None)

@@ -26,6 +26,7 @@ from common.errors import (
     KeyPairNotFound,
     NotSupported,
 )
+from common.messages.commands import GuestFile
 from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
 from db.reads import flavors, images, keypairs, services
 from db.reads.flavors import Flavor
@@ -34,7 +35,6 @@ from db.reads.keypairs import KeyPair
 from db.reads.services import Zones
 
 _UNSUPPORTED: Mapping[str, str] = {
-    "personality": "File injection is not supported; use user_data.",
     "block_device_mapping": "Volumes are not supported: boot from an image to a local disk.",
     "trusted_image_certificates": "Image certificates are not supported.",
 }
@@ -114,6 +114,10 @@ def _for_the_guest(
         "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),
         "admin_password": asked.get("adminPass") or _password(),
+        "files": tuple(
+            GuestFile(one.get("path", ""), one.get("contents", ""))
+            for one in asked.get("personality", ())
+        ),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import json
 
@@ -10,7 +11,7 @@ import pycdlib
 import pytest
 
 from common.errors import Invalid
-from common.messages.commands import ConfigDrive
+from common.messages.commands import ConfigDrive, GuestFile
 from compute import configdrive
 
 DRIVE = ConfigDrive(
@@ -59,3 +60,18 @@ def test_the_same_content_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) 
 def test_user_data_that_is_no_base64_is_refused() -> None:
     with pytest.raises(Invalid):
         configdrive.image(ConfigDrive({}, {}, {}, "a"))
+
+
+def test_a_guest_finds_the_files_that_it_shall_write() -> None:
+    files = tuple(
+        GuestFile(path, base64.b64encode(text).decode())
+        for path, text in (("/etc/motd", b"hello"), ("/root/empty", b""))
+    )
+    image = configdrive.image(dataclasses.replace(DRIVE, files=files))
+    listed = json.loads(read(image, "/openstack/latest/meta_data.json"))["files"]
+    assert [one["path"] for one in listed] == ["/etc/motd", "/root/empty"]
+    contents = [read(image, f"/openstack{one['content_path']}") for one in listed]
+    assert contents == [b"hello", b""]
+    wrong = dataclasses.replace(DRIVE, files=(GuestFile("/a", "x"),))
+    with pytest.raises(Invalid, match="/a is not base64"):
+        configdrive.image(wrong)

@@ -147,7 +147,7 @@ def test_what_was_asked_comes_back_and_is_read_from_the_release_before() -> None
         "least_disk_gib": 0,
     }
     assert load_params("create", before) == ASKED
-    assert kept(ASKED) == before | {"min_count": 1}
+    assert kept(ASKED) == before | {"min_count": 1, "files": []}
 
 
 @pytest.mark.parametrize("action", [*PARAMS, "delete"])

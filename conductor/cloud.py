@@ -54,16 +54,16 @@ class Cloud:
 
     def worker_of(self, connection: Transaction, host: str) -> str | None:
         """Return the worker that carries the host's agent now; None while it is down."""
-        if host in self.down(connection):
-            return None
-        return registry.workers(connection, [host]).get(host)
+        return registry.worker_of(connection, host, self._patience())
 
     def down(self, connection: Transaction) -> frozenset[str]:
         """Return the hosts whose agents are down: silent for long although they could be heard."""
-        seconds = self.conf.conductor.host_down_seconds
-        if self.heard_for() < seconds:
-            seconds = math.inf
-        return frozenset(registry.silent(connection, registry.COMPUTE, seconds))
+        return frozenset(registry.silent(connection, registry.COMPUTE, self._patience()))
+
+    def _patience(self) -> float:
+        """Return for how many seconds an agent may be silent before it counts as down."""
+        seconds = float(self.conf.conductor.host_down_seconds)
+        return math.inf if self.heard_for() < seconds else seconds
 
     def take_to(self, operation: Operation, host: str) -> str | None:
         """Pass the lease to the worker that carries the host now; None while it is down."""

@@ -30,6 +30,7 @@ def new(
     plan: Plan = NOTHING_PLANNED,
     quota: Step | None = None,
     resource_type: ResourceType = ResourceType.SERVER,
+    worker: str | None = None,
 ) -> NewOperation:
     """Return an operation to be inserted; see ``NewOperation``."""
     options = cloud.conf.conductor
@@ -37,7 +38,7 @@ def new(
         resource_id=resource_id,
         project_id=project_id,
         action=action,
-        owner=cloud.name,
+        owner=cloud.name if worker is None else leases.of_worker(worker),
         lease_seconds=options.lease_seconds,
         timeout_seconds=options[_TIMEOUTS.get(action, "action_timeout_seconds")],
         params=params,
@@ -54,9 +55,10 @@ def begin(
     server: Server,
     action: str,
     plan: Plan = NOTHING_PLANNED,
+    worker: str | None = None,
 ) -> Operation:
     """Write an operation on an existing server."""
-    item = new(cloud, action, server.uuid, server.project_id, plan=plan)
+    item = new(cloud, action, server.uuid, server.project_id, plan=plan, worker=worker)
     return ledger.insert(connection, ctxt, [item])[0]
 
 

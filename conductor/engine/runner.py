@@ -154,8 +154,10 @@ class Runner:
         expires = operation.lease_expires_at
         if expires is not None and expires > clock.after(half):
             return True
+        # Of one that was given to an agent as it began it is the agent's lease that must last.
+        owner = operation.lease_owner or self._name
         return self._store.run(
-            lambda c: leases.confirm(c, operation, self._name, self._options.lease_seconds)
+            lambda c: leases.confirm(c, operation, owner, self._options.lease_seconds)
         )
 
     def _step_back(self, operation: Operation) -> None:

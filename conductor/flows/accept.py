@@ -78,6 +78,8 @@ class Accept:
                 for index, operation in enumerate(begun)
             ],
         )
+        # They begin in the same transaction: the first thing done to each is a decision.
+        transitions.record_begun(connection, begun, VmState.BUILDING, TaskState.SCHEDULING)
         return CreatedServers(reservation, tuple(uuids)), begun
 
     def _begin(
@@ -122,7 +124,8 @@ class Accept:
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)
-        operation = begins.begin(connection, self._cloud, ctxt, server, action)
+        worker = self._carrier(connection, server) if action == "delete" else None
+        operation = begins.begin(connection, self._cloud, ctxt, server, action, worker=worker)
         transitions.move(
             connection,
             server,
@@ -132,6 +135,12 @@ class Accept:
             takes_over=True,
         )
         return operation
+
+    def _carrier(self, connection: Transaction, server: Server) -> str | None:
+        """Return the worker that an action's one command goes to, which gets the lease at once."""
+        if server.host is None or server.vmid is None:
+            return None
+        return self._cloud.worker_of(connection, server.host)
 
 
 def scope(ctxt: RequestContext) -> str | None:
@@ -225,7 +234,7 @@ def _record(
         "hostname": hostname,
         "description": request.description,
         "vm_state": VmState.BUILDING,
-        "task_state": None,
+        "task_state": TaskState.SCHEDULING,
         "power_state": states.PowerState.NOSTATE,
         "operation_id": operation.id,
         "reservation_id": reservation,

@@ -90,12 +90,19 @@ class Create:
         with self._cloud.store.read() as connection:
             found = servers.get_many(connection, uuids)
         mine = [(op, found[op.server_uuid]) for op in operations]
-        begun = self._cloud.store.run(
-            lambda connection: [
-                self._to_scheduling(connection, operation, server) for operation, server in mine
-            ]
-        )
-        return self._placing.place_many(begun)
+        for operation, server in mine:
+            if server.operation_id != operation.id:
+                raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
+            must_build(operation, server)
+        if any(server.task_state != TaskState.SCHEDULING for _, server in mine):
+            # As the release before accepts them.
+            mine = self._cloud.store.run(
+                lambda connection: [
+                    self._to_scheduling(connection, operation, server)
+                    for operation, server in mine
+                ]
+            )
+        return self._placing.place_many(mine)
 
     # --- the stages
 

@@ -21,7 +21,7 @@ from conductor.engine import endings, ends
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import gone
-from conductor.store import networks, server_groups, transitions, vmids
+from conductor.store import leases, networks, server_groups, transitions, vmids
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -52,7 +52,9 @@ class Delete:
         if server.host is None or server.vmid is None:
             self._finish(task, NO_VM)
             return
-        worker = self._cloud.take_to(operation, server.host)
+        # It may have the lease since the delete was accepted.
+        worker = leases.worker_with(operation.lease_owner) if task.fresh else None
+        worker = worker or self._cloud.take_to(operation, server.host)
         if worker is None:
             text = f"The agent of host {server.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text))

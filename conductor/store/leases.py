@@ -58,6 +58,22 @@ def owned(owner: str, lease_seconds: float) -> dict[str, Any]:
     }
 
 
+#: what the owner of a lease begins with where it is an agent's worker
+_AGENTS = "compute:"
+
+
+def of_worker(worker: str) -> str:
+    """Return the owner of a lease that an agent's worker has."""
+    return f"{_AGENTS}{worker}"
+
+
+def worker_with(lease_owner: str | None) -> str | None:
+    """Return the agent's worker that has a lease; None: it is a conductor's, or nobody's."""
+    if lease_owner is None or not lease_owner.startswith(_AGENTS):
+        return None
+    return lease_owner.removeprefix(_AGENTS)
+
+
 # Built once: every build executes them. The columns that they set are parameters.
 _OF = operations.c.id == sa.bindparam("of")
 _ADVANCE = operations.update().where(
@@ -79,7 +95,7 @@ _TAKE = (
 _RENEW = operations.update().where(
     operations.c.id.in_(sa.bindparam("ids", expanding=True)),
     operations.c.state.in_(OPEN_STATES),
-    operations.c.lease_owner.like("compute:%"),
+    operations.c.lease_owner.like(f"{_AGENTS}%"),
     operations.c.deadline > sa.bindparam("ended"),
 )
 
@@ -221,7 +237,7 @@ def hand_over(
         {
             "of": operation.id,
             "stage": operation.stage,
-            "lease_owner": f"compute:{worker}",
+            "lease_owner": of_worker(worker),
             "lease_expires_at": now + datetime.timedelta(seconds=lease_seconds),
             "not_before": None,
             "updated_at": now,
@@ -259,7 +275,7 @@ def pause(
         .where(
             columns.id == operation_id,
             columns.state.in_(OPEN_STATES),
-            ours | columns.lease_owner.like("compute:%"),
+            ours | columns.lease_owner.like(f"{_AGENTS}%"),
         )
         .values(
             updated_at=clock.utcnow(),
@@ -300,7 +316,7 @@ def end_former(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: f
     ended = connection.execute(
         operations.update()
         .where(
-            columns.lease_owner == f"compute:{heartbeat.worker}",
+            columns.lease_owner == of_worker(heartbeat.worker),
             columns.state.in_(OPEN_STATES),
             columns.id.not_in([item.operation_id for item in heartbeat.working]),
             columns.lease_expires_at < clock.after(lease_seconds - up),

@@ -223,6 +223,25 @@ def _read(row: Any) -> tuple[HostFacts, str]:
     return facts, row.worker
 
 
+_CARRIER = (
+    sa.select(hosts.c.worker, services.c.forced_down, services.c.last_seen_at)
+    .outerjoin(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
+    .where(hosts.c.host == sa.bindparam("name"))
+)
+
+
+def worker_of(connection: sa.Connection, name: str, seconds: float) -> str | None:
+    """Return the worker of a host; None if it is `silent`, or there is no such host."""
+    row = connection.execute(_CARRIER, {"name": name}).first()
+    if row is None or row.forced_down:
+        return None
+    if row.forced_down is not None and seconds < math.inf:
+        seen = row.last_seen_at
+        if seen is None or seen < clock.after(-seconds):
+            return None
+    return str(row.worker)
+
+
 _WORKERS = sa.select(hosts.c.host, hosts.c.worker).where(
     hosts.c.host.in_(sa.bindparam("names", expanding=True))
 )

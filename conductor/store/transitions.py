@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.states import ACTIONS, TaskState, VmState
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from db.schema import servers, transitions
 
@@ -67,6 +68,29 @@ def move(
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
     connection.execute(_MOVED, _history(made, now))
     return server.replace(**_columns(made))
+
+
+def record_begun(
+    connection: sa.Connection,
+    begun: Sequence[Operation],
+    vm_state: VmState,
+    task_state: TaskState,
+) -> None:
+    """Store the first move of servers that are inserted in these states: one statement."""
+    now = clock.utcnow()
+    rows = [
+        {
+            "server_uuid": operation.server_uuid,
+            "operation_id": operation.id,
+            "from_vm_state": vm_state,
+            "from_task_state": None,
+            "to_vm_state": vm_state,
+            "to_task_state": task_state,
+            "at": now,
+        }
+        for operation in begun
+    ]
+    connection.execute(_MOVED, rows)
 
 
 def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:

@@ -8,6 +8,7 @@ addresses are committed.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 from common import clock
@@ -50,8 +51,10 @@ class Create:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._unwinding = Unwinding(cloud)
-        self._placing = Placing(cloud, self._unwinding)
-        self._together = Together(cloud, self._decide)
+        self._placing = Placing(cloud, self._unwinding, self._go_on)
+        # The builds of which begin by themselves: none is its agent's before.
+        decide = functools.partial(self._decide, go_on=False)
+        self._together = Together(cloud, decide)
 
     def table(self) -> Table[Task]:
         """Return the stages, from the record to the command."""
@@ -84,7 +87,9 @@ class Create:
             for operation, went in zip(operations, moved, strict=True)
         )
 
-    def _decide(self, operations: Sequence[Operation]) -> Iterator[Moved | None]:
+    def _decide(
+        self, operations: Sequence[Operation], *, go_on: bool = True
+    ) -> Iterator[Moved | None]:
         """Place them by one decision; see ``Placing.place_many``."""
         uuids = [operation.server_uuid for operation in operations]
         with self._cloud.store.read() as connection:
@@ -102,7 +107,7 @@ class Create:
                     for operation, server in mine
                 ]
             )
-        return self._placing.place_many(mine)
+        return self._placing.place_many(mine, go_on=go_on)
 
     # --- the stages
 
@@ -135,7 +140,20 @@ class Create:
             self._placing.give_up(task.operation, task.server)
             return None
         moved = self._placing.place(task.operation, task.server)
-        return None if moved is None else Task(*moved, task.fresh)
+        return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
+
+    def _go_on(
+        self, connection: Transaction, operation: Operation, server: Server, facts: HostFacts
+    ) -> Moved:
+        """Do the stages that follow in the transaction that commits the host, as far as they go.
+
+        Raises what they raise; by themselves they say what is wrong.
+        """
+        operation, server = self._connect(connection, operation, server)
+        image = build_command.image(connection, server.image_id, facts)
+        if image is None:
+            return operation, server
+        return self._choose_disk(connection, operation, server, facts, image)
 
     def _decides_together(self, task: Task) -> bool:
         """Return whether it is one of several bound by ``min_count``, to be decided first."""
@@ -150,6 +168,8 @@ class Create:
 
     def _network(self, task: Task) -> Task | None:
         """Run the stage ``networking``; ERROR if the addresses were taken meanwhile."""
+        if task.shown != TaskState.NETWORKING:
+            return task
         operation, server = task.operation, task.server
         try:
             return self._cloud.store.run(
@@ -197,6 +217,9 @@ class Create:
         )
 
     def _map_disk(self, task: Task) -> Task | None:
+        """Run the stage ``block_device_mapping``; ERROR if the image has left the cluster."""
+        if task.shown != TaskState.BLOCK_DEVICE_MAPPING:
+            return task
         operation, server = task.operation, task.server
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(operation.plan.target.host))
@@ -208,9 +231,7 @@ class Create:
             )
             return None
         return self._cloud.store.run(
-            lambda c: Task(
-                *self._choose_disk(c, operation, server, facts, image), handed_over=True
-            )
+            lambda c: _task(self._choose_disk(c, operation, server, facts, image))
         )
 
     def _choose_disk(
@@ -227,9 +248,11 @@ class Create:
             template = templates.reserve(connection, facts, image.id)
         plan = operation.planned(CreatePlan)
         plan = dataclasses.replace(plan, image=image, template=template)
-        moved = step_on(connection, self._cloud.name, operation, server, plan)
-        leases.hand_over(connection, moved[0], str(plan.worker), self._cloud.lease_seconds)
-        return moved
+        worker = str(plan.worker)
+        operation, server = step_on(connection, self._cloud.name, operation, server, plan)
+        leases.hand_over(connection, operation, worker, self._cloud.lease_seconds)
+        operation = dataclasses.replace(operation, lease_owner=leases.of_worker(worker))
+        return operation, server
 
     def _spawn(self, task: Task) -> None:
         """Send the command; it may be repeated."""
@@ -237,7 +260,8 @@ class Create:
         host = str(operation.plan.target.host)
         # The scheduler has just seen the agent alive; later it is checked again.
         planned = operation.planned(CreatePlan).worker
-        worker = planned if task.handed_over else self._cloud.take_to(operation, host)
+        begun = task.fresh and leases.worker_with(operation.lease_owner) == planned
+        worker = planned if task.handed_over or begun else self._cloud.take_to(operation, host)
         if worker is None:
             text = f"The agent of host {host} does not answer."
             self._unwinding.fail(
@@ -270,6 +294,11 @@ class Create:
             launched_at=clock.utcnow(),
         )
         LOG.info("Server is active on %s.", task.server.host)
+
+
+def _task(moved: Moved) -> Task:
+    """Return the task of a build that has just moved on, maybe to its agent."""
+    return Task(*moved, handed_over=moved[1].task_state == TaskState.SPAWNING)
 
 
 def ending() -> Ending:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from common import clock, hints
-from common.errors import MicronovaError, Unavailable
+from common.errors import MicronovaError, StaleTransition, Unavailable
 from common.log import logger
+from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.server_groups import GroupFacts
@@ -37,6 +38,13 @@ _LOSSES = 10
 
 Moved = tuple[Operation, Server]
 
+#: what follows on a host, in the transaction that commits it
+GoOn = Callable[[Transaction, Operation, Server, HostFacts], Moved]
+
+
+class _GoesOnApart(Exception):
+    """What follows fails: its own stages see to it, once the host is committed."""
+
 
 class _Unusable(str):
     """Why no server may use a host, whatever schedulers know of it."""
@@ -53,8 +61,8 @@ class _Around:
 class Placing:
     """The stage ``scheduling`` of builds."""
 
-    def __init__(self, cloud: Cloud, unwinding: Unwinding) -> None:
-        self._cloud = cloud
+    def __init__(self, cloud: Cloud, unwinding: Unwinding, go_on: GoOn) -> None:
+        self._cloud, self._go_on = cloud, go_on
         self._unwinding = unwinding
         self._offers = Offers(cloud)
 
@@ -88,12 +96,13 @@ class Placing:
             alternates = decision.alternates
         raise Unavailable("Every host was given to another server meanwhile.")
 
-    def place_many(self, builds: Sequence[Moved]) -> Iterator[Moved | None]:
+    def place_many(self, builds: Sequence[Moved], *, go_on: bool = True) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.
 
         If fewer than ``min_count`` find one, none is built. Yields for each build, in order, its
         new record; None if it doesn't continue from here: it is in ERROR already, or it lost
         its host or its lease, and ``place`` looks for another one.
+        ``go_on``: the caller sends each its command.
         """
         started = clock.utcnow()
         around = self._around(*builds[0])
@@ -109,7 +118,7 @@ class Placing:
             builds = self._counted(builds, no_valid_host.too_few(decisions, least))
         # One by one, as they are read: the first needn't wait for the last to be stored.
         return (
-            self._decided(operation, server, decision, started)
+            self._decided(operation, server, decision, started, go_on=go_on)
             for (operation, server), decision in zip(builds, decisions, strict=True)
         )
 
@@ -131,14 +140,20 @@ class Placing:
         return [(one, server) for one, (_, server) in zip(counted, builds, strict=True)]
 
     def _decided(
-        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+        self,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        started: datetime.datetime,
+        *,
+        go_on: bool,
     ) -> Moved | None:
         """Store one of many decisions; a failure with one stops no other."""
         try:
             if decision.host is None:
                 self._nowhere(operation, server, decision, started)
                 return None
-            placed_or_why_not = self._commit(operation, server, decision, started)
+            placed_or_why_not = self._commit(operation, server, decision, started, go_on=go_on)
         except MicronovaError as error:
             LOG.info("Server %s is scheduled by itself: %s", server.uuid, error.message)
             return None
@@ -188,16 +203,41 @@ class Placing:
         return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
 
     def _commit(
-        self, operation: Operation, server: Server, decision: Decision, started: datetime.datetime
+        self,
+        operation: Operation,
+        server: Server,
+        decision: Decision,
+        started: datetime.datetime,
+        *,
+        go_on: bool = True,
     ) -> Moved | str:
+        """Write the decision down, together with what can follow without leaving the database."""
         step = _step(started, decision)
-        runs = itertools.count()
 
-        def work(connection: Transaction) -> Moved | str:
-            told = _retried(decision, next(runs))
-            return self._place(connection, operation, server, told, step)
+        def run(following: GoOn) -> Moved | str:
+            runs = itertools.count()
 
-        return self._cloud.store.run(work)
+            def work(connection: Transaction) -> Moved | str:
+                told = _retried(decision, next(runs))
+                placed = self._place(connection, operation, server, told, step)
+                return placed if isinstance(placed, str) else following(connection, *placed)
+
+            return self._cloud.store.run(work)
+
+        try:
+            return run(self._further if go_on else _stay)
+        except _GoesOnApart:
+            return run(_stay)
+
+    def _further(
+        self, connection: Transaction, operation: Operation, server: Server, facts: HostFacts
+    ) -> Moved:
+        try:
+            return self._go_on(connection, operation, server, facts)
+        except StaleTransition:
+            raise
+        except MicronovaError as error:
+            raise _GoesOnApart from error
 
     def _place(
         self,
@@ -206,7 +246,7 @@ class Placing:
         server: Server,
         decision: Decision,
         step: Step,
-    ) -> Moved | str:
+    ) -> tuple[Operation, Server, HostFacts] | str:
         """Reserve what the build will use on the chosen host, and commit.
 
         Return why the host can't be used, if an administrator, its zone, or a server of the group
@@ -232,7 +272,7 @@ class Placing:
         )
         ledger.record_decision(connection, operation, decision)
         ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
-        return step_on(
+        moved = step_on(
             connection,
             self._cloud.name,
             operation,
@@ -244,6 +284,7 @@ class Placing:
             vmid=vmid,
             availability_zone=facts.availability_zone,
         )
+        return *moved, facts
 
     def _nowhere(
         self,
@@ -294,6 +335,10 @@ class Placing:
                 remedy=replace_vmid.WIDER,
             )
         self._unwinding.fail(operation, server, failure, gone=True)
+
+
+def _stay(_: Transaction, operation: Operation, server: Server, facts: HostFacts) -> Moved:
+    return operation, server
 
 
 def _retried(decision: Decision, retries: int) -> Decision:

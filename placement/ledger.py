@@ -64,6 +64,10 @@ class Ledger:
         """
         self._database.write(lambda connection: release(connection, consumer_uuid))
 
+    def release_all(self, consumer_uuids: Sequence[str]) -> None:
+        """Delete those of the consumers that exist, with their allocations; five statements."""
+        self._database.write(lambda connection: release_all(connection, consumer_uuids))
+
 
 def write(connection: Connection, claims: Sequence[Claim]) -> None:
     """Write all claims in the transaction of `connection`; see Ledger.write."""
@@ -82,16 +86,23 @@ def write(connection: Connection, claims: Sequence[Claim]) -> None:
 
 def release(connection: Connection, consumer_uuid: str) -> None:
     """Delete a consumer in the transaction of `connection`; see Ledger.release."""
-    known = _lock_consumers(connection, [consumer_uuid])
-    if known and connection.dialect.name == "mysql":
-        _lock_providers_first(connection, [], [consumer_uuid])
-    held = (
-        _held(connection.execute(sql.LOCK_HELD, {"consumers": [consumer_uuid]})) if known else {}
-    )
-    if not held:
+    if not release_all(connection, [consumer_uuid]):
         raise NotFound(f"No allocations for consumer '{consumer_uuid}'")
-    connection.execute(sql.DELETE_CONSUMERS, {"consumers": [consumer_uuid]})
+
+
+def release_all(connection: Connection, consumer_uuids: Sequence[str]) -> bool:
+    """Delete consumers in the transaction of `connection`; return whether any had something."""
+    known = sorted(_lock_consumers(connection, consumer_uuids))
+    if not known:
+        return False
+    if connection.dialect.name == "mysql":
+        _lock_providers_first(connection, [], known)
+    held = _held(connection.execute(sql.LOCK_HELD, {"consumers": known}))
+    if not held:
+        return False
+    connection.execute(sql.DELETE_CONSUMERS, {"consumers": known})
     _change_used(connection, {}, held)
+    return True
 
 
 def _wanted(claims: Iterable[Claim]) -> dict[Line, list[int]]:

@@ -71,6 +71,7 @@ RULES: Mapping[str, tuple[str, str, str]] = {
     "allocations:manage": (ADMIN_OR_SERVICE, "POST", "/allocations"),
     "allocations:list": (ADMIN_OR_SERVICE, "GET", "/allocations/{consumer_uuid}"),
     "allocations:list_all": (ADMIN_OR_SERVICE, "GET", "/micronova/allocations"),
+    "allocations:delete_many": (ADMIN_OR_SERVICE, "POST", "/micronova/allocations"),
     "allocations:update": (ADMIN_OR_SERVICE, "PUT", "/allocations/{consumer_uuid}"),
     "allocations:delete": (ADMIN_OR_SERVICE, "DELETE", "/allocations/{consumer_uuid}"),
     "resource_providers:allocations:list": (ADMIN_OR_SERVICE, "GET", f"{_P}/allocations"),

@@ -48,8 +48,7 @@ def create(connection: Connection, given: Sequence[NewProvider]) -> list[str]:
     mine = _P.uuid.in_(uuids)
     connection.execute(sa.update(schema.providers).where(mine).values(root_id=_P.id))
     ids = {row.uuid: row.id for row in connection.execute(sa.select(_P.id, _P.uuid).where(mine))}
-    for one in new:
-        inventories.insert(connection, ids[one.uuid], one.inventories)
+    inventories.insert_all(connection, {ids[one.uuid]: one.inventories for one in new})
     rows = [{"provider_id": ids[one.uuid], "trait": trait} for one in new for trait in one.traits]
     if rows:
         connection.execute(sa.insert(schema.provider_traits), rows)

@@ -185,6 +185,11 @@ def _delete(connection: Connection, provider_id: int, uuid: str, names: list[str
 
 def insert(connection: Connection, provider_id: int, wanted: Inventories) -> None:
     """Insert inventories of which the provider has none yet."""
+    insert_all(connection, {provider_id: wanted})
+
+
+def insert_all(connection: Connection, wanted: Mapping[int, Inventories]) -> None:
+    """Insert inventories of which the providers, given by ID, have none yet: one statement."""
     now = sequence.seconds()
     rows = [
         {
@@ -196,7 +201,8 @@ def insert(connection: Connection, provider_id: int, wanted: Inventories) -> Non
             "created_at": now,
             "updated_at": now,
         }
-        for name, values in wanted.items()
+        for provider_id, each in wanted.items()
+        for name, values in each.items()
     ]
     if rows:
         connection.execute(sa.insert(schema.inventories), rows)

@@ -1,4 +1,4 @@
-"""What the Placement API doesn't offer: many providers at once, and all allocations in pages."""
+"""What the Placement API does not offer: many providers or consumers at once, and all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from placement.db import bulk, usages
 from placement.errors import ConcurrentUpdate
-from placement.operation import Answer, Call, Services, operation
+from placement.operation import DONE, Answer, Call, Services, operation
 from placement.resources.inventories import complete, require_capacity
 from placement.schemas import allocations as allocation_schemas
 from placement.schemas import providers as provider_schemas
@@ -63,3 +63,9 @@ class AllAllocations:
             held.setdefault(consumer, {}).setdefault(provider, {})[resource_class] = used
         following = next(reversed(held)) if len(held) == page else None
         return Answer({"allocations": held, "next": following})
+
+    @operation("allocations:delete_many", body=allocation_schemas.RELEASE)
+    def on_post(self, call: Call) -> Answer:
+        """Delete the allocations of the consumers in `release`, of those that have any."""
+        self.services.ledger.release_all(call.body()["release"])
+        return DONE

@@ -107,6 +107,22 @@ CANDIDATES: Versioned = {
     "1.35": _grouped(_1_35, _TREE, NAMED),
     "1.36": _grouped(_1_35 | {"same_subtree": _ANY}, _TREE, NAMED),
 }
+MOST_RELEASED = 100
+"""Consumers that one request deletes."""
+
+RELEASE: Versioned = {
+    "1.0": closed(
+        {
+            "release": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MOST_RELEASED,
+                "items": uuid(),
+            }
+        },
+        "release",
+    )
+}
 LIST_ALL: Versioned = {"1.0": closed({"marker": uuid()})}
 USAGES: Versioned = {
     "1.9": closed(_OWNER, "project_id"),

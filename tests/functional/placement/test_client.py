@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -98,6 +99,28 @@ def test_all_allocations_are_listed_in_pages(
         with served(app) as address:
             assert client_at(address).all_allocations() == wanted
     assert plain_client.all_allocations() is None, "OpenStack's placement has no such list"
+
+
+def test_many_consumers_are_released_at_once(
+    client: PlacementClient,
+    provider: str,
+    plain_client: PlacementClient,
+    count: Callable[[Callable[[], Any]], list[str]],
+) -> None:
+    servers = [a_uuid() for _ in range(3)]
+    counts = []
+    for one in (client, plain_client):
+        for server in servers:
+            assert client.claim(server, provider, {"VCPU": 1}, "project", "user").won
+        one.release_all([servers[0]])
+        assert client.provider_usages(provider)["VCPU"] == 2
+        # The first has nothing any more, and one was never heard of.
+        counts.append(len(count(lambda one=one: one.release_all([*servers, a_uuid()]))))
+        assert client.provider_usages(provider)["VCPU"] == 0
+        assert client.allocations_of(servers[2]).by_provider == {}
+    together, one_by_one = counts
+    assert together < one_by_one
+    client.release_all([])
 
 
 def test_what_is_so_already_is_not_written(client: PlacementClient, provider: str) -> None:

@@ -67,4 +67,4 @@ def test_every_operation_has_a_rule_and_every_rule_an_operation() -> None:
 def test_rules_keep_their_names() -> None:
     names = {rule.name for rule in list_rules()}
     assert {"placement:allocations:update", "placement:reshaper:reshape"} <= names
-    assert len(names) == 40
+    assert len(names) == 41

@@ -8,7 +8,7 @@ import pytest
 
 from simulator import disks
 from simulator.access import Access, Grant, Identity, Token, User
-from simulator.apischema import methods, parameters
+from simulator.apischema import Rule, methods, parameters
 from simulator.errors import PveError
 from simulator.faults import BadOrder, Faults
 from simulator.model import Vm, Volume
@@ -64,6 +64,23 @@ def test_unknown_missing_and_wrong_parameters() -> None:
         validate(rules, {"full": "yes", "bogus": "1"})
     assert caught.value.status == 400
     assert set(caught.value.errors or {}) == {"full", "bogus", "vmid"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "says"),
+    [
+        ({"type": "integer"}, "x", "type check"),
+        ({"type": "integer", "minimum": "2"}, "1", "minimum value of 2"),
+        ({"type": "number", "maximum": 2}, "2.5", "maximum value of 2"),
+        ({"type": "string", "minLength": 2}, "a", "at least 2 characters"),
+        ({"type": "string", "maxLength": 2}, "abc", "only be 2 characters"),
+        ({"type": "string", "enum": ["a", "b"]}, "c", "enumeration 'a, b'"),
+        ({"type": "string", "pattern": "(?^i:a+)"}, "ab", "regex pattern"),
+        ({"type": "string", "format": "pve-node"}, "a.b", "valid node name"),
+    ],
+)
+def test_each_keyword_of_the_schema_refuses(rule: Rule, value: str, says: str) -> None:
+    assert says in (complaint("x", value, rule) or "")
 
 
 def test_options_have_bounds() -> None:

@@ -167,3 +167,33 @@ def test_a_volume_id_may_hold_slashes_and_routes_are_found() -> None:
 
 def test_a_reason_phrase_is_one_line() -> None:
     assert PveError("one\r\nSet-Cookie: two\n").reason == "one"
+
+
+@pytest.mark.parametrize(
+    ("call", "permission"),
+    [
+        ("POST /access/ticket", "world"),
+        ("GET /version", "all"),
+        ("PUT /access/acl", "all"),
+        ("GET /access/users/{userid}/token", "all"),
+        ("POST /access/users", ("/access/groups", "User.Modify")),
+        ("POST /nodes/{node}/qemu/{vmid}/clone", ("/vms/{vmid}", "VM.Clone")),
+        (
+            "GET /cluster/mapping/dir/{id}",
+            ("/mapping/dir/{id}", "Mapping.Use", "Mapping.Modify", "Mapping.Audit"),
+        ),
+        (
+            "POST /nodes/{node}/qemu/{vmid}/agent/ping",
+            ("/vms/{vmid}", "VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"),
+        ),
+    ],
+)
+def test_permissions_of_the_schema(call: str, permission: str | tuple[str, ...]) -> None:
+    [route] = [one for one in ROUTES if f"{one.method} {one.path}" == call]
+    assert route.permission == permission
+
+
+def test_flags_of_the_schema() -> None:
+    no_token = {f"{one.method} {one.path}" for one in ROUTES if not one.token}
+    assert no_token == {"POST /access/ticket"}
+    assert {one.path.split("/")[3] for one in ROUTES if one.modern} == {"rules"}

@@ -18,7 +18,7 @@ from common.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import begins
 from conductor.engine.stages import Stage, Table, Task
-from conductor.flows.finish_delete import farewell
+from conductor.flows.finish_delete import delete_record
 from conductor.plans import Place, Plan
 from conductor.store import operations as ledger
 from conductor.store import server_groups, servers, vmids
@@ -103,7 +103,7 @@ class Abandoning:
         if server.cluster is not None and server.vmid is not None:
             reason = f"Server {server.uuid} was forgotten: {verdict}"
             vmids.quarantine(connection, server.cluster, server.vmid, reason)
-        farewell(connection, server, operation.id, takes_over=True, held=False)
+        delete_record(connection, server, operation.id, takes_over=True, held=False)
         step = Step(
             "conductor_forget_server",
             0,

@@ -12,7 +12,9 @@ from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
 
-def farewell(connection: Transaction, server: Server, operation_id: int, **values: Any) -> None:
+def delete_record(
+    connection: Transaction, server: Server, operation_id: int, **values: Any
+) -> None:
     """Delete the record with its ports. The caller decides about the VMID before."""
     networks.delete_ports(connection, server.uuid)
     transitions.move(
@@ -37,4 +39,4 @@ def let_go(connection: Transaction, server: Server, operation_id: int) -> None:
     if server.cluster is not None and server.vmid is not None:
         reason = f"The VM that was server {server.uuid} is somebody else's."
         vmids.let_go(connection, server.cluster, server.vmid, reason)
-    farewell(connection, server, operation_id)
+    delete_record(connection, server, operation_id)

@@ -71,7 +71,7 @@ class Unwinding:
             else:
                 self.fail(operation, server, failure, gone=True)
         elif verdict == Verdict.QUARANTINE:
-            self._renumbered(operation, server, failure)
+            self._replace_vmid(operation, server, failure)
         else:
             self._elsewhere(operation, server, failure, verdict)
 
@@ -114,7 +114,7 @@ class Unwinding:
 
         self._cloud.store.run(work)
 
-    def _renumbered(self, operation: Operation, server: Server, failure: Failure) -> None:
+    def _replace_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Retry on the same host with another VMID: the VMID is at fault, not the host."""
         try:
             self._cloud.store.run(lambda c: replace_vmid.another(c, operation, server, failure))

@@ -19,13 +19,13 @@ from conductor.sync import allocations
 LOG = logger(__name__)
 
 
-class Settling:
+class MoveAllocation:
     """The end of ``InternalAction.FOLLOW``: it blocks no other action on the server."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def settle(self, task: Task) -> None:
+    def move(self, task: Task) -> None:
         """Move the allocation to the record's host. Raises Unavailable to be repeated later."""
         operation, started = task.operation, clock.utcnow()
         with self._cloud.store.read() as connection:

@@ -27,7 +27,7 @@ from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 from conductor.sync.drift import Saw
-from conductor.sync.move_allocation import Settling
+from conductor.sync.move_allocation import MoveAllocation
 
 LOG = logger(__name__)
 
@@ -40,14 +40,14 @@ class Follow:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._settling = Settling(cloud)
+        self._move_allocation = MoveAllocation(cloud)
 
     def table(self) -> Table[Task]:
         """Look closely and store the result; then move the allocation."""
         return Table(
             (
                 Stage("look", self._look),
-                Stage(MOVE_ALLOCATION, self._settling.settle, final=True),
+                Stage(MOVE_ALLOCATION, self._move_allocation.move, final=True),
             ),
             lost=functools.partial(ends.overtaken, self._cloud),
             late=self._late,

@@ -40,6 +40,7 @@ class Cloud:
         """Return every API below its name."""
         try:
             report(step="loading the services")
+            garbage.limit_arenas()
             self._conf = configuration.load([self._config_file], settings.register)
             log.setup(self._conf, "cloud")
             placement = wiring.placement_api(wiring.Wiring(self._conf))

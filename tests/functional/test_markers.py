@@ -79,6 +79,7 @@ def request_of(number: int) -> str:
 
 
 THEIRS, GONE = uuid_of(5), uuid_of(6)
+USAGE = "/os-simple-tenant-usage"
 ACTIONS = "/servers/{server_id}/os-instance-actions"
 
 COMPUTE: Mapping[str, Listing] = {
@@ -90,9 +91,10 @@ COMPUTE: Mapping[str, Listing] = {
     ACTIONS: Listing(
         ACTIONS.format(server_id=uuid_of(1)), (request_of(5), request_of(3)), request_of(2)
     ),
+    f"{USAGE}/{{project_id}}": Listing(f"{USAGE}/demo", (THEIRS, GONE), uuid_of(2)),
 }
 #: lists of those who see everything
-OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail"}
+OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", USAGE}
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,7 @@ OTHERS = frozenset(
     {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
     | {"mark_server", "retry_server"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
+    | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
     | {"create_flavor", "update_flavor", "delete_flavor", "set_flavor_extra_specs"}
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}

@@ -17,7 +17,7 @@ OFFERED: Mapping[str, Mapping[str, str]] = {
     "python-openstackclient": {
         "openstack.common": r".+",
         "openstack.compute.v2": (
-            r"(?!compute agent |host |usage |server share )"
+            r"(?!compute agent |server share )"
             r"(?!server (add|remove) (share|floating ip)).+"
         ),
         "openstack.identity.v3": r".+",

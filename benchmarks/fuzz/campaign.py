@@ -24,6 +24,12 @@ REFRESH = 1000
 _KEPT_SAMPLES = 400
 
 
+def _is_error(answer: Answer) -> bool:
+    """Return whether the server failed; to say that hosts can't be shut down is no failure."""
+    refused = answer.status == 501 and answer.text.startswith('{"notImplemented":')
+    return answer.status >= 500 and not refused
+
+
 class Campaign:
     """Hostile requests of one seed; `run` may be called once."""
 
@@ -111,7 +117,7 @@ class Campaign:
         with self._lock:
             self.done += 1
             self.statuses[made.api][answer.status] += 1
-            if answer.status >= 500 and len(self.errors) < _KEPT_SAMPLES:
+            if _is_error(answer) and len(self.errors) < _KEPT_SAMPLES:
                 self._tell(self.errors, sample)
             if answer.status == NO_ANSWER and not made.breaks_protocol:
                 self._tell(self.unanswered, sample)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from common.context import RequestContext
 from common.messages.reports import Step
 from common.states import InternalAction, ResourceType
@@ -20,6 +22,14 @@ _TIMEOUTS = {
 }
 
 
+@dataclass(frozen=True)
+class HandedOver:
+    """An agent's worker that holds an operation's first lease, and the stage it is given."""
+
+    worker: str
+    stage: str
+
+
 def new(
     cloud: Cloud,
     action: str,
@@ -30,7 +40,7 @@ def new(
     plan: Plan = NOTHING_PLANNED,
     quota: Step | None = None,
     resource_type: ResourceType = ResourceType.SERVER,
-    worker: str | None = None,
+    handed_over: HandedOver | None = None,
 ) -> NewOperation:
     """Return an operation to be inserted; see ``NewOperation``."""
     options = cloud.conf.conductor
@@ -38,13 +48,14 @@ def new(
         resource_id=resource_id,
         project_id=project_id,
         action=action,
-        owner=cloud.name if worker is None else leases.of_worker(worker),
+        owner=cloud.name if handed_over is None else leases.of_worker(handed_over.worker),
         lease_seconds=options.lease_seconds,
         timeout_seconds=options[_TIMEOUTS.get(action, "action_timeout_seconds")],
         params=params,
         plan=plan,
         resource_type=resource_type,
         quota=quota,
+        stage=None if handed_over is None else handed_over.stage,
     )
 
 
@@ -55,10 +66,10 @@ def begin(
     server: Server,
     action: str,
     plan: Plan = NOTHING_PLANNED,
-    worker: str | None = None,
+    handed_over: HandedOver | None = None,
 ) -> Operation:
     """Write an operation on an existing server."""
-    item = new(cloud, action, server.uuid, server.project_id, plan=plan, worker=worker)
+    item = new(cloud, action, server.uuid, server.project_id, plan=plan, handed_over=handed_over)
     return ledger.insert(connection, ctxt, [item])[0]
 
 

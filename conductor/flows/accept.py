@@ -14,6 +14,8 @@ from common.messages.reports import Step
 from common.states import ACTIONS, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.engine.begins import HandedOver
+from conductor.flows import delete
 from conductor.messages import CreatedServers, CreateServers
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.store import addresses, networks, quotas, server_groups, servers, transitions
@@ -124,8 +126,10 @@ class Accept:
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)
-        worker = self._carrier(connection, server) if action == "delete" else None
-        operation = begins.begin(connection, self._cloud, ctxt, server, action, worker=worker)
+        handed_over = self._hand_over(connection, server) if action == "delete" else None
+        operation = begins.begin(
+            connection, self._cloud, ctxt, server, action, handed_over=handed_over
+        )
         transitions.move(
             connection,
             server,
@@ -136,11 +140,12 @@ class Accept:
         )
         return operation
 
-    def _carrier(self, connection: Transaction, server: Server) -> str | None:
-        """Return the worker that an action's one command goes to, which gets the lease at once."""
+    def _hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
+        """Return the worker that a delete's one command goes to, which gets the lease at once."""
         if server.host is None or server.vmid is None:
             return None
-        return self._cloud.worker_of(connection, server.host)
+        worker = self._cloud.worker_of(connection, server.host)
+        return None if worker is None else HandedOver(worker, delete.STAGE)
 
 
 def scope(ctxt: RequestContext) -> str | None:

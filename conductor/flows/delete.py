@@ -27,6 +27,9 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
+#: the flow's one stage
+STAGE = "destroy"
+
 #: of a server that no VM was ever asked for
 NO_VM = Outcome(True, gone=True)
 
@@ -39,7 +42,7 @@ class Delete:
 
     def table(self) -> Table[Task]:
         """Return the one stage, past the point of no return: tried until the VM is seen gone."""
-        stage = Stage("destroy", self._destroy, self._heard, shown=TaskState.DELETING, final=True)
+        stage = Stage(STAGE, self._destroy, self._heard, shown=TaskState.DELETING, final=True)
         return Table((stage,), lost=functools.partial(ends.overtaken, self._cloud))
 
     def ending(self) -> Ending:

@@ -115,6 +115,8 @@ class NewOperation:
     resource_type: ResourceType = ResourceType.SERVER
     quota: Step | None = None
     """How the quota was taken, if it was."""
+    stage: str | None = None
+    """The stage that the owner, an agent's worker, is given; None: a conductor begins."""
 
 
 def insert(
@@ -122,7 +124,7 @@ def insert(
 ) -> list[Operation]:
     """Insert the operations in one statement, and their request events in another.
 
-    The inserting conductor holds the first lease.
+    Their owners hold the first leases.
     """
     now = clock.utcnow()
     rows = [_row(ctxt, item, now) for item in new]
@@ -163,7 +165,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "context": {**ctxt.to_message(), "asked": None},  # a step tells of it
         "params": new.params,
         "plan": plans.dump_plan(new.plan),
-        "stage": None,
+        "stage": new.stage,
         "message": None,
         "started_at": now,
         "updated_at": now,

@@ -39,7 +39,10 @@ def columns_there(connection: sa.Connection) -> dict[str, list[sa.Column[Any]]]:
     """Return the columns of each table that the database has: later revisions add some."""
     inspector = sa.inspect(connection)
     found = {}
+    there = set(inspector.get_table_names())
     for table in metadata.sorted_tables:
+        if table.name not in there:
+            continue
         names = {column["name"] for column in inspector.get_columns(table.name)}
         found[table.name] = [column for column in table.columns if column.name in names]
     return found
@@ -74,7 +77,7 @@ def test_a_database_that_has_lived_keeps_its_rows_and_counts_on(url: str) -> Non
     migrate.upgrade(url, BEFORE)
     with connected(url) as connection:
         columns = columns_there(connection)
-        for table in metadata.sorted_tables:
+        for table in (each for each in metadata.sorted_tables if each.name in columns):
             if not connection.execute(sa.select(sa.literal(1)).select_from(table)).first():
                 row = a_row(table)
                 known = [each for each in columns[table.name] if each.key in row]

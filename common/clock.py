@@ -24,7 +24,8 @@ def iso(moment: datetime.datetime | None) -> str | None:
 
 def iso_microseconds(moment: datetime.datetime | None) -> str | None:
     """Format a time as in Nova's instance actions: microseconds, no zone; None stays None."""
-    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    # Lists have thousands of them, and strftime takes several times as long.
+    return None if moment is None else moment.isoformat(timespec="microseconds")[:26]
 
 
 def parse(text: str) -> datetime.datetime:

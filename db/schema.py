@@ -256,6 +256,43 @@ templates = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
+# Moves and resizes; the flavors are kept, as they may be deleted meanwhile.
+migrations = sa.Table(
+    "migrations",
+    metadata,
+    sa.Column("id", BigId, primary_key=True),  # which users see
+    sa.Column("uuid", _UUID, nullable=False, unique=True),
+    sa.Column("server_uuid", _UUID, nullable=False),
+    sa.Column("operation_id", BigId),  # the last one that worked on it
+    sa.Column("project_id", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),  # common.migrations
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("source_host", _NAME),
+    sa.Column("source_node", _NAME),
+    sa.Column("dest_host", _NAME),
+    sa.Column("dest_node", _NAME),
+    sa.Column("dest_address", _NAME),
+    sa.Column("old_flavor_number", sa.Integer),
+    sa.Column("new_flavor_number", sa.Integer),
+    sa.Column("old_flavor", Json),
+    sa.Column("new_flavor", Json),
+    sa.Column("old_vm_state", sa.String(32)),  # of the server, before
+    sa.Column("claim", Json),  # what is held in placement until it is confirmed or reverted
+    sa.Column("memory_total", sa.BigInteger),  # in bytes, as all that follow
+    sa.Column("memory_processed", sa.BigInteger),
+    sa.Column("memory_remaining", sa.BigInteger),
+    sa.Column("disk_total", sa.BigInteger),
+    sa.Column("disk_processed", sa.BigInteger),
+    sa.Column("disk_remaining", sa.BigInteger),
+    sa.Column("hidden", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Index("ix_migrations_project", "project_id", "id"),
+    sa.Index("ix_migrations_server", "server_uuid", "id"),
+    sqlite_autoincrement=True,
+)
+
 flavors = sa.Table(
     "flavors",
     metadata,

@@ -29,6 +29,7 @@ Compiled = Callable[[Target, Credentials], bool]
 
 #: check strings for rules, under Nova's names (nova/policies/base.py)
 ADMIN = "rule:context_is_admin"
+PROJECT_MANAGER = "rule:project_manager_or_admin"
 PROJECT_MEMBER = "rule:project_member_or_admin"
 PROJECT_READER = "rule:project_reader_or_admin"
 SERVICE = "role:service"

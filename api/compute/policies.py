@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from web.policy import ADMIN, ANYONE, PROJECT_MEMBER, PROJECT_READER, SERVICE, rule
+from web.policy import (
+    ADMIN,
+    ANYONE,
+    PROJECT_MANAGER,
+    PROJECT_MEMBER,
+    PROJECT_READER,
+    SERVICE,
+    rule,
+)
 
 OWN = "rule:context_is_admin or user_id:%(user_id)s"
 
@@ -169,6 +177,24 @@ _ROWS = (
         "GET",
         f"{_SERVER}/os-instance-actions/{{request_id}}",
     ),
+    (
+        "servers:migrations:index",
+        PROJECT_MANAGER,
+        "List a server's live migrations in progress.",
+        "GET",
+        f"{_SERVER}/migrations",
+    ),
+    ("servers:migrations:index:host", ADMIN, "With hosts.", "GET", f"{_SERVER}/migrations"),
+    (
+        "servers:migrations:show",
+        ADMIN,
+        "Show one.",
+        "GET",
+        f"{_SERVER}/migrations/{{migration_id}}",
+    ),
+    ("os-migrations:index", PROJECT_MANAGER, "List migrations.", "GET", "/os-migrations"),
+    ("os-migrations:index:all_projects", ADMIN, "Of all projects.", "GET", "/os-migrations"),
+    ("os-migrations:index:host", ADMIN, "With hosts.", "GET", "/os-migrations"),
     ("os-flavor-manage:create", ADMIN, "Create a flavor.", "POST", "/flavors"),
     ("os-flavor-manage:update", ADMIN, "Describe a flavor.", "PUT", _FLAVOR),
     ("os-flavor-manage:delete", ADMIN, "Delete a flavor.", "DELETE", _FLAVOR),

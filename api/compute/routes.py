@@ -28,6 +28,7 @@ from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.manage import Adoptions
 from api.compute.resources.metrics import Metrics
+from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, UNSERVED, Removed
 from api.compute.resources.server_actions import ServerActions
@@ -130,6 +131,8 @@ ROUTES = (
         ServerPassword,
         {"GET": "index", "DELETE": "clear"},
     ),
+    Row("/servers/{server_id}/migrations", ServerMigrations, {"GET": "index"}),
+    Row("/servers/{server_id}/migrations/{migration_id}", ServerMigrations, {"GET": "show"}),
     Row("/flavors", Flavors, {"GET": "index", "POST": "create"}),
     Row("/flavors/detail", Flavors, {"GET": "detail"}),
     Row("/flavors/{flavor_id}", Flavors, {"GET": "show", "PUT": "update", "DELETE": "delete"}),
@@ -196,6 +199,7 @@ ROUTES = (
     Row("/os-server-external-events", ExternalEvents, {"POST": "create"}),
     Row("/os-instance_usage_audit_log", UsageAuditLog, {"GET": "index"}),
     Row("/os-instance_usage_audit_log/{before}", UsageAuditLog, {"GET": "show"}),
+    Row("/os-migrations", Migrations, {"GET": "index"}),
     Row("/os-hosts", Hosts, {"GET": "index"}),
     Row("/os-hosts/{host}", Hosts, {"GET": "show", "PUT": "update"}),
     Row("/os-hosts/{host}/startup", Hosts, {"GET": "startup"}),

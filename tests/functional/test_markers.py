@@ -94,7 +94,7 @@ COMPUTE: Mapping[str, Listing] = {
     f"{USAGE}/{{project_id}}": Listing(f"{USAGE}/demo", (THEIRS, GONE), uuid_of(2)),
 }
 #: lists of those who see everything
-OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", USAGE}
+OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", USAGE}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,119 @@
+"""`/os-migrations`, and the live migrations of a server that are in progress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_utils import strutils
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.schemas import migrations as schemas
+from api.compute.views import migrations as views
+from common.errors import Invalid, NotFound
+from common.migrations import IN_PROGRESS, MigrationType
+from db.reads import migrations
+from db.reads.keyset import MarkerNotFound
+from db.reads.migrations import Filters, Migration
+
+_ALL_PROJECTS = named("os-migrations:index:all_projects")
+_HOSTS = named("os-migrations:index:host")
+_HOSTS_OF_SERVER = named("servers:migrations:index:host")
+#: since when they come in pages, and filters by time apply
+_PAGES_SINCE, _BEFORE_SINCE = 59, 66
+
+
+class Migrations:
+    """Moves and resizes of all servers."""
+
+    @operation(named("os-migrations:index"), query=schemas.LIST)
+    def index(self, call: Call) -> Any:
+        """List migrations; in pages since 2.59, the newest first."""
+        project_id = call.query.last("project_id")
+        if not project_id or project_id != call.ctxt.project_id:
+            call.check(_ALL_PROJECTS)
+        filters = _filters(call)
+        found = [] if _only_hidden(call) else _found(call, filters)
+        sight = views.Sight(call.version, call.allows(_HOSTS))
+        answer: dict[str, Any] = {
+            "migrations": [views.listed(one, sight, call.links) for one in found]
+        }
+        limit, _ = call.query.page(call.max_limit)
+        if call.version >= _PAGES_SINCE and found and len(found) == limit:
+            last = found[-1].uuid
+            answer["migrations_links"] = call.links.after(views.COLLECTION, call.query, last)
+        return answer
+
+
+class ServerMigrations:
+    """Live migrations of a server that are in progress."""
+
+    @operation(named("servers:migrations:index"), on=the_server, since="2.23")
+    def index(self, call: Call) -> Any:
+        """List a server's live migrations in progress."""
+        target = {"project_id": call.server.project_id}
+        sight = views.Sight(call.version, call.allows(_HOSTS_OF_SERVER, target))
+        found = call.read(migrations.in_progress, call.server.uuid)
+        return {"migrations": [views.of_server(*one, sight) for one in found]}
+
+    @operation(named("servers:migrations:show"), on=the_server, since="2.23")
+    def show(self, call: Call, migration_id: str) -> Any:
+        """Show a live migration in progress, with what is copied."""
+        uuid = call.server.uuid
+        number = int(migration_id) if _is_number(migration_id) else None
+        found = None if number is None else call.read(migrations.find, uuid, number)
+        if found is None:
+            raise NotFound(
+                f"In-progress live migration {migration_id} is not found for server {uuid}."
+            )
+        migration, progress = found
+        if migration.type != MigrationType.LIVE:
+            raise NotFound(f"Migration {migration_id} for server {uuid} is not live-migration.")
+        if migration.status not in IN_PROGRESS:
+            raise NotFound(f"Live migration {migration_id} for server {uuid} is not in progress.")
+        return {"migration": views.of_server(migration, progress, views.Sight(call.version, True))}
+
+
+def _found(call: Call, filters: Filters) -> list[Migration]:
+    if call.version < _PAGES_SINCE:
+        every: list[Migration] = call.read(migrations.list_migrations, filters)
+        return every
+    limit, marker = call.query.page(call.max_limit)
+    try:
+        page: list[Migration] = call.read(migrations.page, filters, limit, marker)
+    except MarkerNotFound as error:
+        raise Invalid(f"Marker {marker} could not be found.") from error
+    return page
+
+
+def _filters(call: Call) -> Filters:
+    """Return the requested filters. Raises Invalid."""
+    query, since, before = call.query, None, None
+    if call.version >= _PAGES_SINCE:
+        since = query.moment("changes-since")
+    if call.version >= _BEFORE_SINCE:
+        before = query.moment("changes-before")
+    if since and before and before < since:
+        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
+    return Filters(
+        project_id=query.last("project_id"),
+        user_id=query.last("user_id"),
+        host=query.last("host"),
+        source_host=query.last("source_compute"),
+        server_uuid=query.last("instance_uuid"),
+        type=query.last("migration_type"),
+        statuses=tuple(value for value in [query.last("status")] if value is not None),
+        changed_since=since,
+        changed_before=before,
+    )
+
+
+def _only_hidden(call: Call) -> bool:
+    """Return whether only hidden ones are wanted, which are never shown."""
+    return bool(strutils.bool_from_string(call.query.last("hidden") or "false"))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18

@@ -18,6 +18,8 @@ class VmState(enum.StrEnum):
     BUILDING = "building"  #: accepted, not yet there
     ACTIVE = "active"  #: running
     STOPPED = "stopped"  #: there, powered off
+    PAUSED = "paused"  #: its processors stand still; memory and claim are kept
+    SUSPENDED = "suspended"  #: its memory is on disk, and no process runs
     ERROR = "error"  #: an operation failed; the fault says how
     DELETED = "deleted"  #: gone, seen gone
 
@@ -33,6 +35,10 @@ class TaskState(enum.StrEnum):
     POWERING_ON = "powering-on"
     REBOOTING = "rebooting"  #: a soft reboot
     REBOOTING_HARD = "rebooting_hard"
+    PAUSING = "pausing"
+    UNPAUSING = "unpausing"
+    SUSPENDING = "suspending"  #: its memory is being written to disk
+    RESUMING = "resuming"  #: its memory is being read from disk
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -142,9 +148,63 @@ ACTIONS: Mapping[str, Action] = {
         Action(
             "reboot-hard",
             "reboot",
-            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
-            frozenset({None, TaskState.REBOOTING, TaskState.REBOOTING_HARD}),
+            frozenset(
+                {
+                    VmState.ACTIVE,
+                    VmState.STOPPED,
+                    VmState.PAUSED,
+                    VmState.SUSPENDED,
+                    VmState.ERROR,
+                }
+            ),
+            frozenset(
+                {
+                    None,
+                    TaskState.REBOOTING,
+                    TaskState.REBOOTING_HARD,
+                    TaskState.PAUSING,
+                    TaskState.UNPAUSING,
+                    TaskState.SUSPENDING,
+                    TaskState.RESUMING,
+                }
+            ),
             (TaskState.REBOOTING_HARD,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
+            "pause",
+            "pause",
+            frozenset({VmState.ACTIVE}),
+            _IDLE,
+            (TaskState.PAUSING,),
+            VmState.PAUSED,
+            None,
+        ),
+        Action(
+            "unpause",
+            "unpause",
+            frozenset({VmState.PAUSED}),
+            _IDLE,
+            (TaskState.UNPAUSING,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
+            "suspend",
+            "suspend",
+            frozenset({VmState.ACTIVE}),
+            _IDLE,
+            (TaskState.SUSPENDING,),
+            VmState.SUSPENDED,
+            None,
+        ),
+        Action(
+            "resume",
+            "resume",
+            frozenset({VmState.SUSPENDED}),
+            _IDLE,
+            (TaskState.RESUMING,),
             VmState.ACTIVE,
             None,
         ),
@@ -201,23 +261,32 @@ class InternalAction(enum.StrEnum):
 
 #: a server's new state, by its VM's state while it has no operation; others only change the
 #: power_state. As in Nova's _sync_instance_power_state, except that a stopped server that runs is
-#: followed, not stopped again.
+#: followed, not stopped again, and so is one that others suspended or resumed. An active server
+#: stays so while its VM is paused: a migration or a snapshot pauses it for a moment.
 SEEN: Mapping[tuple[VmState, PowerState], VmState] = {
     (VmState.ACTIVE, PowerState.SHUTDOWN): VmState.STOPPED,
     (VmState.ACTIVE, PowerState.CRASHED): VmState.STOPPED,
-    (VmState.ACTIVE, PowerState.SUSPENDED): VmState.STOPPED,
+    (VmState.ACTIVE, PowerState.SUSPENDED): VmState.SUSPENDED,
     (VmState.STOPPED, PowerState.RUNNING): VmState.ACTIVE,
     (VmState.STOPPED, PowerState.PAUSED): VmState.ACTIVE,
+    (VmState.STOPPED, PowerState.SUSPENDED): VmState.SUSPENDED,
+    (VmState.PAUSED, PowerState.RUNNING): VmState.ACTIVE,
+    (VmState.PAUSED, PowerState.SHUTDOWN): VmState.STOPPED,
+    (VmState.PAUSED, PowerState.CRASHED): VmState.STOPPED,
+    (VmState.PAUSED, PowerState.SUSPENDED): VmState.SUSPENDED,
+    (VmState.SUSPENDED, PowerState.RUNNING): VmState.ACTIVE,
+    (VmState.SUSPENDED, PowerState.PAUSED): VmState.PAUSED,
+    (VmState.SUSPENDED, PowerState.SHUTDOWN): VmState.STOPPED,
 }
 
 #: a server's new state, by its VM's state: if it had vanished and is there again, if it is in
 #: ERROR and its VM works, or if an action on it failed
 BACK: Mapping[PowerState, VmState] = {
     PowerState.RUNNING: VmState.ACTIVE,
-    PowerState.PAUSED: VmState.ACTIVE,
+    PowerState.PAUSED: VmState.PAUSED,
     PowerState.SHUTDOWN: VmState.STOPPED,
     PowerState.CRASHED: VmState.STOPPED,
-    PowerState.SUSPENDED: VmState.STOPPED,
+    PowerState.SUSPENDED: VmState.SUSPENDED,
 }
 
 
@@ -238,6 +307,8 @@ _STATUS: Mapping[VmState, str] = {
     VmState.BUILDING: "BUILD",
     VmState.ACTIVE: "ACTIVE",
     VmState.STOPPED: "SHUTOFF",
+    VmState.PAUSED: "PAUSED",
+    VmState.SUSPENDED: "SUSPENDED",
     VmState.ERROR: "ERROR",
     VmState.DELETED: "DELETED",
 }

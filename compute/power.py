@@ -48,11 +48,22 @@ def _require(machine: Machine, action: PowerAction) -> None:
         )
 
 
-_WANTED = {PowerAction.START: PowerState.RUNNING, PowerAction.STOP: PowerState.SHUTDOWN}
+_WANTED = {
+    PowerAction.START: PowerState.RUNNING,
+    PowerAction.STOP: PowerState.SHUTDOWN,
+    PowerAction.PAUSE: PowerState.PAUSED,
+    PowerAction.UNPAUSE: PowerState.RUNNING,
+    PowerAction.SUSPEND: PowerState.SUSPENDED,
+    PowerAction.RESUME: PowerState.RUNNING,
+}
 
 _ACTIONS: Mapping[PowerAction, tuple[str, Callable[[Machine, int], Detail]]] = {
     PowerAction.START: ("compute_start_vm", lambda machine, _: machine.start()),
     PowerAction.STOP: ("compute_stop_vm", lambda machine, seconds: machine.stop(seconds)),
     PowerAction.REBOOT_SOFT: ("compute_reboot_vm", lambda machine, sec: machine.reboot(sec)),
     PowerAction.REBOOT_HARD: ("compute_reboot_vm", lambda machine, _: machine.reboot(0)),
+    PowerAction.PAUSE: ("compute_pause_instance", lambda machine, _: machine.pause()),
+    PowerAction.UNPAUSE: ("compute_unpause_instance", lambda machine, _: machine.unpause()),
+    PowerAction.SUSPEND: ("compute_suspend_instance", lambda machine, _: machine.suspend()),
+    PowerAction.RESUME: ("compute_resume_instance", lambda machine, _: machine.resume()),
 }

@@ -41,6 +41,7 @@ LEAKS = {
     "L5": "create with start=1: the start fails, the create ends OK",
     "L6": "clone to another node: the pool fails after the rename; config without disks",
     "L7": "destroy: a disk can't be removed; a warning, and the config goes",
+    "L8": "suspend to disk: the memory can't be saved; the lock `suspending` stays",
 }
 
 

@@ -47,6 +47,16 @@ _ROWS = (
     ("servers:start", PROJECT_MEMBER, "Start a server.", "POST", f"{_SERVER}/action"),
     ("servers:stop", PROJECT_MEMBER, "Stop a server.", "POST", f"{_SERVER}/action"),
     ("servers:reboot", PROJECT_MEMBER, "Reboot a server.", "POST", f"{_SERVER}/action"),
+    ("os-pause-server:pause", PROJECT_MEMBER, "Pause a server.", "POST", f"{_SERVER}/action"),
+    ("os-pause-server:unpause", PROJECT_MEMBER, "Unpause a server.", "POST", f"{_SERVER}/action"),
+    (
+        "os-suspend-server:suspend",
+        PROJECT_MEMBER,
+        "Suspend a server.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    ("os-suspend-server:resume", PROJECT_MEMBER, "Resume a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

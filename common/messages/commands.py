@@ -173,6 +173,10 @@ class PowerAction(enum.StrEnum):
     STOP = "stop"
     REBOOT_SOFT = "reboot_soft"
     REBOOT_HARD = "reboot_hard"
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+    SUSPEND = "suspend"
+    RESUME = "resume"
 
 
 @dataclass(frozen=True)

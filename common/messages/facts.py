@@ -191,6 +191,8 @@ class Inspection:
     """The sum of its disks, rounded up."""
     smbios_uuid: str | None = None
     nics: tuple[NicFacts, ...] = ()
+    unsuspendable: str | None = None
+    """Why its memory can't be saved to disk; None: nothing is known to prevent it."""
     failure: Failure | None = None
     """Why it could not be looked at; then nothing else is known."""
 

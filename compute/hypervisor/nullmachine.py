@@ -106,6 +106,30 @@ class NullMachine:
         """Mark it running again."""
         return self._power(PowerState.RUNNING)
 
+    def pause(self) -> Detail:
+        """Mark it paused."""
+        self._require_process()
+        return self._power(PowerState.PAUSED)
+
+    def unpause(self) -> Detail:
+        """Mark it running."""
+        self._require_process()
+        return self._power(PowerState.RUNNING)
+
+    def suspend(self) -> Detail:
+        """Mark it suspended."""
+        if self.power_state() != PowerState.SUSPENDED:
+            self._require_process()
+        return self._power(PowerState.SUSPENDED)
+
+    def resume(self) -> Detail:
+        """Mark it running."""
+        if self.power_state() == PowerState.SHUTDOWN:
+            raise HypervisorError(
+                Category.CONFIGURATION, f"VM {self._vmid} is stopped and has no saved memory."
+            )
+        return self._power(PowerState.RUNNING)
+
     def power_state(self) -> PowerState:
         """Return the stored power state."""
         vm = self._vm
@@ -150,6 +174,13 @@ class NullMachine:
     def marked(self) -> bool:
         """Return whether it is the server's."""
         return not self.absent and not self.foreign
+
+    def _require_process(self) -> None:
+        seen = self.power_state()
+        if seen not in (PowerState.RUNNING, PowerState.PAUSED):
+            raise HypervisorError(
+                Category.CONFIGURATION, f"VM {self._vmid} does not run: it is {seen.name}."
+            )
 
     def _power(self, state: PowerState) -> Mapping[str, str]:
         vm = self._vm

@@ -135,7 +135,25 @@ class Machine(Protocol):
         """Stop the VM; with seconds over 0 ask the guest first and wait that long."""
 
     def reboot(self, graceful_seconds: int) -> Detail:
-        """Restart; with seconds over 0 ask the guest first and wait that long."""
+        """Restart; with seconds over 0 ask the guest first and wait that long.
+
+        A saved memory is discarded: a suspended VM boots.
+        """
+
+    def pause(self) -> Detail:
+        """Pause the VM and see it paused; its memory is kept."""
+
+    def unpause(self) -> Detail:
+        """Let a paused VM run and see it running."""
+
+    def suspend(self) -> Detail:
+        """Save the VM's memory to disk and see it ended.
+
+        Nothing is touched where that can't be done.
+        """
+
+    def resume(self) -> Detail:
+        """Start the VM from its saved memory and see it running."""
 
     def power_state(self) -> PowerState:
         """Return the power state that the hypervisor shows now."""

@@ -12,7 +12,7 @@ from conductor.audit.facts import Facts, Finding, ServerFacts
 #: time after its deadline for an operation to clean up before it is reported
 OVERDUE = datetime.timedelta(seconds=900)
 #: states in which a server has a VM
-PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED})
+PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 
 
 def records(facts: Facts) -> Iterator[Finding]:

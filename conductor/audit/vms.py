@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.states import VmState
 from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 
@@ -28,8 +29,13 @@ def vms(facts: Facts) -> Iterator[Finding]:
             found = _vm(facts, cluster, vm, owner, templates.get(place))
             if found is not None:
                 yield found
-            elif vm.lock is not None and vm.read:
+            elif vm.lock is not None and vm.read and not _is_suspended(vm, owner):
                 yield _finding("lock_stuck", cluster, vm, f"It carries the lock '{vm.lock}'.")
+
+
+def _is_suspended(vm: SeenVm, owner: ServerFacts | None) -> bool:
+    """Return whether its lock belongs to a suspended server."""
+    return vm.lock == "suspended" and owner is not None and owner.vm_state == VmState.SUSPENDED
 
 
 def _another_clouds(facts: Facts, cluster: str, vm: SeenVm) -> bool:

@@ -12,7 +12,7 @@ from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import lock, reset_state
+from conductor.flows import lock, reset_state, suspendable
 from conductor.flows.accept import Accept, scope
 from conductor.messages import CreatedServers, CreateServers
 from conductor.store import quotas, servers
@@ -56,6 +56,8 @@ class ServerEndpoint:
     ) -> int:
         """See ``ConductorClient.act``."""
         ctxt.server_uuid = server_uuid
+        if action == "suspend":
+            suspendable.require(self._cloud, ctxt, server_uuid)
         operation = self._accept.act(ctxt, server_uuid, action)
         if operation is None:
             return 0

@@ -1,4 +1,4 @@
-"""Stop, start and reboot."""
+"""Stop, start, reboot, pause, unpause, suspend and resume."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ COMMANDS: Mapping[str, PowerAction] = {
     "start": PowerAction.START,
     "reboot": PowerAction.REBOOT_SOFT,
     "reboot-hard": PowerAction.REBOOT_HARD,
+    "pause": PowerAction.PAUSE,
+    "unpause": PowerAction.UNPAUSE,
+    "suspend": PowerAction.SUSPEND,
+    "resume": PowerAction.RESUME,
 }
 
 

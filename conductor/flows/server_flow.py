@@ -28,6 +28,10 @@ _AGAIN = {
     "stop": "openstack server stop {}",
     "reboot": "openstack server reboot --hard {}",
     "reboot-hard": "openstack server reboot --hard {}",
+    "pause": "openstack server pause {}",
+    "unpause": "openstack server unpause {}",
+    "suspend": "openstack server suspend {}",
+    "resume": "openstack server resume {}",
 }
 
 

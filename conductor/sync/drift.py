@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from common.messages.facts import VmFacts, VmStates
-from common.states import PowerState, as_seen
+from common.states import PowerState, VmState, as_seen
 from conductor.store.vm_states import HostOf, Known
 
 #: time before a search is repeated that found what it can't correct
@@ -89,12 +89,17 @@ def _present(
         return None
     if known.saw in (Saw.VANISHED, Saw.FOREIGN) or vm.node != known.node:
         return Difference(known, vm.node) if _due(told, known) else None
-    if vm.power_state == PowerState.NOSTATE:
+    if vm.power_state == PowerState.NOSTATE or _may_be_paused(known, vm):
         return None
     stale = as_seen(known.vm_state, vm.power_state) != known.vm_state
     if vm.power_state != known.power_state or stale:
         return Difference(known, vm.node, vm.power_state)
     return None
+
+
+def _may_be_paused(known: Known, vm: VmFacts) -> bool:
+    """Return whether the list can't contradict the record: it shows a paused VM as running."""
+    return known.vm_state == VmState.PAUSED and vm.power_state == PowerState.RUNNING
 
 
 def _due(told: VmStates, known: Known) -> bool:

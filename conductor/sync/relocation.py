@@ -175,7 +175,8 @@ class Follow:
     def _vm_state(self, server: Server, found: Inspection) -> VmState:
         """Return the state as seen. A server in ERROR gets it too if its VM had vanished, or once
         ran and is not locked."""
-        well = server.launched_at is not None and found.lock is None
+        unlocked = found.lock is None or found.power_state == PowerState.SUSPENDED
+        well = server.launched_at is not None and unlocked
         if server.vm_state == VmState.ERROR and (well or self._had_vanished(server)):
             return found_well(server.vm_state, found.power_state)
         return as_seen(server.vm_state, found.power_state)

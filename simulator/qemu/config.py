@@ -10,7 +10,7 @@ from simulator.call import Call
 from simulator.engine import Release, Sleep, Work
 from simulator.errors import PveError, bad_parameters
 from simulator.model import Vm
-from simulator.qemu import drives, hotplug, network, pending, permits
+from simulator.qemu import drives, hotplug, network, pending, permits, suspend_disk
 from simulator.qemu.config_lock import check_lock
 from simulator.qemu.create import unique_tags
 from simulator.qemu.drives import Builder, Drive, parse_drive
@@ -66,7 +66,7 @@ class Change:
                 raise bad_parameters(
                     delete=f"you can't use '-{name}' and -delete {name}' at the same time"
                 )
-            if not is_option(name):
+            if not is_option(name) and name != "vmstate":
                 raise bad_parameters(delete=f"unknown option '{name}'")
 
 
@@ -91,7 +91,8 @@ def _loaded(call: Call, change: Change) -> Vm:
     vm = call.vm()
     if change.digest and change.digest != vm.digest():
         raise PveError("checksum mismatch (file change by other user?)")
-    check_lock(vm, skip=change.skip)
+    wakes = "vmstate" in change.delete and vm.lock == "suspended"
+    check_lock(vm, skip=change.skip or wakes)
     _check_boot(change, vm)
     memory = int(change.set.get("memory", "0").partition("=")[2] or change.set.get("memory", "0"))
     if memory and int(change.set.get("balloon", vm.config.get("balloon", "0"))) > memory:
@@ -202,7 +203,9 @@ def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work
         return ""
     vm.pending.pop(name, None)
     problem = pending.unplug_problem(vm, name) if vm.running and _is_device(name) else ""
-    if name.startswith("unused"):
+    if name == "vmstate":
+        suspend_disk.forget(cluster, vm)
+    elif name.startswith("unused"):
         _check_protection(vm, f"can't remove unused disk '{value}'")
         cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
         yield from disks.free(cluster, call.node, value)

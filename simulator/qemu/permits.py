@@ -25,6 +25,9 @@ def options(
         return
     access = cluster.access
     for name in names:
+        if name == "vmstate":
+            access.require_vm(who, vmid, pool, "VM.Config.Disk", "VM.PowerMgmt")
+            continue
         group = group_of(name)
         if group in ("drive", "serial", "device", "tags"):
             continue

@@ -201,7 +201,7 @@ def suspend(call: Call) -> str:
     """`status/suspend`: pause, or save to disk with `todisk`."""
     vm = _must_run(call)
     if call.flag("todisk"):
-        call.cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
+        suspend_disk.check(call, vm)
         return call.start("qmsuspend", vm.vmid, lambda job: _save_to_disk(call, job))
     return _simple(call, "qmpause", PAUSE_SECONDS, _pause)
 
@@ -216,9 +216,11 @@ def _save_to_disk(call: Call, job: Job) -> Work:
     if vm.lock == "backup":
         raise PveError("cannot suspend to disk during backup")
     check_lock(vm)
-    state = yield from suspend_disk.save(call, job, vm)
-    call.cluster.edit(vm).config |= {"lock": "suspended", **state}
-    job.log("State saved, quitting")
+    yield from suspend_disk.prepare(call, job, vm)
+    yield Release(lock)
+    yield from suspend_disk.save(call, job, vm)
+    lock = yield from config_lock.take(call, job)
+    call.cluster.edit(vm).config["lock"] = "suspended"
     end_process(call.cluster, vm)
     yield Release(lock)
 

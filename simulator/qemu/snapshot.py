@@ -134,7 +134,7 @@ def _create(call: Call, job: Job, name: str) -> Work:
 
 def _save_memory(call: Call, job: Job, name: str) -> Work:
     vm = call.vm()
-    storage = suspend_disk.state_storage(vm)
+    storage = suspend_disk.state_storage(call.cluster, vm)
     volume = yield from suspend_disk.allocate_state(call, job, vm, storage, name)
     job.log(f"saving VM state and RAM using storage '{storage}'")
     return volume.volid

@@ -2,33 +2,71 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from simulator import disks
 from simulator.call import Call
 from simulator.cluster import Cluster
-from simulator.engine import Work
+from simulator.engine import Sleep, Work
+from simulator.errors import PveError
 from simulator.model import MIB, Vm
+from simulator.qemu import ha_power
 from simulator.qemu.drives import drives_of
 from simulator.tasks import Job
 
+SAVE_SECONDS = 1.0
 MACHINE = "pc-i440fx-10.2+pve0"
 KEYS = ("lock", "vmstate", "runningmachine", "runningcpu", "running-nets-host-mtu")
 
 
-def save(call: Call, job: Job, vm: Vm) -> Work:
-    """Allocate the state volume; return the configuration's entries."""
-    storage = call.get("statestorage") or state_storage(vm)
+_PCI = re.compile(r"hostpci\d+")
+_SHARE = re.compile(r"virtiofs\d+")
+
+
+def check(call: Call, vm: Vm) -> None:
+    """Raise what a suspend to disk answers before there is a task."""
+    if ha_power.resource(call.cluster, vm.vmid):
+        raise PveError("Cannot suspend HA managed VM to disk")
+    call.cluster.access.require(call.who, f"/vms/{vm.vmid}", "VM.Config.Disk")
+    if any(_PCI.fullmatch(name) for name in vm.config):
+        raise PveError(
+            "cannot suspend VM to disk due to passed-through PCI device(s), which lack the "
+            "possibility to save/restore their internal state"
+        )
+    storage = call.get("statestorage") or state_storage(call.cluster, vm)
+    call.cluster.access.require(call.who, f"/storage/{storage}", "Datastore.AllocateSpace")
+
+
+def prepare(call: Call, job: Job, vm: Vm) -> Work:
+    """Allocate the state volume; from then on the VM has the lock `suspending`."""
+    if any(_SHARE.fullmatch(name) for name in vm.config):
+        raise PveError(
+            "Cannot live-migrate, snapshot (with RAM), or hibernate a VM with: virtiofs"
+        )
+    storage = call.get("statestorage") or state_storage(call.cluster, vm)
     name = time.strftime("suspend-%Y-%m-%d", time.gmtime())
     volume = yield from allocate_state(call, job, vm, storage, name)
-    return {"vmstate": volume.volid, "runningmachine": MACHINE, "runningcpu": "qemu64"}
+    state = {"vmstate": volume.volid, "runningmachine": MACHINE, "runningcpu": "qemu64"}
+    call.cluster.edit(vm).config |= {"lock": "suspending", **state}
 
 
-def state_storage(vm: Vm) -> str:
-    """Return the storage for a VM's memory: the configured one, or that of its first disk."""
-    return vm.config.get("vmstatestorage") or next(
-        (one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom), "local"
-    )
+def save(call: Call, job: Job, vm: Vm) -> Work:
+    """Write the memory. Where that fails the volume goes and the lock stays."""
+    yield Sleep(SAVE_SECONDS)
+    if call.cluster.faults.leak("L8", call.node, vm.vmid):
+        forget(call.cluster, vm)
+        call.cluster.edit(vm).config["lock"] = "suspending"
+        raise PveError("query-savevm failed with error 'No space left on device'")
+    job.log("State saved, quitting")
+
+
+def state_storage(cluster: Cluster, vm: Vm) -> str:
+    """Return the storage for a VM's memory: the configured one, or one that has a disk of it, a
+    shared one first."""
+    used = [one.storage for one in drives_of(vm.config) if one.storage and not one.cdrom]
+    used.sort(key=lambda name: name in cluster.storages and not cluster.storages[name].shared)
+    return vm.config.get("vmstatestorage") or next(iter(used), "local")
 
 
 def allocate_state(call: Call, job: Job, vm: Vm, storage: str, name: str) -> Work:

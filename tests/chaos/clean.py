@@ -15,6 +15,8 @@ from placement.client import PlacementClient
 SETTLE_SECONDS = 20
 HA = "high availability:"
 OURS = "micronova: "
+#: states in which a server has a VM, and with it addresses and an allocation
+WITH_VM = frozenset({"active", "stopped", "paused", "suspended"})
 
 
 def differences(
@@ -53,7 +55,7 @@ def _addresses(connection: sa.Connection, alive: Mapping[str, Any]) -> list[str]
     found += [
         f"server {uuid} runs without a port"
         for uuid, row in alive.items()
-        if row.vm_state in ("active", "stopped") and uuid not in having
+        if row.vm_state in WITH_VM and uuid not in having
     ]
     return found
 
@@ -77,7 +79,7 @@ def _allocations(
     found += [
         f"server {uuid} on {row.host} has no allocation"
         for uuid, row in alive.items()
-        if row.vm_state in ("active", "stopped") and uuid not in having
+        if row.vm_state in WITH_VM and uuid not in having
     ]
     return found
 
@@ -98,7 +100,7 @@ def _cluster(
         what = f"VM {vm['vmid']} on {vm['node']}"
         if server is None and vm["vmid"] not in templates:
             found.append(f"{what} is nobody's")
-        elif vm["lock"]:
+        elif vm["lock"] and not (server is not None and vm["lock"] == server.vm_state):
             found.append(f"{what} is locked ({vm['lock']})")
         elif server is not None and vm["node"] != server.node:
             found.append(f"{what} is of server {server.uuid}, recorded on {server.node}")
@@ -106,7 +108,7 @@ def _cluster(
     found += [
         f"server {row.uuid} has no VM {vmid}"
         for vmid, row in owned.items()
-        if row.vm_state in ("active", "stopped") and vmid not in there
+        if row.vm_state in WITH_VM and vmid not in there
     ]
     # A template that was not made, or not made to its end, leaves nothing either.
     owners = (templates & there) | owned.keys()

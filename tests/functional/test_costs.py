@@ -54,6 +54,10 @@ CREATE_CALLS, CREATE_CASTS = 2, 10
 #: of a create over the quota: it is looked at, refused, and kept why
 REFUSED_STATEMENTS = 8
 DELETE_CALLS, DELETE_CASTS = 1, 8
+#: of a pause, an unpause, a suspend and a resume each; a suspend asks the host first
+POWER_STATEMENTS = {"pause": 15, "unpause": 15, "suspend": 17, "resume": 15}
+POWER_CALLS = {"pause": 1, "unpause": 1, "suspend": 2, "resume": 1}
+POWER_CASTS = 2
 
 
 class CountingDriver(LocalDriver):
@@ -195,6 +199,26 @@ def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.statements["placement"] <= DELETE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == DELETE_CALLS
     assert cloud.driver.count("cast") <= DELETE_CASTS
+
+
+def test_a_pause_and_a_suspend_and_the_ways_back(cloud: Cloud, tmp_path: Path) -> None:
+    image = image_id(tmp_path)
+    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    state = functools.partial(read_state, tmp_path)
+    uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
+    eventually(lambda: state(uuid) == "active")
+    ends = {"pause": "paused", "unpause": "active", "suspend": "suspended", "resume": "active"}
+    for action in (*ends, *ends):
+        cloud.statements.clear()
+        cloud.driver.sent.clear()
+        cloud.call("POST", f"/v2.1/servers/{uuid}/action", json={action: None})
+        eventually(lambda action=action: state(uuid) == ends[action])
+        assert cloud.statements["cloud"] <= POWER_STATEMENTS[action], action
+        assert cloud.statements["placement"] == 0
+        assert cloud.driver.count("call") == POWER_CALLS[action]
+        assert cloud.driver.count("cast") <= POWER_CASTS
+    cloud.call("DELETE", f"/v2.1/servers/{uuid}")
+    eventually(lambda: state(uuid) == "deleted")
 
 
 def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:

@@ -30,6 +30,26 @@ class ServerActions(ManageActions, AdminActions):
         hard = call.body["reboot"]["type"].upper() == "HARD"
         call.conductor.act(call.ctxt, call.server.uuid, "reboot-hard" if hard else "reboot")
 
+    @operation(named("os-pause-server:pause"), body=schemas.PAUSE, status=202, on=the_server)
+    def pause(self, call: Call) -> None:
+        """Pause a server: its memory and its claim are kept."""
+        call.conductor.act(call.ctxt, call.server.uuid, "pause")
+
+    @operation(named("os-pause-server:unpause"), body=schemas.UNPAUSE, status=202, on=the_server)
+    def unpause(self, call: Call) -> None:
+        """Let a paused server run."""
+        call.conductor.act(call.ctxt, call.server.uuid, "unpause")
+
+    @operation(named("os-suspend-server:suspend"), body=schemas.SUSPEND, status=202, on=the_server)
+    def suspend(self, call: Call) -> None:
+        """Suspend a server: its memory is saved to disk; 409 where that can't be done."""
+        call.conductor.act(call.ctxt, call.server.uuid, "suspend")
+
+    @operation(named("os-suspend-server:resume"), body=schemas.RESUME, status=202, on=the_server)
+    def resume(self, call: Call) -> None:
+        """Start a suspended server from its saved memory."""
+        call.conductor.act(call.ctxt, call.server.uuid, "resume")
+
     @operation(
         named("os-deferred-delete:force"), body=schemas.FORCE_DELETE, status=202, on=the_server
     )

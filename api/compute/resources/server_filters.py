@@ -89,8 +89,8 @@ _SORT: Mapping[str, str | None] = {
 #: statuses of Nova that no server here ever has
 _OTHER_STATUSES = frozenset(
     {
-        *("MIGRATING", "PASSWORD", "PAUSED", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE"),
-        *("SHELVED", "SHELVED_OFFLOADED", "SOFT_DELETED", "SUSPENDED", "VERIFY_RESIZE"),
+        *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE"),
+        *("SHELVED", "SHELVED_OFFLOADED", "SOFT_DELETED", "VERIFY_RESIZE"),
     }
 )
 

@@ -17,12 +17,12 @@ from web.guard import Reply
 from web.schemas import Validator
 
 _SINCE = "2.26"
-_SETTLED = (VmState.ACTIVE, VmState.STOPPED)
+_SETTLED = (VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED)
 _is_tag = Validator(TAG, BODY)
 
 
 class ServerTags:
-    """The tags of a server; they can change while it is active or stopped."""
+    """The tags of a server; they can change while it is active, paused, suspended or stopped."""
 
     @operation(named("os-server-tags:index"), since=_SINCE, query=schemas.ANY_QUERY, on=the_server)
     def index(self, call: Call) -> Any:

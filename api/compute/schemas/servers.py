@@ -196,6 +196,11 @@ REBOOT = {
     )
 }
 
+PAUSE = {"2.1": body("pause", {})}
+UNPAUSE = {"2.1": body("unpause", {})}
+SUSPEND = {"2.1": body("suspend", {})}
+RESUME = {"2.1": body("resume", {})}
+
 _REASON: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 LOCK = {
     "2.1": body("lock", {}),

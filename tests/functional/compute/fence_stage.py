@@ -125,11 +125,20 @@ class Stage:
         if operation == "restart":
             # It waits for a new QEMU, so that a reset doesn't do.
             self.api.nodes("pve1").qemu(build.placed.vmid).config.put(cores=1)
+        if operation in ("resume", "restart of a suspended one"):
+            assert self.worker.run(a_power(build, PowerAction.SUSPEND)).ok
+        if operation == "unpause":
+            assert self.worker.run(a_power(build, PowerAction.PAUSE)).ok
         if operation == "start":
             assert self.worker.run(a_power(build, PowerAction.STOP)).ok
         commands: dict[str, Operation] = {
             "stop": lambda one: a_power(one, PowerAction.STOP),
             "start": lambda one: a_power(one, PowerAction.START),
+            "pause": lambda one: a_power(one, PowerAction.PAUSE),
+            "unpause": lambda one: a_power(one, PowerAction.UNPAUSE),
+            "suspend": lambda one: a_power(one, PowerAction.SUSPEND),
+            "resume": lambda one: a_power(one, PowerAction.RESUME),
+            "restart of a suspended one": lambda one: a_power(one, PowerAction.REBOOT_HARD),
             "reboot": lambda one: a_power(one, PowerAction.REBOOT_SOFT),
             "restart": lambda one: a_power(one, PowerAction.REBOOT_HARD),
             "hard reboot": lambda one: a_power(one, PowerAction.REBOOT_HARD),

@@ -62,6 +62,14 @@ CALLS = {
     "reboot": ["POST /nodes/N/qemu/V/status/reboot"],
     "hard reboot": ["POST /nodes/N/qemu/V/status/reset"],
     "restart": ["POST /nodes/N/qemu/V/status/stop", "POST /nodes/N/qemu/V/status/start"],
+    "pause": ["POST /nodes/N/qemu/V/status/suspend"],
+    "unpause": ["POST /nodes/N/qemu/V/status/resume"],
+    "suspend": ["POST /nodes/N/qemu/V/status/suspend"],
+    "resume": ["POST /nodes/N/qemu/V/status/resume"],
+    "restart of a suspended one": [
+        "POST /nodes/N/qemu/V/config",
+        "POST /nodes/N/qemu/V/status/start",
+    ],
     "destroy": [
         "POST /nodes/N/qemu/V/status/stop",
         "DELETE /nodes/N/qemu/V",
@@ -81,8 +89,9 @@ LOOKS_AT_A_TEMPLATE = 3
 ON_THE_VM = [
     (operation, position)
     for operation, calls in CALLS.items()
-    # the rest of a template's is a build; what isn't ours yet, or no more, is told below
-    if operation not in ("template", "mark", "unmark")
+    # the rest of a template's is a build; what isn't ours yet, or no more, is told below; nobody
+    # can edit a suspended VM
+    if operation not in ("template", "mark", "unmark", "resume", "restart of a suspended one")
     for position, call in enumerate(calls)
     if "/qemu/V" in call
 ]

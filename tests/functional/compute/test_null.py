@@ -60,7 +60,16 @@ def test_the_life_of_a_server(null: Worker) -> None:
     assert taken.failure is not None
     assert taken.failure.category is Category.STORAGE_CONFLICT
     assert null.run(a_power(build, PowerAction.STOP)).power_state == PowerState.SHUTDOWN
-    assert null.run(a_power(build, PowerAction.START)).power_state == PowerState.RUNNING
+    assert not null.run(a_power(build, PowerAction.PAUSE)).ok
+    for action, seen in (
+        (PowerAction.START, PowerState.RUNNING),
+        (PowerAction.PAUSE, PowerState.PAUSED),
+        (PowerAction.UNPAUSE, PowerState.RUNNING),
+        (PowerAction.SUSPEND, PowerState.SUSPENDED),
+        (PowerAction.SUSPEND, PowerState.SUSPENDED),
+        (PowerAction.RESUME, PowerState.RUNNING),
+    ):
+        assert null.run(a_power(build, action)).power_state == seen
     assert null.run(a_destroy(build)).gone
     assert null.run(a_destroy(build)).gone
     assert not null.run(a_power(build, PowerAction.START)).ok

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 
 from common import clock
+from common.errors import Conflict, ServerStateConflict
 from common.failures import BACKOFF_SECONDS, JITTER, Verdict
+from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure
 from common.states import PowerState
+from conductor.flows import suspendable
 from db import schema
 from tests.functional.conductor.harness import World
 
 FORBIDDEN = Failure(Category.AUTHORIZATION, "Permission check failed (/vms/1, VM.PowerMgmt)")
 LOCKED = Failure(Category.LOCK, "VM is locked (backup)", verdict=Verdict.WAIT)
 SILENT = Failure(Category.NODE_UNHEALTHY, "Connection refused", verdict=Verdict.AWAIT_HOST)
-ACTIONS = {"stop": "active", "start": "stopped", "reboot": "active", "reboot-hard": "active"}
+ACTIONS = {
+    **{"stop": "active", "start": "stopped", "reboot": "active", "reboot-hard": "active"},
+    **{"pause": "active", "unpause": "paused", "suspend": "active", "resume": "suspended"},
+}
 
 
 def a_server(world: World, vm_state: str) -> str:
@@ -42,7 +48,8 @@ def operation(world: World) -> Any:
     [
         (PowerState.RUNNING, "active"),
         (PowerState.SHUTDOWN, "stopped"),
-        (PowerState.PAUSED, "active"),
+        (PowerState.PAUSED, "paused"),
+        (PowerState.SUSPENDED, "suspended"),
     ],
 )
 def test_a_server_whose_action_failed_is_what_is_seen(
@@ -130,3 +137,22 @@ def test_a_lock_is_waited_for_so_often_and_not_more_often(world: World) -> None:
         world.make_due()
     world.until(uuid, "active")
     assert operation(world).state == "failed"
+
+
+def test_what_can_not_be_suspended_is_refused_before_anything_begins(world: World) -> None:
+    uuid = a_server(world, "active")
+    vmid = world.row(uuid).vmid
+    why = "It has a PCI device, whose state can't be saved."
+    world.compute.vms[vmid] = Inspection(vmid, True, ours=True, unsuspendable=why)
+    with pytest.raises(Conflict, match=f"Instance {uuid} cannot be suspended: {why}"):
+        suspendable.require(world.conductor.cloud, world.ctxt, uuid)
+    # Somebody else's VM says nothing, nor does an agent that doesn't answer.
+    world.compute.vms[vmid] = Inspection(vmid, True, ours=False, unsuspendable=why)
+    suspendable.require(world.conductor.cloud, world.ctxt, uuid)
+    world.compute.deaf = True
+    suspendable.require(world.conductor.cloud, world.ctxt, uuid)
+    world.conductor.store.run(
+        lambda c: c.execute(schema.servers.update().values(vm_state="paused"))
+    )
+    with pytest.raises(ServerStateConflict):
+        suspendable.require(world.conductor.cloud, world.ctxt, uuid)

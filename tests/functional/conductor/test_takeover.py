@@ -197,10 +197,15 @@ class Cloud:
         }
 
 
-def _started(cloud: Cloud) -> Operation:
-    server = cloud.server()
-    cloud.work_off(cloud.heir, cloud.act(server, "stop"))
-    return cloud.act(server, "start")
+def _after(first: str, action: str) -> Callable[[Cloud], Operation]:
+    """Begins an action on a server on which another one was carried out."""
+
+    def begin(cloud: Cloud) -> Operation:
+        server = cloud.server()
+        cloud.work_off(cloud.heir, cloud.act(server, first))
+        return cloud.act(server, action)
+
+    return begin
 
 
 def _refused(
@@ -317,9 +322,13 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("create", "overtaken by a delete"): _overtaken,
     ("delete", "well"): lambda cloud: cloud.act(cloud.server(), "delete"),
     ("stop", "well"): lambda cloud: cloud.act(cloud.server(), "stop"),
-    ("start", "well"): _started,
+    ("start", "well"): _after("stop", "start"),
     ("reboot", "well"): lambda cloud: cloud.act(cloud.server(), "reboot"),
     ("reboot-hard", "well"): lambda cloud: cloud.act(cloud.server(), "reboot-hard"),
+    ("pause", "well"): lambda cloud: cloud.act(cloud.server(), "pause"),
+    ("unpause", "well"): _after("pause", "unpause"),
+    ("suspend", "well"): lambda cloud: cloud.act(cloud.server(), "suspend"),
+    ("resume", "well"): _after("suspend", "resume"),
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),

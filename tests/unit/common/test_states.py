@@ -7,13 +7,32 @@ import pytest
 from common import states
 from common.failures import BACKOFF_SECONDS, RULES, Verdict, backoff_seconds, blames_host
 from common.messages.reports import Category, Failure
-from common.states import ACTIONS, TaskState, VmState
+from common.states import ACTIONS, PowerState, TaskState, VmState
 
 
 def test_every_state_has_a_status() -> None:
     for vm_state, task_state in itertools.product(VmState, [None, *TaskState]):
         assert states.status(vm_state, task_state)
     assert states.status("active", "rebooting_hard") == "HARD_REBOOT"
+    assert states.status("paused", None) == "PAUSED"
+    assert states.status("suspended", "resuming") == "SUSPENDED"
+
+
+@pytest.mark.parametrize(
+    ("was", "seen", "becomes"),
+    [
+        ("active", "PAUSED", "active"),
+        ("active", "SUSPENDED", "suspended"),
+        ("paused", "PAUSED", "paused"),
+        ("paused", "SHUTDOWN", "stopped"),
+        ("suspended", "SUSPENDED", "suspended"),
+        ("suspended", "RUNNING", "active"),
+        ("suspended", "SHUTDOWN", "stopped"),
+        ("error", "PAUSED", "error"),
+    ],
+)
+def test_an_idle_server_follows_its_vm(was: str, seen: str, becomes: str) -> None:
+    assert states.as_seen(was, PowerState[seen]) == becomes
 
 
 @pytest.mark.parametrize("action", list(ACTIONS))
@@ -35,6 +54,20 @@ def test_each_action_walks_and_ends(action: str) -> None:
         ("reboot", "stopped", None, True, ("vm_state", "stopped")),
         ("reboot-hard", "stopped", None, True, None),
         ("reboot-hard", "active", "rebooting", True, None),
+        *(
+            ("reboot-hard", state, task, True, None)
+            for state in ("paused", "suspended", "active")
+            for task in ("pausing", "unpausing", "suspending", "resuming")
+        ),
+        ("pause", "active", None, True, None),
+        ("pause", "paused", None, True, ("vm_state", "paused")),
+        ("unpause", "active", None, True, ("vm_state", "active")),
+        ("suspend", "paused", None, True, ("vm_state", "paused")),
+        ("suspend", "active", "pausing", True, ("task_state", "pausing")),
+        ("resume", "suspended", None, True, None),
+        ("resume", "stopped", None, True, ("vm_state", "stopped")),
+        ("stop", "paused", None, True, ("vm_state", "paused")),
+        ("delete", "suspended", "resuming", True, None),
         ("delete", "building", "spawning", False, None),
         ("delete", "error", None, False, None),
     ],

@@ -293,6 +293,13 @@ def test_a_stuck_lock() -> None:
     assert differences(facts(a_vm(lock="backup"), busy=frozenset({WEB}))) == []
 
 
+def test_the_lock_of_a_suspended_server_is_its_own() -> None:
+    given = facts(a_vm(lock="suspended"))
+    assert "lock_stuck" in found(given)
+    server = dataclasses.replace(given.servers[WEB], vm_state="suspended")
+    assert differences(dataclasses.replace(given, servers={**given.servers, WEB: server})) == []
+
+
 def test_a_vmid_that_an_open_operation_reserved_is_left_alone() -> None:
     given = facts(
         a_vm(),

@@ -17,6 +17,8 @@ DEADLINES: Mapping[str, float] = {
     "qmstop": 120.0,
     "qmshutdown": 3720.0,
     "qmreboot": 3720.0,
+    "qmsuspend": 3600.0,
+    "qmresume": 3600.0,
     "qmdestroy": 600.0,
     "qmigrate": 7200.0,
     "imgcopy": 600.0,

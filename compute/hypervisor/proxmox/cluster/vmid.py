@@ -15,7 +15,7 @@ from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders
 from compute.hypervisor.proxmox.cluster.holders import MAKERS
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.vmconfig import marks
+from compute.hypervisor.proxmox.vmconfig import marks, power_states
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, Owner
 
 Config = Mapping[str, Any]
@@ -103,10 +103,14 @@ class Vm:
             self.work.report(moved_to=node)
         return config
 
+    def status(self) -> Mapping[str, Any]:
+        """Return its current status."""
+        found: Mapping[str, Any] = self.shared.client.get(f"{self.path}/status/current")
+        return found
+
     def running(self) -> bool:
-        """Return whether it runs now."""
-        status = self.shared.client.get(f"{self.path}/status/current")
-        return bool(status.get("status") == "running")
+        """Return whether it runs now, paused or not."""
+        return bool(self.status().get("status") == "running")
 
     # --- the fence
 
@@ -146,11 +150,12 @@ class Vm:
     def unlocked(self, config: Config | None) -> Config | None:
         """Return the configuration once it is unlocked, waiting for the live task that locked it.
 
-        None if the VM is gone meanwhile. Raises HypervisorError (lock) when no live task
-        explains the lock: only root can clear that, and the remedy says how.
+        That of a suspended VM counts as unlocked. None if the VM is gone meanwhile. Raises
+        HypervisorError (lock) when no live task explains the lock: only root can clear that, and
+        the remedy says how.
         """
         looks = 0
-        while config is not None and "lock" in config:
+        while config is not None and power_states.is_locked(config):
             live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
             if not live:
                 # The task may have ended between the two looks, or not begun yet.
@@ -158,7 +163,7 @@ class Vm:
                 if config["lock"] in MAKERS:
                     self.work.pause(SETTLE_SECONDS[-1])
                 config = self.look()
-                if looks > 1 and config is not None and "lock" in config:
+                if looks > 1 and config is not None and power_states.is_locked(config):
                     raise self._stuck(str(config["lock"]))
                 continue
             looks = 0

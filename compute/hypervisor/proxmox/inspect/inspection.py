@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from common.messages.facts import Inspection, NicFacts
@@ -14,8 +15,9 @@ from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import saved_state
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.vmconfig import disks, marks
+from compute.hypervisor.proxmox.vmconfig import disks, hardware, marks, power_states
 from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 Config = Mapping[str, Any]
@@ -23,13 +25,6 @@ Config = Mapping[str, Any]
 _DISK = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
 _NIC = re.compile(r"net(\d+)")
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.IGNORECASE)
-_DEFAULT_MEMORY_MIB = 512
-_POWER = {
-    "running": PowerState.RUNNING,
-    "stopped": PowerState.SHUTDOWN,
-    "paused": PowerState.PAUSED,
-    "suspended": PowerState.SUSPENDED,
-}
 
 
 def inspect(shared: Shared, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
@@ -68,8 +63,8 @@ def _on(shared: Shared, vmid: int, node: str, server_uuid: str | None) -> Inspec
     path = f"nodes/{node}/qemu/{vmid}"
     config = shared.client.get(f"{path}/config")
     status = shared.client.get(f"{path}/status/current")
-    power = _POWER.get(str(status.get("status", "")), PowerState.NOSTATE)
-    return inspected(vmid, node, config, power, server_uuid)
+    found = inspected(vmid, node, config, power_states.current(status), server_uuid)
+    return replace(found, unsuspendable=saved_state.refusal(shared, node, config, status))
 
 
 def inspected(
@@ -88,16 +83,11 @@ def inspected(
         lock=str(config["lock"]) if "lock" in config else None,
         power_state=power_state,
         vcpus=int(config.get("sockets", 1)) * int(config.get("cores", 1)),
-        memory_mib=_memory_mib(config),
+        memory_mib=hardware.memory_mib(config),
         disk_gib=_disk_gib(config),
         smbios_uuid=marks.smbios_uuid(config),
         nics=tuple(_nics(config)),
     )
-
-
-def _memory_mib(config: Config) -> int:
-    value = str(config.get("memory", _DEFAULT_MEMORY_MIB)).split(",", 1)[0]
-    return int(value.rpartition("=")[2])
 
 
 def _disk_gib(config: Config) -> int:

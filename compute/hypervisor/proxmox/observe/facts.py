@@ -16,7 +16,7 @@ from common.states import PowerState
 from compute.hypervisor.port import Observation
 from compute.hypervisor.proxmox.observe.snapshot import Node, NodeDetail, Snapshot, Storage, chosen
 from compute.hypervisor.proxmox.settings import ClusterSettings
-from compute.hypervisor.proxmox.vmconfig import hardware
+from compute.hypervisor.proxmox.vmconfig import hardware, power_states
 from compute.hypervisor.proxmox.vmconfig.disks import LINKED_TYPES, SNAPSHOT_TYPES, links
 
 #: uploads of disk images into storages with content ``import``, and disks made from them
@@ -39,13 +39,6 @@ _TRAITS = (
     os_traits.COMPUTE_GRAPHICS_MODEL_QXL,
     os_traits.COMPUTE_GRAPHICS_MODEL_VIRTIO,
 )
-
-_POWER = {
-    "running": PowerState.RUNNING,
-    "stopped": PowerState.SHUTDOWN,
-    "paused": PowerState.PAUSED,
-    "suspended": PowerState.SUSPENDED,
-}
 
 
 def observation(
@@ -73,7 +66,7 @@ def observation(
         _vms(settings, snapshot),
         online,
         whole,
-        locked=frozenset(vm.vmid for vm in snapshot.vms.values() if vm.locked),
+        locked=frozenset(vm.vmid for vm in snapshot.vms.values() if vm.lock),
         usable=tuple(name for name in online if well and name not in snapshot.silent),
     )
 
@@ -248,7 +241,7 @@ def _vms(settings: ClusterSettings, snapshot: Snapshot) -> tuple[VmFacts, ...]:
     found = []
     for vm in snapshot.vms.values():
         if vm.kind == "qemu" and not vm.template:
-            found.append(VmFacts(vm.vmid, vm.node, _POWER.get(vm.status, PowerState.NOSTATE)))
+            found.append(VmFacts(vm.vmid, vm.node, power_states.listed(vm.status, vm.lock)))
         elif settings.in_band(vm.vmid):
             kind = "template" if vm.kind == "qemu" else "container"
             found.append(VmFacts(vm.vmid, vm.node, PowerState.NOSTATE, kind=kind))

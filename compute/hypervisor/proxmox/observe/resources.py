@@ -75,5 +75,5 @@ def _vm(one: Mapping[str, Any]) -> ListedVm:
         running=one.get("status") == "running",
         template=bool(one.get("template")),
         status=str(one.get("status", "")),
-        locked=bool(one.get("lock")),
+        lock=str(one.get("lock") or ""),
     )

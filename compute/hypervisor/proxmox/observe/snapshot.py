@@ -80,8 +80,8 @@ class ListedVm:
     running: bool
     template: bool
     status: str
-    locked: bool = False
-    """Whether its configuration carries a lock."""
+    lock: str = ""
+    """The lock that its configuration carries."""
 
 
 @dataclass(frozen=True)

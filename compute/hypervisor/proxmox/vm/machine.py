@@ -19,10 +19,11 @@ from compute.hypervisor.proxmox.vm import (
     host_checks,
     power,
     removal,
+    saved,
 )
 from compute.hypervisor.proxmox.vm.creation import Creation
 from compute.hypervisor.proxmox.vm.templates import Templates
-from compute.hypervisor.proxmox.vmconfig import disks, marks
+from compute.hypervisor.proxmox.vmconfig import disks, marks, power_states
 
 
 class ProxmoxMachine:
@@ -37,6 +38,7 @@ class ProxmoxMachine:
         self._foreign = False
         self._refused = False
         self._proven = False
+        self._suspended = False
         self._stuck: tuple[str, ...] = ()
         #: this operation saw the id free of a config, and these storages free of its volumes
         self._clear: volumes.Seen | None = None
@@ -138,19 +140,41 @@ class ProxmoxMachine:
     def stop(self, graceful_seconds: int) -> Detail:
         """Stop it; an absent VM counts as stopped."""
         config = self._vm.look()
-        if config is not None and "lock" not in config:
+        if config is not None and not power_states.is_locked(config):
             power.stop(self._vm, graceful_seconds)
         return {"power_state": PowerState.SHUTDOWN.name}
 
     def reboot(self, graceful_seconds: int) -> Detail:
         """Restart it."""
+        if self._suspended:
+            saved.discard(self._vm)
         return {"reboot": power.reboot(self._vm, graceful_seconds)}
+
+    def pause(self) -> Detail:
+        """Pause it."""
+        saved.pause(self._vm)
+        return {"power_state": PowerState.PAUSED.name}
+
+    def unpause(self) -> Detail:
+        """Let it run."""
+        saved.unpause(self._vm)
+        return {"power_state": PowerState.RUNNING.name}
+
+    def suspend(self) -> Detail:
+        """Save its memory to disk."""
+        saved.suspend(self._vm)
+        return {"power_state": PowerState.SUSPENDED.name}
+
+    def resume(self) -> Detail:
+        """Start it from its saved memory."""
+        saved.resume(self._vm)
+        return {"power_state": PowerState.RUNNING.name}
 
     def power_state(self) -> PowerState:
         """Return the state of status/current, once the VM was proven the server's."""
         if not self._proven:
             return PowerState.NOSTATE
-        return PowerState.RUNNING if self._vm.running() else PowerState.SHUTDOWN
+        return power_states.current(self._vm.status())
 
     def remove(self) -> Removal:
         """Remove VM and disks."""
@@ -225,4 +249,5 @@ class ProxmoxMachine:
             self._proven = error.category is Category.LOCK
             raise
         self._proven = ours is not None
+        self._suspended = ours is not None and "lock" in ours
         return ours

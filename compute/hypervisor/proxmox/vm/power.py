@@ -84,12 +84,11 @@ def _await_manager(vm: Vm, wanted: str) -> None:
 
 def _status(vm: Vm) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = vm.shared.client.get(f"{vm.path}/status/current")
+        return vm.status()
     except ApiError as error:
         if not error.no_config or vm.locate() is None:
             raise
-        found = vm.shared.client.get(f"{vm.path}/status/current")
-    return found
+        return vm.status()
 
 
 def reboot(vm: Vm, graceful_seconds: int) -> str:

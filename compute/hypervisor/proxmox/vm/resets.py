@@ -20,7 +20,7 @@ def suffices(vm: Vm) -> bool:
     It doesn't with pending changes, with a newer QEMU installed than the one that runs, for a
     paused VM, nor for one under high availability.
     """
-    status = vm.shared.client.get(f"{vm.path}/status/current")
+    status = vm.status()
     running = status.get("status") == "running" and status.get("qmpstatus") == "running"
     if not running or (status.get("ha") or {}).get("managed") or _is_outdated(vm, status):
         return False

@@ -21,7 +21,7 @@ SNAPSHOT_TYPES = LINKED_TYPES | {"btrfs"}
 #: storages that take only what is written
 THIN_TYPES = LINKED_TYPES | {"cephfs", "btrfs"}
 
-_DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+")
+_DISK_KEY = re.compile(r"(?:scsi|virtio|ide|sata|efidisk|tpmstate|unused)\d+|vmstate")
 _SIZE = re.compile(r"(?:^|,)size=(\d+)([KMGT]?)")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -68,6 +68,16 @@ def volumes(config: Mapping[str, Any], vmid: int) -> frozenset[str]:
     """Return the volumes in a configuration that have this VMID in their name."""
     own = re.compile(rf"(?:^|[/:])(?:vm|base)-{vmid}-[^/]*$")
     return frozenset(volid for volid in _references(config) if own.search(volid))
+
+
+def storages(config: Mapping[str, Any]) -> list[str]:
+    """Return the storages of a configuration's disks, without CDs, each once."""
+    disks = (
+        str(value).split(",", 1)[0]
+        for key, value in sorted(config.items())
+        if _DISK_KEY.fullmatch(key) and "media=cdrom" not in str(value)
+    )
+    return list(dict.fromkeys(volid.split(":", 1)[0] for volid in disks if ":" in volid))
 
 
 def _references(config: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from common.messages.commands import Build, Nic
@@ -12,6 +13,7 @@ from compute.hypervisor.proxmox.vmconfig.marks import Mark, cloud_line
 
 TAG = "micronova"
 
+_DEFAULT_MEMORY_MIB = 512
 _NOT_DNS = re.compile(r"[^a-z0-9.-]+")
 _NOT_TAG = re.compile(r"[^a-z0-9_.+-]+")
 
@@ -51,6 +53,12 @@ def net(nic: Nic, model: str = "virtio", queues: int = 0) -> str:
     if queues:
         parts.append(f"queues={queues}")
     return ",".join(parts)
+
+
+def memory_mib(config: Mapping[str, Any]) -> int:
+    """Return the memory in a configuration."""
+    value = str(config.get("memory", _DEFAULT_MEMORY_MIB)).split(",", 1)[0]
+    return int(value.rpartition("=")[2])
 
 
 def vm_name(build: Build) -> str:

@@ -50,6 +50,13 @@ def test_a_vm_state_that_doesnt_fit_the_power_is_mended() -> None:
     assert found(told(seen()), stopped) == Difference(stopped, "a", PowerState.RUNNING)
 
 
+def test_a_paused_server_is_listed_as_running() -> None:
+    paused = replace(SERVER, vm_state="paused", power_state=PowerState.PAUSED)
+    assert found(told(seen()), paused) is None
+    stopped = told(seen(power=PowerState.SHUTDOWN))
+    assert found(stopped, paused) == Difference(paused, "a", PowerState.SHUTDOWN)
+
+
 def test_a_look_right_after_a_change_doesnt_count() -> None:
     fresh = replace(SERVER, changed_at=NOW - datetime.timedelta(seconds=10))
     assert found(told(seen(power=PowerState.SHUTDOWN)), fresh) is None

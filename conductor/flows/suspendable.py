@@ -1,0 +1,42 @@
+"""Whether a server can be suspended, asked before the request is accepted."""
+
+from __future__ import annotations
+
+from common import locks
+from common.context import RequestContext
+from common.errors import Conflict, Unavailable
+from common.log import logger
+from conductor.cloud import Cloud
+from conductor.flows.accept import check_state, scope
+from conductor.store import servers
+
+LOG = logger(__name__)
+
+
+def require(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> None:
+    """Raise Conflict if the memory of the server's VM can't be saved to disk.
+
+    Only its host knows. Where that doesn't answer the request is accepted, and the command, which
+    looks again, fails then. Raises what the acceptance would raise.
+    """
+    with cloud.store.read() as connection:
+        server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
+        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+        check_state(server, "suspend")
+        worker = cloud.worker_of(connection, str(server.host))
+    if worker is None or server.vmid is None:
+        return
+    try:
+        found = cloud.compute.inspect(
+            ctxt,
+            worker,
+            str(server.cluster),
+            server.vmid,
+            node=server.node,
+            server_uuid=server_uuid,
+        )
+    except Unavailable as error:
+        LOG.warning("Server %s is suspended unasked: %s", server_uuid, error.message)
+        return
+    if found.ours and found.unsuspendable is not None:
+        raise Conflict(f"Instance {server_uuid} cannot be suspended: {found.unsuspendable}")

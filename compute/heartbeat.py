@@ -57,6 +57,7 @@ class Heartbeats:
         workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._self = workers.to(worker)
         self._one_beat = threading.Lock()
+        self._known: frozenset[str] = frozenset()  # hosts whose facts were sent before
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="compute-heartbeats", daemon=True)
 
@@ -76,13 +77,16 @@ class Heartbeats:
         except Exception:
             LOG.exception("The heartbeat's tick could not be sent.")
 
-    def beat(self) -> None:
-        """Send the conductor and the schedulers a heartbeat with what changed."""
+    def beat(self, *, published: bool = False) -> None:
+        """Send the conductor and the schedulers a heartbeat with what changed.
+
+        ``published``: all of it goes to placement, whatever went there before.
+        """
         with self._one_beat:
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
             try:
-                for heartbeat in self._heartbeats():
+                for heartbeat in self._heartbeats(published):
                     self._publish(heartbeat)
                 for states in self._vm_changes.take(self._timer()):
                     self._publish_vms(states)
@@ -90,10 +94,10 @@ class Heartbeats:
                 self._publish_all()
                 raise
 
-    def announce(self) -> None:
-        """Send a heartbeat with everything, for a service that has just started."""
+    def announce(self, *, published: bool = False) -> None:
+        """Send a heartbeat with everything, for a service that has just started; see ``beat``."""
         self._publish_all()
-        self.beat()
+        self.beat(published=published)
 
     def _publish_all(self) -> None:
         self._facts.publish_all()
@@ -107,12 +111,15 @@ class Heartbeats:
     def _publish_vms(self, states: VmStates) -> None:
         self._conductor.cast(internal(), ConductorEvents.vm_states, seen=states)
 
-    def _heartbeats(self) -> Iterator[Heartbeat]:
+    def _heartbeats(self, published: bool) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
         reported = {one.host for one in facts}
         hosts = self._facts.names()
         quiet = tuple(host for host in hosts if host not in reported)
         own = frozenset(hosts)
+        # What is new to this worker is published to placement without being asked for.
+        published = published or not reported & self._known
+        self._known |= reported
         # At least one message, even if nothing changed. Each host is named in one of them.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
@@ -126,6 +133,7 @@ class Heartbeats:
                 working=self._working() if first else (),
                 version=VERSION,
                 up_seconds=self._timer() - self._began_at,
+                published=published,
             )
 
     def _loop(self) -> None:

@@ -116,7 +116,7 @@ class ComputeService:
         """Publish all hosts. A conductor without records asks for it at each of many messages."""
         if self._publisher is not None:
             self._publisher.publish_again(self._facts.all())
-        self._heartbeats.announce()
+        self._heartbeats.announce(published=True)
 
     def _set_ratios(self, ratios: Ratios) -> None:
         news = self._facts.update_ratios(ratios)

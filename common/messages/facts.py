@@ -228,3 +228,5 @@ class Heartbeat:
     version: str = ""
     up_seconds: float | None = None
     """How long the worker has run: it doesn't know what was begun before."""
+    published: bool = False
+    """The worker publishes these facts to placement in any case; nobody needs to ask for it."""

@@ -425,8 +425,8 @@ class World:
         found = differences(Gatherer(self.conductor.cloud).look())
         assert {one.kind for one in found} & BOOKS == self.leaves, found
 
-    def beat(self) -> None:
-        """The agents are alive and tell what they have."""
+    def beat(self, *, published: bool = False) -> None:
+        """Send a heartbeat with all facts of the agents."""
         now = clock.utcnow()
         facts = tuple(
             HostFacts(
@@ -449,7 +449,8 @@ class World:
         cluster = ClusterFacts(
             "sim1", "9.2", True, (image,), 100_000, 99_999 + 5 * len(self.hosts)
         )
-        self.conductor.reports.heartbeat(Heartbeat("w1", now, self.hosts, facts, (cluster,)))
+        heartbeat = Heartbeat("w1", now, self.hosts, facts, (cluster,), published=published)
+        self.conductor.reports.heartbeat(heartbeat)
 
     def create(self, **changes: Any) -> list[str]:
         """Ask for servers and let their operations begin."""

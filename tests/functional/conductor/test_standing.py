@@ -140,6 +140,13 @@ def test_a_host_that_comes_back_with_all_that_is_to_tell_is_asked_all_the_same(
     assert site.world.compute.introduced == ["w1"]
 
 
+def test_a_worker_that_publishes_new_hosts_anyway_is_not_asked(site: Site) -> None:
+    site.delete("pve2")
+    assert site.notifier.update_placement()
+    site.world.beat(published=True)
+    assert site.world.compute.introduced == []
+
+
 def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
     site.delete("pve2")
     site.world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))

@@ -106,6 +106,7 @@ class Bus:
 
     def __init__(self) -> None:
         self.cast_facts: list[int] = []
+        self.published: list[bool] = []
         self.broken = False
 
     def cast(self, ctxt: Any, method: Any, **args: Any) -> None:
@@ -113,6 +114,7 @@ class Bus:
             raise RuntimeError("the bus is down")
         if method is ConductorEvents.heartbeat:
             self.cast_facts.append(len(args["heartbeat"].facts))
+            self.published.append(args["heartbeat"].published)
 
 
 def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
@@ -139,6 +141,21 @@ def test_all_facts_are_told_again_after_a_while_and_after_a_loss() -> None:
     bus.broken = False
     heartbeats.beat()
     assert bus.cast_facts[-1] == 1
+
+
+def test_hosts_new_to_the_worker_are_published_without_being_asked_for() -> None:
+    cache = HostFactsCache()
+    cache.update([some_facts()], ClusterFacts("c1", "9.2", True))
+    bus = Bus()
+    conf = config.load([rpc.register, log.register])
+    conf.set_override("transport_url", "micronova-local://published/")
+    heartbeats = Heartbeats(rpc.transport(conf), "w1", 10, cache, VmChanges("w1"), lambda: ())
+    heartbeats._conductor = heartbeats._schedulers = bus  # type: ignore[assignment]
+    heartbeats.beat()
+    heartbeats.announce()
+    heartbeats.announce(published=True)
+    assert bus.cast_facts == [1, 1, 1]
+    assert bus.published == [True, False, True]
 
 
 class OddClient:

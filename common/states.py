@@ -20,6 +20,7 @@ class VmState(enum.StrEnum):
     STOPPED = "stopped"  #: there, powered off
     PAUSED = "paused"  #: its processors stand still; memory and claim are kept
     SUSPENDED = "suspended"  #: its memory is on disk, and no process runs
+    RESIZED = "resized"  #: of its new size, to be confirmed or reverted
     ERROR = "error"  #: an operation failed; the fault says how
     DELETED = "deleted"  #: gone, seen gone
 
@@ -39,6 +40,9 @@ class TaskState(enum.StrEnum):
     UNPAUSING = "unpausing"
     SUSPENDING = "suspending"  #: its memory is being written to disk
     RESUMING = "resuming"  #: its memory is being read from disk
+    RESIZE_PREP = "resize_prep"  #: room for the new size is being claimed
+    RESIZE_MIGRATING = "resize_migrating"  #: the VM is stopped and gets its new size
+    RESIZE_REVERTING = "resize_reverting"  #: it gets its old size back
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -209,6 +213,33 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "resize",
+            "resize",
+            frozenset({VmState.ACTIVE, VmState.STOPPED}),
+            _IDLE,
+            (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING),
+            VmState.RESIZED,
+            None,
+        ),
+        Action(
+            "confirmResize",
+            "confirmResize",
+            frozenset({VmState.RESIZED}),
+            _IDLE,
+            (),
+            VmState.ACTIVE,
+            VmState.RESIZED,
+        ),
+        Action(
+            "revertResize",
+            "revertResize",
+            frozenset({VmState.RESIZED}),
+            _IDLE,
+            (TaskState.RESIZE_REVERTING,),
+            VmState.ACTIVE,
+            VmState.RESIZED,
+        ),
+        Action(
             "delete",
             "delete",
             None,
@@ -291,7 +322,12 @@ BACK: Mapping[PowerState, VmState] = {
 
 
 def found_well(vm_state: str, power_state: int) -> VmState:
-    """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one."""
+    """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one.
+
+    A resized server stays so, as it is still to be confirmed or reverted.
+    """
+    if vm_state == VmState.RESIZED:
+        return VmState.RESIZED
     return BACK.get(PowerState(power_state), VmState(vm_state))
 
 
@@ -309,6 +345,7 @@ _STATUS: Mapping[VmState, str] = {
     VmState.STOPPED: "SHUTOFF",
     VmState.PAUSED: "PAUSED",
     VmState.SUSPENDED: "SUSPENDED",
+    VmState.RESIZED: "VERIFY_RESIZE",
     VmState.ERROR: "ERROR",
     VmState.DELETED: "DELETED",
 }
@@ -316,6 +353,12 @@ _STATUS: Mapping[VmState, str] = {
 _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
     (VmState.ACTIVE, TaskState.REBOOTING): "REBOOT",
     (VmState.ACTIVE, TaskState.REBOOTING_HARD): "HARD_REBOOT",
+    (VmState.RESIZED, TaskState.RESIZE_REVERTING): "REVERT_RESIZE",
+    **{
+        (vm, task): "RESIZE"
+        for vm in (VmState.ACTIVE, VmState.STOPPED)
+        for task in (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING)
+    },
 }
 
 

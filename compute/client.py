@@ -16,9 +16,11 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    Grow,
     Mark,
     Power,
     RetireTemplate,
+    Shape,
     StrictGroup,
 )
 from common.messages.facts import Inspection
@@ -65,6 +67,14 @@ class ComputeClient:
     def power(self, ctxt: RequestContext, worker: str, command: Power) -> None:
         """Bring the VM to a power state."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.power, command=self._sent(worker, command))
+
+    def shape(self, ctxt: RequestContext, worker: str, command: Shape) -> None:
+        """Give the VM another size; on failure it is as it was."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.shape, command=self._sent(worker, command))
+
+    def grow(self, ctxt: RequestContext, worker: str, command: Grow) -> None:
+        """Grow the VM's root disk."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.grow, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image's template before any build; a failure is only reported."""

@@ -13,12 +13,14 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    Grow,
     Mark,
     Power,
     RetireTemplate,
+    Shape,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, destroy, mark, power, retire
+from compute import build, cache, destroy, mark, power, retire, shape
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.job import Job
 from compute.repeats import Repeats
@@ -100,6 +102,10 @@ class Executor:
             return retire.retire(job, hypervisor, command)
         if isinstance(command, Mark):
             return mark.mark(job, hypervisor.owner_mark(job), command)
+        return self._with_vm(job, hypervisor, command)
+
+    def _with_vm(self, job: Job, hypervisor: Hypervisor, command: Command) -> Outcome:
+        """Carry out a command about the VM that it places."""
         machine = hypervisor.machine(job)
         if isinstance(command, CacheImage):
             return cache.cache(job, machine, command)
@@ -109,6 +115,10 @@ class Executor:
             return destroy.destroy(job, machine, command, self._graceful_seconds)
         if isinstance(command, Power):
             return power.power(job, machine, command, self._graceful_seconds)
+        if isinstance(command, Shape):
+            return shape.shape(job, machine, command, self._graceful_seconds)
+        if isinstance(command, Grow):
+            return shape.grow(job, machine, command)
         raise TypeError(type(command).__name__)
 
 

@@ -13,9 +13,11 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    Grow,
     Mark,
     Power,
     RetireTemplate,
+    Shape,
     StrictGroup,
 )
 from common.messages.facts import Inspection
@@ -54,6 +56,14 @@ class Manager:
 
     def power(self, ctxt: RequestContext, command: Power) -> None:
         """Accept a Power."""
+        self._accept(ctxt, command)
+
+    def shape(self, ctxt: RequestContext, command: Shape) -> None:
+        """Accept a Shape."""
+        self._accept(ctxt, command)
+
+    def grow(self, ctxt: RequestContext, command: Grow) -> None:
+        """Accept a Grow."""
         self._accept(ctxt, command)
 
     def mark(self, ctxt: RequestContext, command: Mark) -> None:

@@ -107,6 +107,19 @@ class FollowPlan(Plan):
 
 
 @dataclass(frozen=True)
+class ResizePlan(Plan):
+    """The plan of a resize, of its confirmation or its reversion."""
+
+    migration_id: int = 0
+    case: str = "same_host"
+    was: str = ""
+    """The server's vm_state before the resize."""
+    old: Mapping[str, Any] = field(default_factory=dict)
+    """The flavor before, and the new one; see ``conductor.messages.FlavorSnapshot``."""
+    new: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RemoveTemplatePlan(Plan):
     """The plan of the removal of a cached template."""
 
@@ -167,6 +180,9 @@ PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
     InternalAction.REAP: ReapPlan,
     InternalAction.FOLLOW: FollowPlan,
+    "resize": ResizePlan,
+    "confirmResize": ResizePlan,
+    "revertResize": ResizePlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }

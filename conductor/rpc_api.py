@@ -15,6 +15,7 @@ from conductor.messages import (
     CreatedServers,
     CreateServers,
     Evacuation,
+    FlavorSnapshot,
     Healing,
     NewFlavor,
     NewKeyPair,
@@ -31,6 +32,10 @@ class ServerRpc(Protocol):
     def act(
         self, ctxt: RequestContext, server_uuid: str, action: str, params: dict[str, Any]
     ) -> int: ...
+    def resize_server(
+        self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot
+    ) -> int: ...
+    def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int: ...
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None: ...

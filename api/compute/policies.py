@@ -57,6 +57,9 @@ _ROWS = (
         f"{_SERVER}/action",
     ),
     ("os-suspend-server:resume", PROJECT_MEMBER, "Resume a server.", "POST", f"{_SERVER}/action"),
+    ("servers:resize", PROJECT_MEMBER, "Resize a server.", "POST", f"{_SERVER}/action"),
+    ("servers:confirm_resize", PROJECT_MEMBER, "Confirm.", "POST", f"{_SERVER}/action"),
+    ("servers:revert_resize", PROJECT_MEMBER, "Revert.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

@@ -187,6 +187,33 @@ class Power(Command):
 
 
 @dataclass(frozen=True)
+class Size:
+    """What a flavor gives a VM, but for its disk."""
+
+    vcpus: int
+    memory_mib: int
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Shape(Command):
+    """Stop the VM, give it this size, and start it if it is to run; on failure as it was."""
+
+    size: Size = Size(1, 0)
+    former: Size = Size(1, 0)
+    running: bool = False
+    """Whether it is to run, before and after."""
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grow(Command):
+    """Grow the root disk to this size; never shrinks it."""
+
+    disk_gib: int = 0
+
+
+@dataclass(frozen=True)
 class Mark(Command):
     """Set the owner mark of an existing VM, or remove it. Nothing else is changed."""
 

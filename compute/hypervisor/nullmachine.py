@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from common.messages.commands import Build
+from common.messages.commands import Build, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -130,6 +130,23 @@ class NullMachine:
             )
         return self._power(PowerState.RUNNING)
 
+    def shaped(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> bool:
+        """Return whether it has this size."""
+        vm = self._vm
+        return vm is not None and (vm.vcpus, vm.memory_mib) == (size.vcpus, size.memory_mib)
+
+    def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
+        """Store the size."""
+        vm = self._required()
+        vm.vcpus, vm.memory_mib = size.vcpus, size.memory_mib
+        return {"vcpus": size.vcpus, "memory_mib": size.memory_mib}
+
+    def grow_disk(self, gib: int) -> Detail:
+        """Store the disk's size."""
+        vm = self._required()
+        vm.disk_gib = max(vm.disk_gib, gib)
+        return {"gib": vm.disk_gib}
+
     def power_state(self) -> PowerState:
         """Return the stored power state."""
         vm = self._vm
@@ -183,8 +200,11 @@ class NullMachine:
             )
 
     def _power(self, state: PowerState) -> Mapping[str, str]:
+        self._required().power = state
+        return {"power_state": state.name}
+
+    def _required(self) -> Vm:
         vm = self._vm
         if vm is None:
             raise HypervisorError(Category.CONFIGURATION, f"There is no VM {self._vmid}.")
-        vm.power = state
-        return {"power_state": state.name}
+        return vm

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages.commands import Build, Command, RetireTemplate, StrictGroup
+from common.messages.commands import Build, Command, RetireTemplate, Size, StrictGroup
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
 from common.messages.reports import Category
 from common.states import PowerState
@@ -157,6 +157,16 @@ class Machine(Protocol):
 
     def power_state(self) -> PowerState:
         """Return the power state that the hypervisor shows now."""
+
+    def shaped(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> bool:
+        """Return whether the VM has this size already; ``former`` says what it may have of
+        another one."""
+
+    def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
+        """Give the stopped VM this size, but for its disk, and see that it has it."""
+
+    def grow_disk(self, gib: int) -> Detail:
+        """Grow the root disk to this size; never shrinks it."""
 
     def remove(self) -> Removal:
         """Remove the VM and its disks, if they are provably this server's."""

@@ -38,6 +38,8 @@ class ServerFacts:
     flavor: Mapping[str, Any] = field(default_factory=dict)
     image_properties: Mapping[str, str] = field(default_factory=dict)
     server_group_uuid: str | None = None
+    claim: Mapping[str, int] | None = None
+    """What it holds while a resize of it is open; None: as its size says."""
 
     @property
     def place(self) -> Place | None:
@@ -49,6 +51,8 @@ class ServerFacts:
     @property
     def amounts(self) -> dict[str, int]:
         """Return what it uses of its host in placement."""
+        if self.claim is not None:
+            return dict(self.claim)
         return resources.wanted(self)
 
 

@@ -31,7 +31,7 @@ from conductor.audit.facts import (
 )
 from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
-from conductor.store import audit_record, findings, server_groups, vmids
+from conductor.store import audit_record, findings, migrations, server_groups, vmids
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -192,7 +192,9 @@ def due(
 def _record(connection: Transaction) -> Facts:
     """Return the record before the look. Operations first: so all that end are in flux."""
     operations = audit_record.open_operations(connection, OpenOperation)
-    servers = _servers(audit_record.living_servers(connection, ServerFacts))
+    servers = _servers(
+        audit_record.living_servers(connection, ServerFacts), migrations.claims(connection)
+    )
     return Facts(
         now=clock.utcnow(),
         servers=servers,
@@ -210,12 +212,16 @@ def _record(connection: Transaction) -> Facts:
     )
 
 
-def _servers(rows: Iterable[dict[str, Any]]) -> dict[str, ServerFacts]:
-    found = {}
+def _servers(
+    rows: Iterable[dict[str, Any]], claims: Mapping[str, Mapping[str, int]] | None = None
+) -> dict[str, ServerFacts]:
+    """Return the servers; ``claims`` is what those hold that are being resized."""
+    found, held = {}, claims or {}
     for values in rows:
         shown = values.pop("addresses") or ()
         addresses = tuple(str(one["ip"]) for one in shown if one.get("ip"))
-        found[values["uuid"]] = ServerFacts(**values, addresses=addresses)
+        uuid = values["uuid"]
+        found[uuid] = ServerFacts(**values, addresses=addresses, claim=held.get(uuid))
     return found
 
 

@@ -24,7 +24,7 @@ from conductor.engine import begins
 from conductor.engine.runner import Runner
 from conductor.images import remove_template
 from conductor.plans import Place, ReapPlan
-from conductor.store import audit_record, server_groups, servers, transitions, vmids
+from conductor.store import audit_record, migrations, server_groups, servers, transitions, vmids
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
 from conductor.store.operations import Operation
@@ -166,9 +166,10 @@ class Healer:
         with self._cloud.store.read() as connection:
             server = proof.idle(connection, finding)
             provider = proof.provider(connection, server)
+            held = migrations.claim_of(connection, server.uuid)
         if not proof.has_vm(server):
             raise RefusedError("The server has no VM any more.")
-        amounts = allocations.wanted(server)
+        amounts = held or allocations.wanted(server)
         self._put(server, {provider: amounts}, there.generation)
         with self._cloud.store.read() as connection:
             now = servers.get(connection, server.uuid)

@@ -12,7 +12,9 @@ from conductor.audit.facts import Facts, Finding, ServerFacts
 #: time after its deadline for an operation to clean up before it is reported
 OVERDUE = datetime.timedelta(seconds=900)
 #: states in which a server has a VM
-PRESENT = frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
+PRESENT = frozenset(
+    {VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED, VmState.RESIZED}
+)
 
 
 def records(facts: Facts) -> Iterator[Finding]:
@@ -50,8 +52,8 @@ def _servers(facts: Facts) -> Iterator[Finding]:
 
 def _size(server: ServerFacts, vm: SeenVm) -> Iterator[Finding]:
     pairs = (
-        ("CPUs", vm.vcpus, server.vcpus),
-        ("MiB of memory", vm.memory_mib, server.memory_mib),
+        ("CPUs", vm.vcpus, _given(server, "vcpus")),
+        ("MiB of memory", vm.memory_mib, _given(server, "memory_mib")),
     )
     wrong = [
         f"{has} {what}, by the record {says}"
@@ -60,6 +62,13 @@ def _size(server: ServerFacts, vm: SeenVm) -> Iterator[Finding]:
     ]
     if wrong:
         yield _of(server, "quota_mismatch", f"VM {vm.vmid} has {'; '.join(wrong)}.")
+
+
+def _given(server: ServerFacts, name: str) -> int:
+    """Return what its VM was given; a resized server holds the larger of two sizes."""
+    if server.vm_state == VmState.RESIZED:
+        return int(server.flavor[name])
+    return int(getattr(server, name))
 
 
 def _gone(server: ServerFacts | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import CreatedServers, CreateServers
+from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot
 from conductor.rpc_api import ServerRpc
 
 
@@ -33,6 +33,24 @@ class ServerCalls(Base):
         return self._rpc.call(
             ctxt, ServerRpc.act, server_uuid=server_uuid, action=action, params=params
         )
+
+    def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
+        """Begin a resize, and take what it grows by from the quota; returns the operation's id.
+
+        Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the host's agent is
+        down), Invalid (the server can't have the flavor), QuotaExceeded.
+        """
+        return self._rpc.call(
+            ctxt, ServerRpc.resize_server, server_uuid=server_uuid, flavor=flavor
+        )
+
+    def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
+        """Begin ``confirmResize`` or ``revertResize``; returns the operation's id.
+
+        Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the host's agent is
+        down), Invalid (it was not resized).
+        """
+        return self._rpc.call(ctxt, ServerRpc.end_resize, server_uuid=server_uuid, action=action)
 
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]

@@ -14,8 +14,10 @@ from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
 from conductor.flows import lock, reset_state, suspendable
 from conductor.flows.accept import Accept, scope
-from conductor.messages import CreatedServers, CreateServers
+from conductor.flows.begin_resize import ResizeAcceptance
+from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot
 from conductor.store import quotas, servers
+from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
@@ -38,6 +40,7 @@ class ServerEndpoint:
         self._runner = runner
         self._begin_builds = begin_builds
         self._accept = Accept(cloud)
+        self._resizes = ResizeAcceptance(cloud)
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
@@ -61,7 +64,20 @@ class ServerEndpoint:
         operation = self._accept.act(ctxt, server_uuid, action)
         if operation is None:
             return 0
-        LOG.info("Operation %d, %s, begins.", operation.id, action)
+        return self._begin(operation)
+
+    def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
+        """See ``ConductorClient.resize_server``."""
+        ctxt.server_uuid = server_uuid
+        return self._begin(self._resizes.resize(ctxt, server_uuid, flavor))
+
+    def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
+        """See ``ConductorClient.end_resize``."""
+        ctxt.server_uuid = server_uuid
+        return self._begin(self._resizes.end(ctxt, server_uuid, action))
+
+    def _begin(self, operation: Operation) -> int:
+        LOG.info("Operation %d, %s, begins.", operation.id, operation.action)
         self._runner.submit(operation)
         return operation.id
 

@@ -18,13 +18,25 @@ from conductor.engine.begins import HandedOver
 from conductor.flows import delete
 from conductor.messages import CreatedServers, CreateServers
 from conductor.plans import CreateParams, CreatePlan, Interface
-from conductor.store import addresses, networks, quotas, server_groups, servers, transitions
+from conductor.store import (
+    addresses,
+    migrations,
+    networks,
+    quotas,
+    server_groups,
+    servers,
+    transitions,
+)
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
 _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
+
+
+#: a resize is under way, which only a delete interrupts
+RESIZING = frozenset(ACTIONS["resize"].walk)
 
 
 class Accept:
@@ -126,6 +138,8 @@ class Accept:
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)
+        if server.vm_state == VmState.RESIZED or server.task_state in RESIZING:
+            migrations.end_open(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(
             connection, self._cloud, ctxt, server, action, handed_over=handed_over

@@ -16,8 +16,8 @@ from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import scope
+from conductor.store import migrations, servers, transitions
 from conductor.store import operations as ledger
-from conductor.store import servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -47,6 +47,8 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
             task_state=_task_state(server) if keeps else None,
             takes_over=True,
         )
+        if server.vm_state == VmState.RESIZED:
+            migrations.end_open(connection, server.uuid)
         _record(connection, reset, server, under_way)
 
     cloud.store.run(work)

@@ -14,9 +14,11 @@ from conductor.flows.abandon import Abandon
 from conductor.flows.adopt import Adopt
 from conductor.flows.create import Create
 from conductor.flows.delete import Delete
+from conductor.flows.end_resize import ConfirmFlow, RevertFlow
 from conductor.flows.mark import Remark
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
+from conductor.flows.resize import ResizeFlow
 from conductor.flows.unmanage import Unmanage
 from conductor.images.cache_image import Cache
 from conductor.images.remove_template import RemoveTemplate
@@ -29,6 +31,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
     return {action: power.table(action) for action in COMMANDS} | {
         "create": Create(cloud).table(),
         "delete": Delete(cloud).table(),
+        "resize": ResizeFlow(cloud).table(),
+        "confirmResize": ConfirmFlow(cloud).table(),
+        "revertResize": RevertFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

@@ -158,7 +158,8 @@ def delete_port(connection: sa.Connection, port_id: str, server_uuid: str | None
 
 
 def _columns(table: sa.Table, kind: type[Row]) -> list[sa.Column[Any]]:
-    return [table.c[item.name] for item in dataclasses.fields(kind)]
+    """Return the columns that the fields name; others are read elsewhere."""
+    return [table.c[item.name] for item in dataclasses.fields(kind) if item.name in table.c]
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -20,8 +20,8 @@ from conductor.cloud import Cloud
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import FollowPlan, Place
+from conductor.store import migrations, registry, server_groups, transitions
 from conductor.store import operations as ledger
-from conductor.store import registry, server_groups, transitions
 from conductor.store import vm_states as store
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -178,6 +178,10 @@ class Follow:
         unlocked = found.lock is None or found.power_state == PowerState.SUSPENDED
         well = server.launched_at is not None and unlocked
         if server.vm_state == VmState.ERROR and (well or self._had_vanished(server)):
+            with self._cloud.store.read() as connection:
+                resize = migrations.finished(connection, server.uuid)
+            if resize is not None:
+                return VmState.RESIZED
             return found_well(server.vm_state, found.power_state)
         return as_seen(server.vm_state, found.power_state)
 

@@ -171,11 +171,12 @@ def _checked(
         raise Invalid(f"Image {image_id} is not active.")
     if asked.get("key_name") and existing.keypair is None:
         raise KeyPairNotFound("Invalid key_name provided.")
-    _check_size(flavor, image)
+    check_size(flavor, image)
     return flavor, image
 
 
-def _check_size(flavor: Flavor, image: Image) -> None:
+def check_size(flavor: Flavor, image: Image) -> None:
+    """Raise Invalid for a flavor that is too small for the image."""
     if image.min_ram_mib > flavor.memory_mib:
         raise Invalid("Flavor's memory is too small for requested image.")
     disk = flavor.disk_gib * _GIB

@@ -202,6 +202,21 @@ SUSPEND = {"2.1": body("suspend", {})}
 RESUME = {"2.1": body("resume", {})}
 
 _REASON: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+RESIZE = {
+    "2.1": body(
+        "resize",
+        record(
+            {
+                "flavorRef": {"type": ["string", "integer"], "minLength": 1},
+                "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
+            },
+            ["flavorRef"],
+        ),
+    )
+}
+CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
+REVERT_RESIZE = {"2.1": body("revertResize", {})}
+
 LOCK = {
     "2.1": body("lock", {}),
     "2.73": body("lock", {**record({"locked_reason": _REASON}), "type": ["object", "null"]}),

@@ -20,6 +20,7 @@ from common.messages.commands import (
     Command,
     ConfigDrive,
     Destroy,
+    Grow,
     Image,
     Mark,
     Nic,
@@ -27,6 +28,8 @@ from common.messages.commands import (
     Power,
     PowerAction,
     RetireTemplate,
+    Shape,
+    Size,
     Template,
 )
 from common.messages.reports import Outcome
@@ -126,6 +129,8 @@ class Worker:
             Build: self.client.build,
             Destroy: self.client.destroy,
             Power: self.client.power,
+            Shape: self.client.shape,
+            Grow: self.client.grow,
             Mark: self.client.mark,
             RetireTemplate: self.client.retire_template,
         }
@@ -241,6 +246,21 @@ def a_destroy(build: Build) -> Destroy:
 def a_power(build: Build, action: PowerAction) -> Power:
     return Power(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), action=action
+    )
+
+
+def a_shape(build: Build, size: Size, *, running: bool = True, **changes: Any) -> Shape:
+    """Another size for a built VM."""
+    former = Size(build.vcpus, build.memory_mib, build.extra_specs)
+    values: dict[str, Any] = {"size": size, "former": former, "running": running}
+    return Shape(
+        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
+    )
+
+
+def a_growth(build: Build, disk_gib: int) -> Grow:
+    return Grow(
+        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), disk_gib=disk_gib
     )
 
 

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from common.messages.commands import Placed, PowerAction
+from common.messages.commands import Placed, PowerAction, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
     Worker,
     a_build,
     a_destroy,
+    a_growth,
     a_power,
+    a_shape,
     configuration,
 )
 
@@ -70,6 +72,11 @@ def test_the_life_of_a_server(null: Worker) -> None:
         (PowerAction.RESUME, PowerState.RUNNING),
     ):
         assert null.run(a_power(build, action)).power_state == seen
+    assert null.run(a_shape(build, Size(4, 1024))).power_state == PowerState.RUNNING
+    assert null.run(a_shape(build, Size(4, 1024), running=False)).ok
+    assert null.run(a_growth(build, 5)).ok
+    there = null.hypervisors[0].inspect(build.placed.vmid, None, build.server_uuid)
+    assert (there.vcpus, there.memory_mib, there.disk_gib) == (4, 1024, 5)
     assert null.run(a_destroy(build)).gone
     assert null.run(a_destroy(build)).gone
     assert not null.run(a_power(build, PowerAction.START)).ok

@@ -39,6 +39,7 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
+from conductor.flows.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
 from conductor.messages import CreateServers, FlavorSnapshot
@@ -104,6 +105,19 @@ class Scheduler:
         self.together.append(len(requests))
         return [self.select(ctxt, request) for request in requests]
 
+    def preview(
+        self,
+        ctxt: RequestContext,
+        requests: tuple[RequestSpec, ...],
+        without: tuple[str, ...] = (),
+    ) -> list[Decision]:
+        """Says yes to a host that is asked for, unless it is out of the list."""
+        (one,) = requests
+        self.asked.append(one)
+        if one.force_host not in self.hosts:
+            return [Decision(one.server_uuid, None, reason="No valid host was found: none left.")]
+        return [Decision(one.server_uuid, one.force_host, f"uuid-{one.force_host}")]
+
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         self.failures.append(host)
 
@@ -151,6 +165,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
+    shape = grow = _keep
 
     def converge_affinity(
         self,
@@ -371,6 +386,7 @@ class Conductor:
         )
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
+        self.resizes = ResizeAcceptance(self.cloud)
         self.reports = Reports(self.cloud, self.runner, endings(self.cloud))
         self.followed = VmSync(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
@@ -465,6 +481,14 @@ class World:
         operation = self.conductor.accept.act(self.ctxt, uuid, action)
         if operation is not None:
             self.conductor.runner.submit(operation)
+
+    def resize(self, uuid: str, flavor: FlavorSnapshot) -> None:
+        operation = self.conductor.resizes.resize(self.ctxt, uuid, flavor)
+        self.conductor.runner.submit(operation)
+
+    def end_resize(self, uuid: str, action: str) -> None:
+        operation = self.conductor.resizes.end(self.ctxt, uuid, action)
+        self.conductor.runner.submit(operation)
 
     def answer(self, command: Command, **outcome: Any) -> None:
         """The agent's last word on a command."""

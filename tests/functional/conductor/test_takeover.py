@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
-from common.messages.commands import Build, Command, Destroy, Mark, RetireTemplate
+from common.messages.commands import Build, Command, Destroy, Mark, RetireTemplate, Shape
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
@@ -101,6 +101,10 @@ class Cloud:
         assert operation is not None
         return operation
 
+    def resize(self, server: Any) -> Operation:
+        flavor = FlavorSnapshot("2", "m1.larger", 4, 256, 3)
+        return self.world.conductor.resizes.resize(self.world.ctxt, server.uuid, flavor)
+
     def insert(self, server: Any, action: str, plan: Plan) -> Operation:
         new = NewOperation(server.uuid, "p", action, "c1", 60, 60, plan=plan)
         return self.world.conductor.store.run(lambda c: ledger.insert(c, ADMIN, [new]))[0]
@@ -156,7 +160,7 @@ class Cloud:
             self.vms.add(uuid)
         if isinstance(command, Mark) and not command.on:
             self.vms.discard(uuid)  # it is somebody else's
-        if type(command) in self.refused and getattr(command, "on", True):
+        if type(command) in self.refused and _makes(command):
             if self.cleans_up:
                 self.vms.discard(uuid)
             return Outcome(False, gone=self.cleans_up, failure=BROKEN)
@@ -181,6 +185,10 @@ class Cloud:
             "vmids": vmids,
         }
 
+    def _amounts(self, uuid: str) -> Any:
+        held = self.world.placement.allocations_of(uuid).by_provider
+        return list(held.values())
+
     def _server(self, uuid: str) -> dict[str, Any]:
         row, columns = self.world.row(uuid), schema.operations.c
         with self.world.conductor.store.read() as connection:
@@ -194,6 +202,11 @@ class Cloud:
             "ports": sum(one.server_uuid == uuid for one in self.world.rows(schema.ports)),
             "vmids": [one.state for one in own],
             "claim": self.world.placement.claims.get(uuid),
+            "size": (row.vcpus, row.memory_mib, row.disk_gib, row.flavor["vcpus"]),
+            "amounts": self._amounts(uuid),
+            "resizes": [
+                one.status for one in self.world.rows(schema.migrations) if one.server_uuid == uuid
+            ],
         }
 
 
@@ -206,6 +219,34 @@ def _after(first: str, action: str) -> Callable[[Cloud], Operation]:
         return cloud.act(server, action)
 
     return begin
+
+
+def _makes(command: Command) -> bool:
+    """Whether it makes something, and doesn't undo it."""
+    if isinstance(command, Shape):
+        return command.size.vcpus > command.former.vcpus
+    return bool(getattr(command, "on", True))
+
+
+def _resize(cloud: Cloud) -> Operation:
+    return cloud.resize(cloud.server())
+
+
+def _end_resize(action: str) -> Callable[[Cloud], Operation]:
+    def begin(cloud: Cloud) -> Operation:
+        operation = _resize(cloud)
+        cloud.work_off(cloud.heir, operation)
+        resizes = cloud.world.conductor.resizes
+        return resizes.end(cloud.world.ctxt, operation.server_uuid, action)
+
+    return begin
+
+
+def _resize_without_room(cloud: Cloud) -> Operation:
+    """Its host has none, which is found out before any agent acts."""
+    operation = _resize(cloud)
+    cloud.world.scheduler.hosts.remove("pve1")
+    return operation
 
 
 def _refused(
@@ -329,6 +370,11 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("unpause", "well"): _after("pause", "unpause"),
     ("suspend", "well"): lambda cloud: cloud.act(cloud.server(), "suspend"),
     ("resume", "well"): _after("suspend", "resume"),
+    ("resize", "well"): _resize,
+    ("resize", "badly"): lambda cloud: _refused(cloud, Shape, _resize),
+    ("resize", "badly, without room"): _resize_without_room,
+    ("confirmResize", "well"): _end_resize("confirmResize"),
+    ("revertResize", "well"): _end_resize("revertResize"),
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -363,7 +409,10 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
     assert commits > 1
-    if how.startswith("badly"):
+    if how.startswith("badly") and action == "resize":
+        assert alike["size"] == (1, 512, 1, 1)
+        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+    elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}
     _clear(cloud, operation)
@@ -408,6 +457,7 @@ def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
     cloud.refused.clear()
     cloud.cleans_up = False
+    cloud.world.scheduler.hosts[:] = ["pve1", "pve2"]
     # A band of ten VMIDs is enough then.
     cloud.heir.store.run(lambda c: vmids.end_quarantines(c, -3600))
     if operation.resource_type != ResourceType.SERVER:

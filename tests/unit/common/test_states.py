@@ -33,12 +33,15 @@ def test_every_state_has_a_status() -> None:
 )
 def test_an_idle_server_follows_its_vm(was: str, seen: str, becomes: str) -> None:
     assert states.as_seen(was, PowerState[seen]) == becomes
+    assert states.status("stopped", "resize_prep") == "RESIZE"
+    assert states.status("resized", "resize_reverting") == "REVERT_RESIZE"
 
 
 @pytest.mark.parametrize("action", list(ACTIONS))
 def test_each_action_walks_and_ends(action: str) -> None:
     rule = ACTIONS[action]
-    assert rule.walk
+    # As in Nova no task_state shows a confirmation.
+    assert bool(rule.walk) != (action == "confirmResize")
     assert rule.done in VmState
 
 
@@ -69,6 +72,11 @@ def test_each_action_walks_and_ends(action: str) -> None:
         ("stop", "paused", None, True, ("vm_state", "paused")),
         ("delete", "suspended", "resuming", True, None),
         ("delete", "building", "spawning", False, None),
+        ("resize", "stopped", None, True, None),
+        ("resize", "resized", None, True, ("vm_state", "resized")),
+        ("revertResize", "resized", "resize_reverting", True, ("task_state", "resize_reverting")),
+        ("stop", "resized", None, True, ("vm_state", "resized")),
+        ("delete", "resized", "resize_reverting", True, None),
         ("delete", "error", None, False, None),
     ],
 )
@@ -116,3 +124,9 @@ def test_only_what_is_the_hosts_fault_speaks_against_it(category: Category) -> N
     assert blames_host(Failure(category, "it failed")) is BLAMES[category]
     for verdict in (Verdict.FATAL, Verdict.WAIT, Verdict.QUARANTINE):
         assert not blames_host(Failure(category, "it failed", verdict=verdict))
+
+
+@pytest.mark.parametrize("power_state", [0, 1, 3, 4])
+def test_a_resized_server_stays_so_whatever_is_seen(power_state: int) -> None:
+    assert states.as_seen("resized", power_state) == VmState.RESIZED
+    assert states.found_well("resized", power_state) == VmState.RESIZED

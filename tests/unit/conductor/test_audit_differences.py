@@ -538,6 +538,19 @@ def test_an_allocation_is_what_the_flavor_asks_beyond_its_sizes() -> None:
     assert "allocation_differs" in found(facts(allocations=held))
 
 
+def test_a_resized_server_holds_the_larger_of_two_sizes() -> None:
+    """Until it is confirmed or reverted; its VM has what its flavor says."""
+    claim = {"VCPU": 4, "MEMORY_MB": 512, "DISK_GB": 20}
+    flavor = {"vcpus": 2, "memory_mib": 512}
+    server = a_server(vm_state="resized", vcpus=4, disk_gib=20, claim=claim, flavor=flavor)
+    held = {WEB: {"rp1": claim}}
+    assert differences(facts(servers=with_servers(server), allocations=held)) == []
+    less = {WEB: {"rp1": RESOURCES}}
+    assert "allocation_differs" in found(facts(servers=with_servers(server), allocations=less))
+    other = dataclasses.replace(server, flavor={"vcpus": 1, "memory_mib": 512})
+    assert "quota_mismatch" in found(facts(servers=with_servers(other), allocations=held))
+
+
 def test_a_server_without_its_allocation() -> None:
     assert "server_without_allocation" in found(facts(allocations={}))
     assert differences(facts(allocations={}, hosts={})) == []

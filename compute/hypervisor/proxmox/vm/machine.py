@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from common.messages.commands import Build
+from common.messages.commands import Build, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -24,6 +25,7 @@ from compute.hypervisor.proxmox.vm import (
 from compute.hypervisor.proxmox.vm.creation import Creation
 from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.hypervisor.proxmox.vmconfig import disks, marks, power_states
+from compute.hypervisor.proxmox.vmconfig import size as sizes
 
 
 class ProxmoxMachine:
@@ -169,6 +171,41 @@ class ProxmoxMachine:
         """Start it from its saved memory."""
         saved.resume(self._vm)
         return {"power_state": PowerState.RUNNING.name}
+
+    def shaped(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> bool:
+        """Return whether its configuration has this size."""
+        config = self._vm.look()
+        return config is not None and not self._changes(config, size, former, image_properties)
+
+    def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
+        """Change the configuration, bound to the one that was proven ours."""
+
+        def call() -> Any:
+            config = self._vm.fence()
+            values = self._changes(config, size, former, image_properties)
+            path = f"{self._vm.path}/config"
+            return self._shared.client.post(path, digest=config["digest"], **values)
+
+        self._vm.converge(lambda: self.shaped(size, former, image_properties), call)
+        if not self.shaped(size, former, image_properties):
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"{self._vm} has another size after it was changed."
+            )
+        return {"vcpus": size.vcpus, "memory_mib": size.memory_mib}
+
+    def grow_disk(self, gib: int) -> Detail:
+        """Grow the root disk, running or not."""
+        root = str((self._vm.look() or {}).get(disks.ROOT_DISK, ""))
+        present = disks.size_bytes(root)
+        if present < gib << 30:
+            volumes.grow_root(self._vm, root.partition(":")[0], gib)
+        return {"bytes": max(present, gib << 30), "before": present}
+
+    def _changes(
+        self, config: Config, size: Size, former: Size, image_properties: Mapping[str, str]
+    ) -> dict[str, str]:
+        cpu_type = self._shared.settings.cpu_type
+        return sizes.changes(config, size, former, image_properties, cpu_type)
 
     def power_state(self) -> PowerState:
         """Return the state of status/current, once the VM was proven the server's."""

@@ -6,6 +6,7 @@ and `common.guest.limits` refuses what needs them earlier.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from common.failures import Verdict
@@ -26,8 +27,18 @@ _WINDOWS, _LINUX = "win11", "l26"
 
 def of(build: Build) -> Hardware:
     """Return the guest's hardware. Raises configuration if it is impossible."""
+    return of_size(build.vcpus, build.memory_mib, build.extra_specs, build.image_properties)
+
+
+def of_size(
+    vcpus: int,
+    memory_mib: int,
+    extra_specs: Mapping[str, str],
+    image_properties: Mapping[str, str],
+) -> Hardware:
+    """Do the same for a guest of this size."""
     try:
-        return read(build.vcpus, build.memory_mib, build.extra_specs, build.image_properties)
+        return read(vcpus, memory_mib, extra_specs, image_properties)
     except CannotError as error:
         raise HypervisorError(
             Category.CONFIGURATION,

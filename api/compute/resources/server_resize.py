@@ -1,0 +1,68 @@
+"""Resize of a server, its confirmation and its reversion."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources.found import the_server
+from api.compute.resources.server_create import check_size, snapshot
+from api.compute.schemas import servers as schemas
+from api.compute.views import servers as views
+from common.errors import FlavorNotFound, Invalid
+from db.reads import flavors, images
+from db.reads.flavors import Flavor
+from db.reads.images import Image
+
+
+class ResizeActions:
+    """Actions that change a server's flavor."""
+
+    @operation(
+        named("servers:resize"),
+        body=schemas.RESIZE,
+        status=202,
+        on=the_server,
+        errors={FlavorNotFound: Invalid},
+    )
+    def resize(self, call: Call) -> None:
+        """Give a server another flavor, to be confirmed or reverted afterwards.
+
+        The server stays on its host, and is stopped for it.
+        """
+        asked = call.body["resize"]
+        flavor, image = call.read(_read, call, str(asked["flavorRef"]))
+        if flavor is None or flavor.disabled:
+            raise FlavorNotFound(f"Flavor {asked['flavorRef']} could not be found.")
+        if image is not None:
+            check_size(flavor, image)
+        call.conductor.resize_server(call.ctxt, call.server.uuid, snapshot(flavor))
+        if "OS-DCF:diskConfig" in asked:
+            automatic = asked["OS-DCF:diskConfig"] == views.AUTO
+            changes = {"auto_disk_config": automatic}
+            call.conductor.update_server(call.ctxt, call.server.uuid, changes)
+
+    @operation(
+        named("servers:confirm_resize"), body=schemas.CONFIRM_RESIZE, status=204, on=the_server
+    )
+    def confirm_resize(self, call: Call) -> None:
+        """Keep the new flavor; the disk grows to its size."""
+        call.conductor.end_resize(call.ctxt, call.server.uuid, "confirmResize")
+
+    @operation(
+        named("servers:revert_resize"), body=schemas.REVERT_RESIZE, status=202, on=the_server
+    )
+    def revert_resize(self, call: Call) -> None:
+        """Give the server its old flavor back."""
+        call.conductor.end_resize(call.ctxt, call.server.uuid, "revertResize")
+
+
+def _read(
+    connection: sa.Connection, call: Call, named_flavor: str
+) -> tuple[Flavor | None, Image | None]:
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    flavor = flavors.find(connection, named_flavor.rsplit("/", 1)[-1], project)
+    image_id = call.server.image_id
+    return flavor, images.get(connection, image_id) if image_id else None

@@ -1,0 +1,213 @@
+"""Accepts resizes, their confirmations and their reversions, in one transaction each.
+
+From then on until it is confirmed or reverted the server holds the larger of both sizes: its
+columns, which the quota adds up, have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common import clock, codec, locks
+from common.context import RequestContext
+from common.errors import Conflict, Invalid
+from common.guest.asked import CannotError
+from common.guest.hardware import Hardware, read
+from common.messages.reports import Step
+from common.migrations import MigrationStatus
+from common.requirements import requirements
+from common.states import ACTIONS, VmState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import check_state, scope
+from conductor.messages import FlavorSnapshot
+from conductor.plans import Place, ResizePlan
+from conductor.store import migrations, quotas, registry, servers, transitions
+from conductor.store import operations as ledger
+from conductor.store.migrations import Resize
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+_AGENT_DOWN = "Service is unavailable at this time."
+
+
+class ResizeAcceptance:
+    """Begins resizes, and what ends them."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def resize(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> Operation:
+        """See ``ConductorClient.resize_server``."""
+        return self._cloud.store.run(lambda c: self._resize(c, ctxt, server_uuid, flavor))
+
+    def end(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation:
+        """Begin ``confirmResize`` or ``revertResize``."""
+        return self._cloud.store.run(lambda c: self._end(c, ctxt, server_uuid, action))
+
+    def _resize(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot
+    ) -> Operation:
+        server = self._free(connection, ctxt, uuid, "resize")
+        new: Mapping[str, Any] = codec.loads(codec.dumps(flavor))
+        _check(server, flavor)
+        self._require_agent(connection, server)
+        quota = self._take_quota(connection, server, flavor)
+        claim = _both(_amounts(server.flavor, server), _amounts(new, server))
+        # One that was left when the server went to ERROR.
+        migrations.end_open(connection, server.uuid)
+        number = migrations.insert_resize(connection, str(ctxt.user_id), server, new, claim)
+        plan = ResizePlan(
+            _here(connection, server),
+            migration_id=number,
+            was=server.vm_state,
+            old=dict(server.flavor),
+            new=new,
+        )
+        item = begins.new(
+            self._cloud, "resize", server.uuid, server.project_id, plan=plan, quota=quota
+        )
+        operation = ledger.insert(connection, ctxt, [item])[0]
+        larger = {
+            "vcpus": max(server.vcpus, flavor.vcpus),
+            "memory_mib": max(server.memory_mib, flavor.memory_mib),
+            "disk_gib": max(server.disk_gib, flavor.disk_gib),
+        }
+        return self._begun(connection, server, operation, **larger)
+
+    def _end(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, action: str
+    ) -> Operation:
+        server = self._free(connection, ctxt, uuid, action)
+        resize = migrations.finished(connection, uuid)
+        if resize is None:
+            raise Invalid("Instance has not been resized.")
+        self._require_agent(connection, server)
+        plan = _plan(_here(connection, server), resize)
+        operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
+        status = _ENDING[action]
+        migrations.set_status(connection, resize.id, status, operation)
+        return self._begun(connection, server, operation)
+
+    def _free(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, action: str
+    ) -> Server:
+        """Return the server, on which the action may begin."""
+        server = servers.alive(connection, uuid, scope(ctxt))
+        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+        check_state(server, action)
+        return server
+
+    def _require_agent(self, connection: Transaction, server: Server) -> None:
+        if self._cloud.worker_of(connection, str(server.host)) is None:
+            raise Conflict(_AGENT_DOWN)
+
+    def _take_quota(
+        self, connection: Transaction, server: Server, flavor: FlavorSnapshot
+    ) -> Step | None:
+        """Take what the server grows by, as Nova counts it. Raises QuotaExceeded."""
+        began = clock.utcnow()
+        grows = {
+            "cores": max(0, flavor.vcpus - server.vcpus),
+            "ram": max(0, flavor.memory_mib - server.memory_mib),
+        }
+        if not any(grows.values()):
+            return None
+        allowed = quotas.locked(connection, server.project_id, self._cloud.quota)
+        _, step = quotas.affordable(connection, server.project_id, allowed, grows, (1, 1), began)
+        return step
+
+    def _begun(
+        self, connection: Transaction, server: Server, operation: Operation, **values: Any
+    ) -> Operation:
+        walk = ACTIONS[operation.action].walk
+        transitions.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=VmState(server.vm_state),
+            task_state=walk[0] if walk else None,
+            takes_over=True,
+            **values,
+        )
+        return operation
+
+
+_ENDING = {
+    "confirmResize": MigrationStatus.CONFIRMING,
+    "revertResize": MigrationStatus.REVERTING,
+}
+
+
+def _plan(here: Place, resize: Resize) -> ResizePlan:
+    return ResizePlan(
+        here,
+        migration_id=resize.id,
+        was=resize.old_vm_state,
+        old=resize.old_flavor,
+        new=resize.new_flavor,
+    )
+
+
+def _here(connection: Transaction, server: Server) -> Place:
+    facts, _ = registry.host(connection, str(server.host))
+    return Place(facts.host, facts.uuid, server.cluster, server.node, server.vmid)
+
+
+def _check(server: Server, flavor: FlavorSnapshot) -> None:
+    """Raise Invalid for a flavor that the server can't have, in Nova's words where it has some."""
+    if flavor.id == server.flavor.get("id"):
+        raise Invalid("When resizing, instances must change flavor!")
+    old_disk = int(server.flavor.get("disk_gib", server.disk_gib))
+    if not flavor.disk_gib and old_disk:
+        raise Invalid(
+            "Server disk was unable to be resized because: "
+            "Resize to zero disk flavor is not allowed."
+        )
+    if flavor.disk_gib < old_disk:
+        raise Invalid(
+            "Server disk was unable to be resized because: disks can't shrink, and the new "
+            f"flavor has {flavor.disk_gib} GiB instead of {old_disk}."
+        )
+    try:
+        old = _hardware(server.flavor, server.image_properties)
+        new = read(flavor.vcpus, flavor.memory_mib, flavor.extra_specs, server.image_properties)
+    except CannotError as error:
+        raise Invalid(f"The flavor asks for what can't be had: {error}.") from error
+    if _fixed(old) != _fixed(new):
+        raise Invalid(
+            "The flavor would change the firmware, the TPM or the machine type, "
+            "which a server keeps for its life."
+        )
+
+
+def _hardware(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) -> Hardware:
+    specs = flavor.get("extra_specs") or {}
+    return read(flavor["vcpus"], flavor["memory_mib"], specs, image_properties)
+
+
+def _fixed(found: Hardware) -> tuple[Any, ...]:
+    return found.uefi, found.secure_boot, found.tpm, found.machine, found.iommu
+
+
+def _amounts(flavor: Mapping[str, Any], server: Server) -> dict[str, int]:
+    return amounts(flavor, server.image_properties)
+
+
+def amounts(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) -> dict[str, int]:
+    """Return what a server of this flavor claims of its host."""
+    needed = requirements(
+        flavor["vcpus"],
+        flavor["memory_mib"],
+        flavor["disk_gib"],
+        flavor.get("extra_specs") or {},
+        image_properties,
+    )
+    return dict(needed.resources)
+
+
+def _both(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Return the larger of both in each class."""
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in sorted({*one, *other})}

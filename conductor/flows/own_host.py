@@ -1,0 +1,57 @@
+"""Asks the scheduler whether a server's own host takes its new flavor."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from common import clock
+from common.messages.reports import Step
+from common.messages.scheduling import Decision, RequestSpec
+from conductor.cloud import Cloud
+from conductor.plans import ResizePlan
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+_SIZES = ("vcpus", "memory_mib", "disk_gib")
+
+
+def decide(cloud: Cloud, operation: Operation, server: Server, plan: ResizePlan) -> Decision:
+    """Return the scheduler's decision about the server's own host; nothing is claimed.
+
+    What it has already is its own: only what it grows by is asked for. Raises Unavailable.
+    """
+    grows = {name: max(0, plan.new[name] - plan.old[name]) for name in _SIZES}
+    same = _specs(plan.new) == _specs(plan.old)
+    if same and not any(grows.values()):
+        return Decision(server.uuid, server.host, str(plan.target.uuid), considered=1)
+    if not any(grows.values()):
+        # The host is asked about the extra specs; a request of nothing would be refused.
+        grows["memory_mib"] = 1
+    request = RequestSpec(
+        server_uuid=server.uuid,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        **grows,
+        image_id=server.image_id,
+        image_properties=server.image_properties,
+        extra_specs=_specs(plan.new),
+        force_host=str(server.host),
+    )
+    return cloud.scheduler.preview(operation.ctxt, (request,))[0]
+
+
+def record(
+    connection: Transaction, operation: Operation, decision: Decision, started: datetime.datetime
+) -> None:
+    """Store the decision, and the step under Nova's name."""
+    ledger.record_decision(connection, operation, decision)
+    detail = {"host": decision.host, "considered": decision.considered}
+    step = Step("conductor_migrate_server", 0, started, clock.utcnow(), "Success", detail=detail)
+    ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+
+
+def _specs(flavor: Any) -> dict[str, str]:
+    return dict(flavor.get("extra_specs") or {})

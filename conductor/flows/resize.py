@@ -1,0 +1,207 @@
+"""Resize on the server's own host: nothing is copied.
+
+The claim grows to the larger of both sizes, the VM is stopped, gets its new size, and runs again
+if it ran. The root disk grows only once the resize is confirmed, so that a reversion is exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from common import clock
+from common.failures import passes
+from common.log import logger
+from common.messages.reports import Category, Failure, Outcome
+from common.messages.scheduling import Decision
+from common.migrations import MigrationStatus
+from common.states import OperationState, TaskState, VmState
+from conductor.cloud import Cloud, backoff, failure_of
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.flows import own_host, shaping
+from conductor.flows.begin_resize import amounts
+from conductor.plans import ResizePlan
+from conductor.store import leases, migrations, transitions
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+from conductor.sync import claims
+
+LOG = logger(__name__)
+
+#: the undo that a resize begins with whose VM an agent may have changed
+SHAPE_BACK = "shape_back"
+RELEASE = "release_claim"
+#: Nova's words, which clients read
+NO_VALID_HOST = "No valid host was found. No valid host found for resize"
+
+
+class ResizeFlow:
+    """The flow of the action ``resize``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self) -> Table[Task]:
+        """Return the stages of a resize that stays on its host."""
+        release = Undo(RELEASE, self._release)
+        back = Undo(SHAPE_BACK, self._shape_back, self._shaped_back)
+        return Table(
+            (
+                Stage("claim", self._claim, shown=TaskState.RESIZE_PREP, undo=release),
+                Stage("shape", self._shape, self._heard, TaskState.RESIZE_MIGRATING, undo=back),
+            ),
+            lost=functools.partial(ends.overtaken, self._cloud),
+            late=self._late,
+            undone=self._undone,
+        )
+
+    # --- the stages
+
+    def _claim(self, task: Task) -> Task | None:
+        """Ask the scheduler about the host, and hold the larger of both sizes of it."""
+        operation, server = task.operation, task.server
+        plan = operation.planned(ResizePlan)
+        started = clock.utcnow()
+        decision = own_host.decide(self._cloud, operation, server, plan)
+        with self._cloud.store.read() as connection:
+            held = migrations.claim_of(connection, server.uuid) or {}
+        fits = decision.host is not None and claims.hold(
+            self._cloud.placement, server, str(plan.target.uuid), held
+        )
+        if not fits:
+            self._nowhere(task, decision)
+            return None
+
+        def work(connection: Transaction) -> Task:
+            own_host.record(connection, operation, decision, started)
+            status = MigrationStatus.MIGRATING
+            migrations.set_status(connection, plan.migration_id, status, operation)
+            moved = transitions.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState(server.vm_state),
+                task_state=TaskState.RESIZE_MIGRATING,
+            )
+            leases.advance(connection, operation, plan, "shape", self._cloud.name)
+            return dataclasses.replace(task.at("shape"), server=moved)
+
+        return self._cloud.store.run(work)
+
+    def _nowhere(self, task: Task, decision: Decision) -> None:
+        """End as it was: the server stays, and so does what it holds."""
+        host = task.server.host
+        why = decision.reason or f"Host {host} has not enough left of what the flavor asks for."
+        failure = Failure(
+            Category.NO_VALID_HOST,
+            f"{NO_VALID_HOST}: {why} Servers are resized on their own host only.",
+            "conductor_migrate_server",
+            host=host,
+            owner_message=NO_VALID_HOST,
+        )
+
+        def work(connection: Transaction) -> None:
+            ledger.record_decision(connection, task.operation, decision)
+            ledger.record_failure(connection, task.operation, failure)
+            leases.advance(
+                connection, task.operation, task.operation.plan, RELEASE, self._cloud.name
+            )
+            ledger.save(
+                connection,
+                task.operation.id,
+                state=OperationState.UNWINDING,
+                message=failure.message,
+            )
+            leases.postpone(connection, task.operation.id, 0)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+        LOG.warning("Resize failed: %s", failure.message)
+
+    def _shape(self, task: Task) -> None:
+        if not shaping.send(self._cloud, task, forward=True):
+            text = f"The agent of host {task.server.host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
+
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        """Take the agent's outcome: VERIFY_RESIZE, another attempt, or back."""
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+        plan = task.operation.planned(ResizePlan)
+
+        shaping.done(
+            self._cloud,
+            task,
+            VmState.RESIZED,
+            MigrationStatus.FINISHED,
+            power_state=outcome.power_state,
+            flavor=dict(plan.new),
+        )
+        LOG.info("Server is resized, to be confirmed or reverted.")
+
+    # --- failure
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        operation = task.operation
+        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
+            ends.again(self._cloud, operation, failure)
+        else:
+            self._unwind(task, failure)
+
+    def _late(self, task: Task) -> None:
+        text = "The resize did not end in time."
+        if task.operation.message:
+            text += f" It waited: {task.operation.message}"
+        self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        """Have what the agent may have changed undone first."""
+        untouched = task.shown == TaskState.RESIZE_PREP
+
+        def work(connection: Transaction) -> None:
+            ledger.save(
+                connection,
+                task.operation.id,
+                state=OperationState.UNWINDING,
+                stage=RELEASE if untouched else SHAPE_BACK,
+                message=failure.message,
+            )
+
+        ends.again(self._cloud, task.operation, failure, work, seconds=0)
+        self._cloud.wake()
+        LOG.warning("Resize failed (%s): %s", failure.category, failure.message)
+
+    def _shape_back(self, task: Task) -> bool:
+        if not shaping.send(self._cloud, task, forward=False):
+            self._cloud.wait(task.operation, backoff(task.operation.attempt))
+        return False
+
+    def _shaped_back(self, task: Task, outcome: Outcome) -> bool:
+        if not outcome.ok:
+            ends.again(self._cloud, task.operation, outcome.failure)
+        return outcome.ok
+
+    def _release(self, task: Task) -> bool:
+        """Hold the old size again. Raises Unavailable to be repeated later."""
+        plan = task.operation.planned(ResizePlan)
+        before = amounts(plan.old, task.server.image_properties)
+        claims.hold(self._cloud.placement, task.server, str(plan.target.uuid), before)
+        return True
+
+    @staticmethod
+    def _undone(connection: Transaction, task: Task) -> None:
+        """End with the server as it was."""
+        operation = task.operation
+        plan = operation.planned(ResizePlan)
+        migrations.set_status(connection, plan.migration_id, MigrationStatus.ERROR, operation)
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState(plan.was),
+            task_state=None,
+            **shaping.sizes(plan.old),
+        )
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)

@@ -1,0 +1,110 @@
+"""What a resize, its confirmation and its reversion have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from common import clock
+from common.messages.commands import Shape, Size
+from common.messages.reports import Failure
+from common.migrations import MigrationStatus
+from common.states import OperationState, VmState
+from conductor.cloud import Cloud, placed
+from conductor.engine import ends
+from conductor.engine.stages import Task
+from conductor.plans import ResizePlan
+from conductor.store import leases, migrations, transitions
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+
+Flavor = Mapping[str, Any]
+
+
+def sizes(flavor: Flavor) -> dict[str, Any]:
+    """Return the columns of a server that its flavor decides."""
+    return {name: flavor[name] for name in ("vcpus", "memory_mib", "disk_gib")}
+
+
+def send(cloud: Cloud, task: Task, *, forward: bool) -> bool:
+    """Send the VM its new size, or its old one; return whether there was an agent to send it."""
+    operation, plan = task.operation, task.operation.planned(ResizePlan)
+    where = placed(operation)
+    worker = cloud.take_to(operation, str(plan.target.host))
+    if worker is None or where is None:
+        return False
+    new, old = _size(plan.new), _size(plan.old)
+    late = clock.after(cloud.conf.conductor.action_timeout_seconds)
+    command = Shape(
+        operation.id,
+        operation.attempt,
+        task.server.uuid,
+        where,
+        late if task.unwinding or operation.deadline is None else operation.deadline,
+        size=new if forward else old,
+        former=old if forward else new,
+        running=plan.was == VmState.ACTIVE,
+        image_properties=task.server.image_properties,
+    )
+    cloud.compute.shape(operation.ctxt, worker, command)
+    return True
+
+
+def reach(cloud: Cloud, task: Task, stage: str) -> Task:
+    """Commit that the agent has done its stage, and take the lease for the one that follows."""
+    operation = task.operation
+
+    def work(connection: Transaction) -> None:
+        leases.reach(connection, operation, operation.plan, stage)
+        ledger.save(connection, operation.id, **leases.owned(cloud.name, cloud.lease_seconds))
+
+    cloud.store.run(work)
+    return task.at(stage)
+
+
+def done(
+    cloud: Cloud, task: Task, vm_state: VmState, status: MigrationStatus, **values: Any
+) -> None:
+    """End a successful operation, and store how far the resize is; ``values`` are columns."""
+
+    def work(connection: Transaction) -> None:
+        _end(connection, task, vm_state, status, values)
+        ledger.close(connection, task.operation.id, OperationState.DONE)
+
+    cloud.store.run(work)
+
+
+def failed(
+    cloud: Cloud, task: Task, failure: Failure, vm_state: VmState, status: MigrationStatus
+) -> None:
+    """End a failed operation, and store what becomes of the resize."""
+
+    def work(connection: Transaction) -> None:
+        _end(connection, task, vm_state, status, {})
+        ends.close_failed(connection, task.operation, failure)
+
+    cloud.store.run(work)
+
+
+def _end(
+    connection: Transaction,
+    task: Task,
+    vm_state: VmState,
+    status: MigrationStatus,
+    values: dict[str, Any],
+) -> None:
+    operation = task.operation
+    transitions.move(
+        connection,
+        task.server,
+        operation_id=operation.id,
+        vm_state=vm_state,
+        task_state=None,
+        **values,
+    )
+    number = operation.planned(ResizePlan).migration_id
+    migrations.set_status(connection, number, status, operation)
+
+
+def _size(flavor: Flavor) -> Size:
+    return Size(flavor["vcpus"], flavor["memory_mib"], flavor.get("extra_specs") or {})

@@ -86,7 +86,7 @@ class Heartbeats:
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
             try:
-                for heartbeat in self._heartbeats(published):
+                for heartbeat in self._heartbeats(published=published):
                     self._publish(heartbeat)
                 for states in self._vm_changes.take(self._timer()):
                     self._publish_vms(states)
@@ -111,7 +111,7 @@ class Heartbeats:
     def _publish_vms(self, states: VmStates) -> None:
         self._conductor.cast(internal(), ConductorEvents.vm_states, seen=states)
 
-    def _heartbeats(self, published: bool) -> Iterator[Heartbeat]:
+    def _heartbeats(self, *, published: bool) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
         reported = {one.host for one in facts}
         hosts = self._facts.names()

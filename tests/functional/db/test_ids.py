@@ -89,6 +89,6 @@ def test_a_database_that_has_lived_keeps_its_rows_and_counts_on(url: str) -> Non
     migrate.upgrade(url)
     with connected(url) as connection:
         assert everything(connection, columns) == before
-        for table in COUNTED:
+        for table in (each for each in COUNTED if each.name in columns):
             connection.execute(table.delete())
             assert inserted(connection, table) > 1, table.name

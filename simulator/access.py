@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from simulator.errors import PveError, forbidden, unauthorized
 
 TICKET_SECONDS = 7200
+CONSOLE_TICKET_SECONDS = 40
 
 
 @dataclass
@@ -148,6 +149,20 @@ class Access:
         except ValueError:
             return None
         return parts[1] if time.time() - issued < TICKET_SECONDS else None
+
+    def console_ticket(self, authid: str, path: str, port: int) -> str:
+        """Return a ticket for a console's port, bound to who asked for it and to the path."""
+        plain = f"PVEVNC:{int(time.time()):08X}"
+        return f"{plain}::{self._sign(f'{plain}:{authid}:{path}:{port}')}"
+
+    def check_console_ticket(self, ticket: str, authid: str, path: str, port: int) -> None:
+        """Check a console's ticket. Raises 401 if it is another one's, or too old."""
+        plain, _colons, signature = ticket.partition("::")
+        wanted = self._sign(f"{plain}:{authid}:{path}:{port}")
+        if not hmac.compare_digest(wanted, signature):
+            raise PveError("permission denied - invalid PVEVNC ticket", 401)
+        if time.time() - int(plain.partition(":")[2], 16) > CONSOLE_TICKET_SECONDS:
+            raise PveError("permission denied - invalid PVEVNC ticket", 401)
 
     def _sign(self, text: str) -> str:
         digest = hmac.new(self._secret, text.encode(), hashlib.sha256).digest()

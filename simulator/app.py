@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import IO, Any
@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 
 from simulator.access import Identity
-from simulator.call import Call
+from simulator.call import Call, Upgrade
 from simulator.cluster import Cluster
 from simulator.engine import Process, Sleep, Work
 from simulator.errors import Dropped, PveError, not_implemented, unauthorized
@@ -26,6 +26,7 @@ from simulator.params import validate
 from simulator.routes import AUTHENTICATED, PUBLIC, Route, Router
 from simulator.strikes import after, before
 from simulator.upload import read_multipart
+from simulator.websocket import WebSocket
 
 PREFIX = "/api2/json"
 AUTH_DELAY_SECONDS = 3.0
@@ -56,6 +57,8 @@ class Response:
     body: bytes = b""
     content_type: str = "application/json;charset=UTF-8"
     headers: list[tuple[str, str]] = field(default_factory=list)
+    session: Callable[[WebSocket], None] | None = None
+    """What is done with the connection once it is a websocket (status 101)."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ class Api:
             data = entry.cluster.engine.run(process)
         except PveError as error:
             return failure(error)
+        if isinstance(data, Upgrade):
+            return Response(101, "Switching Protocols", session=data.session)
         return Response(200, body=orjson.dumps({"data": data, **_total(extra)}))
 
     @staticmethod
@@ -166,7 +171,17 @@ class Api:
         _check_permission(cluster, who, route, {**given, **named})
         yield from _reach(cluster, route, named.get("node", ""), contacted)
         params = validate(route.rules, {**given, **named})
-        call = Call(cluster, who, method, path, params, contacted, given, extra=extra)
+        call = Call(
+            cluster,
+            who,
+            method,
+            path,
+            params,
+            contacted,
+            given,
+            extra=extra,
+            headers=request.headers,
+        )
         try:
             result = route.handler(call)
             if inspect.isgenerator(result):

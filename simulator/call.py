@@ -12,6 +12,15 @@ from simulator.engine import Work
 from simulator.errors import bad_parameters
 from simulator.model import Node, Vm
 from simulator.tasks import Job
+from simulator.websocket import WebSocket
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """A handler's result that is no answer: the connection becomes a websocket."""
+
+    session: Callable[[WebSocket], None]
+    """Runs until the visitor leaves (Gone); without the cluster's mutex."""
 
 
 @dataclass
@@ -26,6 +35,7 @@ class Call:
     contacted: str
     raw: Mapping[str, Any] = field(default_factory=dict)
     upload: IO[bytes] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.access import Access
+from simulator.consoles import Consoles
 from simulator.engine import Acquire, Engine, Lock, Process, Release, Sleep, Work
 from simulator.errors import (
     NO_QUORUM,
@@ -67,6 +68,7 @@ class Cluster:
         self.data: dict[str, bytes] = {}
         self.options: dict[str, Any] = {"mac_prefix": "BC:24:11"}
         self.faults = Faults()
+        self.consoles = Consoles()
         self.tasks = TaskBook(engine, self.turn, self._save_task, self._drop_task)
         self.stats: dict[int, dict[str, Any]] = {}
         self.stats_at = float("-inf")

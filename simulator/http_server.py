@@ -18,6 +18,7 @@ from typing import Any
 
 from simulator.app import Request, Response, now_header
 from simulator.errors import Dropped
+from simulator.websocket import Gone, WebSocket, accept_key
 
 LOG = logging.getLogger(__name__)
 IDLE_SECONDS = 5.0
@@ -152,6 +153,11 @@ class Server:
             return False
         response = self._safe_answer(token, request)
         body.drain()
+        if response.session is not None:
+            connection.settimeout(None)
+            connection.sendall(_switching(request))
+            _attend(response.session, WebSocket(connection, reader))
+            return False
         keep = response.status < 400 and request.headers.get("connection", "").lower() != "close"
         connection.sendall(_head(response, keep) + response.body)
         return keep
@@ -201,6 +207,24 @@ def _read_request(
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = _Body(reader, int(length))
     return Request(parts[0], parts[1], headers, body, int(length)), body  # type: ignore[arg-type]
+
+
+def _attend(session: Callable[[WebSocket], None], visitor: WebSocket) -> None:
+    try:
+        session(visitor)
+    except Gone:
+        LOG.debug("a visitor left")
+
+
+def _switching(request: Request) -> bytes:
+    lines = [
+        "HTTP/1.1 101 Switching Protocols",
+        "Upgrade: websocket",
+        "Connection: upgrade",
+        f"Sec-WebSocket-Accept: {accept_key(request.headers['sec-websocket-key'])}",
+        "Sec-WebSocket-Protocol: binary",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def _head(response: Response, keep: bool) -> bytes:

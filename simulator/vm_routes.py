@@ -72,4 +72,5 @@ CALLS: Calls = {
     f"POST {_VM}/termproxy": console.terminal,
     f"PUT {_VM}/unlink": config.unlink,
     f"POST {_VM}/vncproxy": console.vnc,
+    f"GET {_VM}/vncwebsocket": console.websocket,
 }

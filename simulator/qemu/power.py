@@ -39,6 +39,7 @@ def mark_stopped(cluster: Cluster, vm: Vm) -> None:
     """Mark a VM as stopped without clean-up: its node is down, or a start follows."""
     vm.status = vm.qmp = "stopped"
     vm.pid, vm.started, vm.agent_ready = 0, 0.0, 0.0
+    cluster.consoles.cut(vm.vmid)
     cluster.touch(vm)
     if cluster.quorate:
         pending.apply_pending(cluster, vm)

@@ -23,6 +23,7 @@ from common.messages.commands import (
     Shape,
     StrictGroup,
 )
+from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
@@ -179,6 +180,23 @@ class ComputeClient:
             node=node,
             server_uuid=server_uuid,
         )
+
+    def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None:
+        """Return why the VM can have no such console, or None; it need not run.
+
+        Raises Unavailable when the worker or the cluster doesn't answer.
+        """
+        return self._workers.to(target.worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.console_problem, target=target
+        )
+
+    def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None:
+        """Have a console opened and connected to the proxy; returns when it is.
+
+        Raises Conflict where too many are open, Unavailable where the VM doesn't run, or the
+        worker, the cluster or, to the worker, the proxy doesn't answer.
+        """
+        self._workers.to(order.target.worker).call(ctxt, WorkerRpc.open_console, order=order)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to publish everything, for a service that has just started."""

@@ -82,6 +82,24 @@ OPTIONS = [
         max=3600,
         help="Seconds that a guest gets to power off or reboot by itself before it is forced to.",
     ),
+    cfg.IntOpt(
+        "consoles",
+        default=100,
+        min=0,
+        max=10_000,
+        help="Consoles that may be open through this worker at the same time.",
+    ),
+    cfg.IntOpt(
+        "consoles_of_server",
+        default=5,
+        min=1,
+        max=100,
+        help="Consoles of one server that may be open at the same time.",
+    ),
+    cfg.StrOpt(
+        "console_ca_file",
+        help="CA certificates to check console proxies with; default: the system's.",
+    ),
     cfg.FloatOpt(
         "cpu_allocation_ratio",
         default=4.0,

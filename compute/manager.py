@@ -20,8 +20,10 @@ from common.messages.commands import (
     Shape,
     StrictGroup,
 )
+from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
 from common.messages.reports import Failure
+from compute.consoles import Consoles
 from compute.executor import Executor
 from compute.heartbeat import Heartbeats
 from compute.hypervisor.port import Hypervisor, HypervisorError
@@ -39,12 +41,14 @@ class Manager:
         executor: Executor,
         heartbeats: Heartbeats,
         introduce: Callable[[], None],
+        consoles: Consoles,
     ) -> None:
         """``introduce`` publishes all hosts, to placement too."""
         self._hypervisors = hypervisors
         self._executor = executor
         self._heartbeats = heartbeats
         self._introduce = introduce
+        self._consoles = consoles
 
     def build(self, ctxt: RequestContext, command: Build) -> None:
         """Accept a Build."""
@@ -110,6 +114,17 @@ class Manager:
             return hypervisor.inspect(vmid, node, server_uuid)
         except HypervisorError as error:
             return Inspection(vmid, failure=Failure(error.category, error.message))
+
+    def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None:
+        """Return why a VM can have no such console."""
+        try:
+            return self._consoles.problem(self._carried(target.cluster), target)
+        except HypervisorError as error:
+            raise Unavailable(f"VM {target.vmid} can't be looked at: {error.message}") from error
+
+    def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None:
+        """Open a console and connect it to a proxy."""
+        self._consoles.open(self._carried(order.target.cluster), order)
 
     def converge_affinity(
         self,

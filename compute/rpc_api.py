@@ -16,6 +16,7 @@ from common.messages.commands import (
     Shape,
     StrictGroup,
 )
+from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
 from compute.messages import ClusterInventory
 
@@ -47,6 +48,8 @@ class WorkerRpc(Protocol):
         node: str | None,
         server_uuid: str | None,
     ) -> Inspection: ...
+    def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None: ...
+    def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None: ...
     def inventory(
         self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]
     ) -> ClusterInventory: ...

@@ -15,6 +15,7 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.coalesce import Coalesced
+from compute.consoles import Consoles
 from compute.executor import Executor
 from compute.facts import HostFactsCache
 from compute.heartbeat import Heartbeats
@@ -66,8 +67,13 @@ class ComputeService:
             self._executor.working,
         )
         self._conductor = events.to_conductor(transport)
+        self._consoles = Consoles(conf)
         manager: WorkerRpc = Manager(
-            self._hypervisors, self._executor, self._heartbeats, Coalesced(self._introduce)
+            self._hypervisors,
+            self._executor,
+            self._heartbeats,
+            Coalesced(self._introduce),
+            self._consoles,
         )
         listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [
@@ -102,6 +108,7 @@ class ComputeService:
             thread.start()
         for thread in stopping:
             thread.join()
+        self._consoles.stop()
         if not self._executor.stop(self._stop_seconds):
             LOG.warning("Operations did not end within %d s.", self._stop_seconds)
         self._reporter.stop()

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from common import clock, ids
 from common.messages.commands import Build, RetireTemplate, StrictGroup
+from common.messages.consoles import ConsoleTarget
 from common.messages.facts import (
     ClusterFacts,
     HostFacts,
@@ -21,12 +22,15 @@ from common.messages.facts import (
     StorageFacts,
     VmFacts,
 )
+from common.messages.reports import Category
 from common.states import PowerState
+from common.streams import Stream
 from compute.hypervisor.nullmachine import NullMachine, Vm
-from compute.hypervisor.port import Observation, Removal, Work
+from compute.hypervisor.port import HypervisorError, Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenVm
 
 STORAGE = "memory"
+NO_CONSOLE = "VMs without a hypervisor have no consoles."
 
 
 class NullHypervisor:
@@ -108,6 +112,14 @@ class NullHypervisor:
     def owner_mark(self, work: Work) -> NullMachine:
         """Return the VM, which is its own owner mark."""
         return NullMachine(self.vms, self.lock, work)
+
+    def console_problem(self, target: ConsoleTarget) -> str:
+        """Return that there is nothing to look at."""
+        return NO_CONSOLE
+
+    def open_console(self, target: ConsoleTarget) -> Stream:
+        """Refuse."""
+        raise HypervisorError(Category.API_NOT_SUPPORTED, NO_CONSOLE)
 
     def close(self) -> None:
         """Do nothing: no connections are open."""

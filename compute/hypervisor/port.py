@@ -13,9 +13,11 @@ from typing import Any, Protocol
 from common.errors import OperationFailed
 from common.failures import Verdict
 from common.messages.commands import Build, Command, RetireTemplate, Size, StrictGroup
+from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
 from common.messages.reports import Category
 from common.states import PowerState
+from common.streams import Stream
 from compute.messages import ClusterInventory
 
 #: facts to report about a finished step
@@ -266,6 +268,19 @@ class Hypervisor(Protocol):
 
     def owner_mark(self, work: Work) -> OwnerMark:
         """Return the owner mark of the VM that the operation is about."""
+
+    def console_problem(self, target: ConsoleTarget) -> str | None:
+        """Return why the VM can have no such console, or None; it need not run.
+
+        Raises HypervisorError when that is not known.
+        """
+
+    def open_console(self, target: ConsoleTarget) -> Stream:
+        """Connect to a console of a running VM: VNC (RFB 3.8) after the authentication, where
+        the client's initialization is next, or what its serial line says.
+
+        Raises HypervisorError.
+        """
 
     def close(self) -> None:
         """Close connections and end threads."""

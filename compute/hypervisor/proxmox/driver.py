@@ -8,10 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from oslo_config import cfg
 
 from common.messages.commands import Build, RetireTemplate, StrictGroup
+from common.messages.consoles import ConsoleTarget
 from common.messages.facts import Inspection
+from common.streams import Stream
 from compute.hypervisor.port import Detail, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity
 from compute.hypervisor.proxmox.ha.rules import has_rules
 from compute.hypervisor.proxmox.inspect import inspection
@@ -107,6 +110,14 @@ class ProxmoxHypervisor:
     def owner_mark(self, work: Work) -> ProxmoxOwnerMark:
         """Return the owner mark of the VM of the work's server."""
         return ProxmoxOwnerMark(self.shared, work)
+
+    def console_problem(self, target: ConsoleTarget) -> str | None:
+        """See ``port.Hypervisor``. Two calls."""
+        return opening.problem(self.shared, target)
+
+    def open_console(self, target: ConsoleTarget) -> Stream:
+        """See ``port.Hypervisor``. Three calls, the last one stays open."""
+        return opening.open_console(self.shared, target)
 
     def close(self) -> None:
         """Close the connections."""

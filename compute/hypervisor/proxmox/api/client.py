@@ -38,6 +38,8 @@ LOST_SOON_SECONDS = 10.0
 
 #: names the node that was asked, and the others' addresses
 _STATUS = "cluster/status"
+#: calls that another node would carry out by ssh
+_OWN_NODE = frozenset({"upload", "vncproxy", "termproxy"})
 #: what proxmoxer makes of an answer without a body
 _NO_BODY = {"errors": b""}
 
@@ -184,6 +186,14 @@ class Client:
         """Write. Raises ApiError, ``unknown_outcome`` when it may have been served."""
         return self._request("post", path, data)
 
+    def post_there(self, path: str, **data: Any) -> tuple[str, int, Any]:
+        """Write, as ``post``; return host and port of who answered, and the answer.
+
+        What the call opens is on that endpoint only.
+        """
+        endpoint, answer = self._ask("post", path, data)
+        return endpoint.host, endpoint.port, answer
+
     def put(self, path: str, **data: Any) -> Any:
         """Write; see ``post``."""
         return self._request("put", path, data)
@@ -252,9 +262,12 @@ class Client:
     def preferred(self, path: str) -> _Endpoint | None:
         """Return the best endpoint for a request, if there is one."""
         parts = path.split("/")
-        return self.own.get(parts[1]) if parts[-1] == "upload" else None
+        return self.own.get(parts[1]) if parts[-1] in _OWN_NODE else None
 
     def _request(self, method: str, path: str, values: dict[str, Any]) -> Any:
+        return self._ask(method, path, values)[1]
+
+    def _ask(self, method: str, path: str, values: dict[str, Any]) -> tuple[_Endpoint, Any]:
         problems: list[str] = []
         lost = False
         last: ApiError | None = None
@@ -263,7 +276,7 @@ class Client:
                 answer = endpoint.call(method, path, dict(values))
                 if path == _STATUS:
                     self.learn(endpoint, answer)
-                return answer
+                return endpoint, answer
             except _NotSentError as error:
                 problems.append(str(error))
             except _LostError as error:

@@ -25,6 +25,8 @@ _VM = (
     "VM.Config.Options",
     "VM.PowerMgmt",
 )
+#: optional: without it there are no consoles
+CONSOLE = ("VM.Console",)
 _DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
 _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
@@ -140,4 +142,5 @@ def token_lines(token: Token) -> list[str]:
 
 def all_grant_lines(token: Token) -> list[str]:
     """Return the commands that grant everything ever needed, whatever the storages' names."""
-    return grant_lines([*needs((), (), ()), ANY_STORAGE], token)
+    consoles = Need("/vms", CONSOLE, "consoles")
+    return grant_lines([*needs((), (), ()), consoles, ANY_STORAGE], token)

@@ -36,6 +36,8 @@ def parameters(
         "scsihw": "virtio-scsi-single",
         "boot": f"order={ROOT_DISK}",
         "agent": "enabled=1",
+        # for serial consoles; it can't be added while the guest runs
+        "serial0": "socket",
     } | guest.options(has, cpu_type)
     found |= {f"net{number}": net(nic, model, queues) for number, nic in enumerate(build.nics)}
     if config_drive is not None:

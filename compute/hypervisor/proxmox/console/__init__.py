@@ -1,0 +1,1 @@
+"""Consoles of VMs: Proxmox VE's websocket, VNC authentication, the terminal's framing."""

@@ -1,0 +1,170 @@
+"""How many consoles a worker opens, and that both ends are closed where one is missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+pytest.importorskip("websockets")
+
+from websockets.sync.server import Server, ServerConnection, serve
+
+from common import config
+from common.errors import Conflict, Unavailable
+from common.messages.consoles import (
+    ConsoleTarget,
+    ConsoleType,
+    OpenConsole,
+)
+from common.messages.reports import Category
+from compute import config as compute_config
+from compute.consoles import Consoles
+from compute.hypervisor.port import HypervisorError
+
+
+class Guest:
+    """A console that says one thing, and echoes."""
+
+    def __init__(self) -> None:
+        self._said = [b"hello"]
+        self._ready = threading.Condition()
+        self.closed = False
+
+    def receive(self) -> bytes | None:
+        with self._ready:
+            self._ready.wait_for(lambda: self._said or self.closed, 10)
+            return self._said.pop(0) if self._said else None
+
+    def send(self, content: bytes) -> None:
+        with self._ready:
+            self._said.append(content)
+            self._ready.notify_all()
+
+    def close(self) -> None:
+        with self._ready:
+            self.closed = True
+            self._ready.notify_all()
+
+
+class Driver:
+    """Opens guests, or refuses."""
+
+    def __init__(self, error: HypervisorError | None = None) -> None:
+        self.guests: list[Guest] = []
+        self._error = error
+
+    def open_console(self, target: ConsoleTarget) -> Guest:
+        if self._error is not None:
+            raise self._error
+        self.guests.append(Guest())
+        return self.guests[-1]
+
+
+class Front:
+    """A console proxy's port: keeps the connections of agents."""
+
+    def __init__(self) -> None:
+        self.grants: list[str | None] = []
+        self.first: list[bytes] = []
+        self.leave = threading.Event()
+        self._server: Server = serve(self._handle, "127.0.0.1", 0, compression=None)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+        port = self._server.socket.getsockname()[1]
+        self.url = f"ws://127.0.0.1:{port}/relay"
+
+    def _handle(self, connection: ServerConnection) -> None:
+        assert connection.request is not None
+        self.grants.append(connection.request.headers.get("Authorization"))
+        content = connection.recv()
+        assert isinstance(content, bytes)
+        self.first.append(content)
+        self.leave.wait(10)
+
+    def close(self) -> None:
+        self.leave.set()
+        self._server.shutdown()
+        self._thread.join()
+
+
+@pytest.fixture
+def front() -> Iterator[Front]:
+    made = Front()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    made = config.load([compute_config.register])
+    made.set_override("consoles", 2, group="compute")
+    made.set_override("consoles_of_server", 1, group="compute")
+    return made
+
+
+def order(front: Front, server: str = "s1") -> OpenConsole:
+    target = ConsoleTarget(server, ConsoleType.SERIAL, "w1", "c1", "pve1", 100)
+    return OpenConsole(target, front.url, "a-grant")
+
+
+def opened(consoles: Consoles, driver: Any, asked: OpenConsole) -> None:
+    consoles.open(driver, asked)
+
+
+def eventually(check: Any) -> None:
+    for _ in range(500):
+        if check():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("never")
+
+
+def test_what_the_guest_says_reaches_the_proxy(conf: cfg.ConfigOpts, front: Front) -> None:
+    consoles, driver = Consoles(conf), Driver()
+    opened(consoles, driver, order(front))
+    eventually(lambda: front.first == [b"hello"])
+    assert front.grants == ["Bearer a-grant"]
+    consoles.stop()
+    assert driver.guests[0].closed
+
+
+def test_limits_and_that_places_are_given_back(conf: cfg.ConfigOpts, front: Front) -> None:
+    consoles, driver = Consoles(conf), Driver()
+    opened(consoles, driver, order(front, "s1"))
+    with pytest.raises(Conflict, match="Server s1 has 1 consoles open"):
+        opened(consoles, driver, order(front, "s1"))
+    opened(consoles, driver, order(front, "s2"))
+    with pytest.raises(Conflict, match="This worker has 2 consoles open"):
+        opened(consoles, driver, order(front, "s3"))
+    front.leave.set()
+    eventually(lambda: all(guest.closed for guest in driver.guests))
+
+    def fits() -> bool:
+        try:
+            opened(consoles, driver, order(front, "s1"))
+        except Conflict:
+            return False
+        return True
+
+    eventually(fits)
+    consoles.stop()
+
+
+def test_a_vm_without_a_console_takes_no_place(conf: cfg.ConfigOpts, front: Front) -> None:
+    consoles = Consoles(conf)
+    driver = Driver(HypervisorError(Category.NODE_UNHEALTHY, "it doesn't run"))
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            opened(consoles, driver, order(front))
+
+
+def test_a_proxy_that_is_away_closes_the_guest(conf: cfg.ConfigOpts, front: Front) -> None:
+    consoles, driver = Consoles(conf), Driver()
+    front.close()
+    with pytest.raises(Unavailable):
+        opened(consoles, driver, order(front))
+    assert driver.guests[0].closed

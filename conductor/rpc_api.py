@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from common.context import RequestContext
+from common.messages.consoles import ConsoleTarget
 from common.messages.scheduling import Decision
 from conductor.messages import (
     Adopted,
@@ -158,6 +159,20 @@ class AuditRpc(Protocol):
     def heal_finding(self, ctxt: RequestContext, finding_id: int, force: bool) -> Healing: ...
 
 
+class ConsoleRpc(Protocol):
+    """Consoles of servers, and the proxies that open them."""
+
+    def authorize_console(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        protocol: str,
+        console_type: str,
+        token_hash: str,
+    ) -> None: ...
+    def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget: ...
+
+
 class RefusalRpc(Protocol):
     """Requests that the API refused."""
 
@@ -176,6 +191,7 @@ class ConductorRpc(
     ServerGroupRpc,
     AggregateRpc,
     AuditRpc,
+    ConsoleRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -194,5 +210,6 @@ Endpoints = tuple[
     ServerGroupRpc,
     AggregateRpc,
     AuditRpc,
+    ConsoleRpc,
     RefusalRpc,
 ]

@@ -17,6 +17,7 @@ from conductor.audit.heal import Healer
 from conductor.cloud import Cloud
 from conductor.endpoints.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
@@ -96,6 +97,7 @@ class ConductorService:
             ServerGroupEndpoint(cloud),
             AggregateEndpoint(cloud, self._notifier),
             AuditEndpoint(cloud, self.auditor, healer),
+            ConsoleEndpoint(cloud),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

@@ -580,3 +580,16 @@ findings = sa.Table(
     sa.Index("ix_findings_open", "healed_at", "kind"),
     sqlite_autoincrement=True,
 )
+
+# What opens consoles: the token itself is kept nowhere.
+console_tokens = sa.Table(
+    "console_tokens",
+    metadata,
+    sa.Column("token_hash", sa.String(64), primary_key=True),
+    sa.Column("server_uuid", _UUID, nullable=False),
+    sa.Column("console_type", sa.String(16), nullable=False),
+    sa.Column("host", _NAME, nullable=False),  # where the server was then
+    sa.Column("port", sa.Integer, nullable=False),  # of the proxy
+    sa.Column("expires_at", UtcDateTime, nullable=False, index=True),
+    sa.Column("used_at", UtcDateTime),
+)

@@ -12,7 +12,7 @@ from api.compute.errors import FAULTS
 from api.compute.paths import Paths
 from api.compute.refusals import Refusals
 from api.compute.resources.versions import ANONYMOUS, Versions
-from common import quotas
+from common import consoles, quotas
 from common.projects import Projects
 from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
@@ -24,6 +24,7 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Declare all options that the compute API reads."""
     config.register(conf)
     quotas.register(conf)
+    consoles.register(conf)
 
 
 def anonymous(path: str) -> bool:

@@ -98,6 +98,27 @@ _ROWS = (
         f"{_SERVER}/action",
     ),
     (
+        "os-remote-consoles",
+        PROJECT_MEMBER,
+        "Open a console of a server.",
+        "POST",
+        f"{_SERVER}/remote-consoles",
+    ),
+    (
+        "os-console-auth-tokens",
+        ADMIN,
+        "Show what a console's token opens.",
+        "GET",
+        "/os-console-auth-tokens/{token}",
+    ),
+    (
+        "os-console-output",
+        PROJECT_MEMBER,
+        "Read a console's log, which is refused.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
         "os-server-password:show",
         PROJECT_READER,
         "Show the guest's password, which is empty.",

@@ -16,6 +16,7 @@ from api.compute.operation import ComputeApi
 from api.compute.resources.aggregates import Aggregates
 from api.compute.resources.audits import Audits, Findings
 from api.compute.resources.availability_zones import AvailabilityZones
+from api.compute.resources.consoles import ConsoleTokens, RemoteConsoles
 from api.compute.resources.explanations import Explanations
 from api.compute.resources.extensions import Extensions
 from api.compute.resources.external_events import ExternalEvents
@@ -96,6 +97,11 @@ ROUTES = (
             "os-resetState": "reset_state",
             "resetNetwork": "reset_network",
             "injectNetworkInfo": "inject_network_info",
+            "os-getVNCConsole": "get_vnc_console",
+            "os-getSPICEConsole": "get_spice_console",
+            "os-getSerialConsole": "get_serial_console",
+            "os-getRDPConsole": "get_rdp_console",
+            "os-getConsoleOutput": "get_console_output",
             "release": "release",
             "mark": "mark",
             "hold": "hold",
@@ -140,6 +146,8 @@ ROUTES = (
     ),
     Row("/servers/{server_id}/migrations", ServerMigrations, {"GET": "index"}),
     Row("/servers/{server_id}/migrations/{migration_id}", ServerMigrations, {"GET": "show"}),
+    Row("/servers/{server_id}/remote-consoles", RemoteConsoles, {"POST": "create"}),
+    Row("/os-console-auth-tokens/{token}", ConsoleTokens, {"GET": "show"}),
     Row("/flavors", Flavors, {"GET": "index", "POST": "create"}),
     Row("/flavors/detail", Flavors, {"GET": "detail"}),
     Row("/flavors/{flavor_id}", Flavors, {"GET": "show", "PUT": "update", "DELETE": "delete"}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
+from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
 from conductor.client.keypairs import KeyPairCalls
 from conductor.client.manage import ManageCalls
@@ -30,6 +31,7 @@ class ConductorClient(
     ServerGroupCalls,
     AggregateCalls,
     AuditCalls,
+    ConsoleCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

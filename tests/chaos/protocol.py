@@ -15,6 +15,7 @@ import compute.manager
 import scheduler.manager
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
@@ -37,7 +38,7 @@ ENDPOINTS = (
         ManageEndpoint,
         RefusalEndpoint,
     ),
-    *(AggregateEndpoint, EventEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
+    *(AggregateEndpoint, ConsoleEndpoint, EventEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -70,6 +71,7 @@ OTHERS = frozenset(
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
+    | {"authorize_console", "use_console_token", "console_problem", "open_console"}
 )
 TABLES = (RECORDED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -16,6 +16,7 @@ from conductor import rpc_api
 from conductor.client import ConductorClient
 from conductor.endpoints.aggregates import AggregateEndpoint
 from conductor.endpoints.audits import AuditEndpoint
+from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
@@ -63,6 +64,7 @@ NOUNS = {
     rpc_api.ServerGroupRpc: ServerGroupEndpoint,
     rpc_api.AggregateRpc: AggregateEndpoint,
     rpc_api.AuditRpc: AuditEndpoint,
+    rpc_api.ConsoleRpc: ConsoleEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

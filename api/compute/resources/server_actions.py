@@ -5,6 +5,7 @@ from __future__ import annotations
 from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import named
+from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
@@ -12,7 +13,7 @@ from api.compute.resources.server_resize import ResizeActions
 from api.compute.schemas import servers as schemas
 
 
-class ServerActions(ManageActions, AdminActions, ResizeActions):
+class ServerActions(ManageActions, AdminActions, ResizeActions, ConsoleActions):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 
     @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)

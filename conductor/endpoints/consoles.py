@@ -1,0 +1,31 @@
+"""The RPC endpoint of consoles."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from common.messages.consoles import ConsoleTarget
+from conductor.cloud import Cloud
+from conductor.flows import consoles
+
+
+class ConsoleEndpoint:
+    """See ``conductor.rpc_api.ConsoleRpc``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def authorize_console(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        protocol: str,
+        console_type: str,
+        token_hash: str,
+    ) -> None:
+        """See ``ConductorClient.authorize_console``."""
+        ctxt.server_uuid = server_uuid
+        consoles.authorize(self._cloud, ctxt, server_uuid, protocol, console_type, token_hash)
+
+    def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget:
+        """See ``ConductorClient.use_console_token``."""
+        return consoles.use_token(self._cloud, token_hash)

@@ -36,8 +36,9 @@ def registers(service: str | None = None) -> Iterable[config.Register]:
 def _conductor() -> Iterable[config.Register]:
     import conductor.config
     import db.engine
+    from common import consoles
 
-    return (db.engine.register, quotas.register, conductor.config.register)
+    return (db.engine.register, quotas.register, consoles.register, conductor.config.register)
 
 
 def _scheduler() -> Iterable[config.Register]:
@@ -52,10 +53,17 @@ def _compute() -> Iterable[config.Register]:
     return (compute.config.register,)
 
 
+def _console() -> Iterable[config.Register]:
+    import console.config
+
+    return (console.config.register,)
+
+
 _OF_SERVICE: Mapping[str, Callable[[], Iterable[config.Register]]] = {
     "conductor": _conductor,
     "scheduler": _scheduler,
     "compute": _compute,
+    "console": _console,
 }
 
 

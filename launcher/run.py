@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(name: str, files: Sequence[str]) -> None:
-    """Run conductor, scheduler or compute until a signal ends it, in order.
+    """Run conductor, scheduler, compute or console until a signal ends it, in order.
 
     Raises ConfigurationError when it can't be made from the configuration.
     """

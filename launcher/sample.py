@@ -26,6 +26,7 @@ _OURS = frozenset(
         "api",
         "compute",
         "conductor",
+        "console",
         "database",
         "embedded_identity",
         "keystone_authtoken",

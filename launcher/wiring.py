@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -78,6 +79,9 @@ class Wiring:
 
         return ConductorClient(self.transport)
 
+    console_listener: socket.socket | None = None
+    """What the console proxy listens on, in place of the configured address."""
+
     @functools.cached_property
     def reader(self) -> sa.Engine:
         """The cloud database, read-only. Raises ConfigurationError when it isn't named."""
@@ -115,10 +119,18 @@ def compute(wiring: Wiring) -> Service:
     )
 
 
+def console(wiring: Wiring) -> Service:
+    """Make a console proxy."""
+    from console.service import ConsoleService
+
+    return ConsoleService(wiring.conf, wiring.transport, wiring.console_listener)
+
+
 SERVICES: Mapping[str, Callable[[Wiring], Service]] = {
     "conductor": conductor,
     "scheduler": scheduler,
     "compute": compute,
+    "console": console,
 }
 
 

@@ -58,10 +58,14 @@ def any_config_files(parsed_args: argparse.Namespace) -> list[str]:
 
 
 class RunService(Command):
-    """Run a conductor, a scheduler or a compute worker in the foreground, until SIGTERM."""
+    """Run a conductor, scheduler, compute worker or console proxy in the foreground."""
 
     arguments = (
-        argument("service", choices=("conductor", "scheduler", "compute"), help="Which service"),
+        argument(
+            "service",
+            choices=("conductor", "scheduler", "compute", "console"),
+            help="Which service; it runs until SIGTERM",
+        ),
         CONFIG_FILE,
     )
 

@@ -77,6 +77,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 def write_configuration(
     settings: Settings,
     base_url: str,
+    console_url: str,
     credentials: Mapping[str, str],
     driver: Sections,
     *,
@@ -84,13 +85,16 @@ def write_configuration(
 ) -> Path:
     """Write the configuration file, readable by its owner alone, and return its path."""
     path = settings.state_dir / "micronova.conf"
-    write_private(path, render(sections(settings, base_url, credentials, driver, hosts)))
+    write_private(
+        path, render(sections(settings, base_url, console_url, credentials, driver, hosts))
+    )
     return path
 
 
 def sections(
     settings: Settings,
     base_url: str,
+    console_url: str,
     credentials: Mapping[str, str],
     driver: Sections,
     hosts: int,
@@ -115,6 +119,11 @@ def sections(
         },
         "placement": {**credentials, "endpoint_override": f"{base_url}/placement"},
         "conductor": {"name": "embedded"},
+        "console": {
+            "novnc_url": f"{console_url}/vnc_auto.html",
+            "serial_url": f"{console_url.replace('http', 'ws', 1)}/",
+            "relay_url": f"{console_url.replace('http', 'ws', 1)}/relay",
+        },
         "scheduler": {"name": "embedded"},
         "compute": {"worker": "embedded", "driver": settings.driver},
         "seed": {"flavors": ",".join(FLAVORS)},

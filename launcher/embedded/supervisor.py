@@ -101,13 +101,21 @@ class Supervisor:
         """
         settings, step = self._settings, self._progress.step
         step(f"taking the ports, state in {settings.state_dir}")
-        listener = self._listen()
+        listener = self._listen(settings.port, "choose one with --port")
+        self.base_url = settings.url(_port(listener))
+        after = "it is the second after --port: choose another"
+        console_listener = self._listen(settings.port + 2 if settings.port else 0, after)
         keystone = self._listen_identity(listener)
         passwords = load_passwords(settings.state_dir)
         credentials = service_credentials(keystone.auth_url, passwords)
         driver = self._driver_sections()
         write = functools.partial(
-            write_configuration, settings, self.base_url, credentials, driver
+            write_configuration,
+            settings,
+            self.base_url,
+            settings.url(_port(console_listener)),
+            credentials,
+            driver,
         )
         config_file = write(hosts=1)
         preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))
@@ -118,7 +126,7 @@ class Supervisor:
         if settings.proxmox:  # what people give may be wrong: seen before anything takes long
             self._start_identity(keystone, passwords)
         write(hosts=hosts)
-        self._start_cloud(config_file, listener)
+        self._start_cloud(config_file, listener, console_listener)
         write_client_files(settings.state_dir, keystone.auth_url, passwords)
         self._progress.end()
 
@@ -183,25 +191,25 @@ class Supervisor:
 
     # --- parts
 
-    def _listen(self) -> socket.socket:
-        host, port = self._settings.host, self._settings.port
+    def _listen(self, port: int, otherwise: str) -> socket.socket:
+        """Return a listening socket. Raises ConfigurationError; `otherwise` is the way out."""
+        host = self._settings.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             taken = socket.create_server((host, port), family=family, backlog=512)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise ConfigurationError(
-                    f"Port {port} on {host} is in use by another process; choose one with --port."
+                    f"Port {port} on {host} is in use by another process; {otherwise}."
                 ) from error
             reason = error.strerror or str(error)
             raise ConfigurationError(f"Can't listen on {host} port {port}: {reason}.") from error
         self._sockets.callback(taken.close)
-        self.base_url = self._settings.url(int(taken.getsockname()[1]))
         return taken
 
     def _listen_identity(self, listener: socket.socket) -> Keystone:
         settings = self._settings
-        port = int(listener.getsockname()[1]) + 1 if settings.port else 0
+        port = _port(listener) + 1 if settings.port else 0
         keystone = Keystone(
             settings.state_dir, settings.host, port, advertised_host=settings.advertised_host
         )
@@ -240,10 +248,16 @@ class Supervisor:
         self._watched.append(child)
         return simulated_clusters(folder, endpoints, self._settings.speed)
 
-    def _start_cloud(self, config_file: Path, listener: socket.socket) -> None:
-        number = listener.fileno()
+    def _start_cloud(
+        self, config_file: Path, listener: socket.socket, console_listener: socket.socket
+    ) -> None:
+        numbers = (listener.fileno(), console_listener.fileno())
         child = self._child(
-            "cloud", "launcher.embedded.cloud", str(config_file), str(number), pass_fds=(number,)
+            "cloud",
+            "launcher.embedded.cloud",
+            str(config_file),
+            *map(str, numbers),
+            pass_fds=numbers,
         )
         self._start_child(child)
         self._follow(child, CLOUD_SECONDS)
@@ -276,6 +290,10 @@ class Supervisor:
             elif "detail" in message:
                 self._progress.detail(message["detail"])
         return message
+
+
+def _port(listener: socket.socket) -> int:
+    return int(listener.getsockname()[1])
 
 
 def _capital(title: str) -> str:

@@ -1,7 +1,10 @@
-"""The worker of the cloud process: the APIs, conductor, scheduler and agents."""
+"""The worker of the cloud process: the APIs, conductor, scheduler, agents, console proxy."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import socket
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,15 +26,17 @@ if TYPE_CHECKING:
 
 LOG = log.logger(__name__)
 
-ORDER = ("conductor", "scheduler", "compute")
+ORDER = ("conductor", "scheduler", "compute", "console")
 """Started in this order, stopped in the reverse one."""
 
 
 class Cloud:
     """All services of the embedded cloud but Keystone, in one process."""
 
-    def __init__(self, config_file: str) -> None:
+    def __init__(self, config_file: str, console_listener: int) -> None:
+        """`console_listener`: number of the socket that the console proxy listens on."""
         self._config_file = config_file
+        self._console_listener = console_listener
         self._services: list[tuple[str, wiring.Service]] = []
         self._stopping = threading.Event()
         self._starter: threading.Thread | None = None
@@ -45,6 +50,9 @@ class Cloud:
             log.setup(self._conf, "cloud")
             placement = wiring.placement_api(wiring.Wiring(self._conf))
             self._wiring = wiring.Wiring(self._conf, self._session(placement))
+            # A copy: what closes it must leave the socket to the worker that comes after this one.
+            copied = os.dup(self._console_listener)
+            self._wiring.console_listener = socket.socket(fileno=copied)
             others = (name for name in wiring.APIS if name != "placement")
             apps = {name: wiring.APIS[name](self._wiring) for name in others}
             return Proxies(Mount({"placement": placement, **apps}), self._conf)
@@ -88,6 +96,9 @@ class Cloud:
             for name in ORDER:
                 if self._stopping.is_set():
                     return
+                if name == "console" and importlib.util.find_spec("websockets") is None:
+                    LOG.warning("No console proxy starts: the package websockets is missing.")
+                    continue
                 report(step=f"starting the {name}")
                 service = wiring.SERVICES[name](self._wiring)
                 service.start()

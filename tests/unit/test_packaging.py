@@ -21,6 +21,7 @@ PARTS = (
     "common",
     "compute",
     "conductor",
+    "console",
     "db",
     "identity",
     "launcher",
@@ -78,7 +79,8 @@ def test_data_files_are_packaged() -> None:
         for path in (ROOT / part).rglob("*"):
             if path.is_dir() or path.suffix in {".py", ".pyc"} or path.name in known:
                 continue
-            package = ".".join(("micronova", *path.parent.relative_to(ROOT).parts))
+            home = next(one for one in path.parents if (one / "__init__.py").is_file())
+            package = ".".join(("micronova", *home.relative_to(ROOT).parts))
             patterns = data.get(package.removeprefix("micronova.micronova") or package, "").split()
             if not any(path.match(pattern) for pattern in patterns):
                 stray.append(str(path.relative_to(ROOT)))

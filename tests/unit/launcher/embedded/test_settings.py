@@ -28,7 +28,8 @@ def settings(**changes: object) -> Settings:
 
 
 def made(given: Settings, driver: Sections | None = None) -> Sections:
-    return sections(given, "http://127.0.0.1:8774", CREDENTIALS, driver or {}, 3)
+    base, console = "http://127.0.0.1:8774", "http://127.0.0.1:8776"
+    return sections(given, base, console, CREDENTIALS, driver or {}, 3)
 
 
 def test_the_file_is_read_back_as_it_was_meant() -> None:
@@ -91,3 +92,11 @@ def test_the_simulator_is_told_its_size() -> None:
 )
 def test_clients_are_told_an_address_that_works(host: str, url: str) -> None:
     assert settings(host=host).url(1) == url
+
+
+def test_the_console_proxy_is_found_by_browsers_and_agents() -> None:
+    assert made(settings())["console"] == {
+        "novnc_url": "http://127.0.0.1:8776/vnc_auto.html",
+        "serial_url": "ws://127.0.0.1:8776/",
+        "relay_url": "ws://127.0.0.1:8776/relay",
+    }

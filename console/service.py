@@ -1,0 +1,158 @@
+"""The console proxy as a service: one port for pages, browsers' websockets and agents."""
+
+from __future__ import annotations
+
+import http
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from oslo_config import cfg
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidHeader
+from websockets.frames import CloseCode
+from websockets.http11 import Request, Response
+from websockets.sync.server import Server, ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from common.errors import ConfigurationError
+from common.log import logger
+from common.streams import LIBRARY_LOG, WebSocketStream
+from compute.client import ComputeClient
+from conductor.client import ConductorClient
+from console import origins
+from console.pages import Pages
+from console.proxy import Proxy, Refused, token_of
+from console.sessions import Sessions
+
+if TYPE_CHECKING:
+    # Only for its types: common.rpc must be the first to import it.
+    import oslo_messaging
+
+LOG = logger(__name__)
+
+RELAY_PATH = "/relay"
+_BEARER = "Bearer "
+_BINARY = Subprotocol("binary")
+_CLOSE_SECONDS = 2.0
+#: what a browser may send in one message, such as a pasted text
+_LONGEST = 4 << 20
+
+
+class ConsoleService:
+    """Listens until it is stopped; open sessions end with it."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        transport: oslo_messaging.Transport,
+        listener: socket.socket | None = None,
+    ) -> None:
+        """`listener`: a socket that listens already, in place of the configured address."""
+        self._options = conf.console
+        self._pages = Pages()
+        self._sessions = Sessions(self._options.sessions)
+        self._proxy = Proxy(
+            ConductorClient(transport),
+            ComputeClient(transport),
+            self._sessions,
+            self._options.relay_url,
+        )
+        self._tls = _tls(self._options)
+        self._listener = listener
+        self._server: Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Listen; returns at once. Raises ConfigurationError."""
+        self._server = serve(
+            self._handle,
+            sock=self._listener or _listen(self._options.host, self._options.port),
+            ssl=self._tls,
+            process_request=self._before,
+            select_subprotocol=_subprotocol,
+            compression=None,
+            server_header=None,
+            close_timeout=_CLOSE_SECONDS,
+            max_size=_LONGEST,
+            logger=LIBRARY_LOG,
+        )
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="console-proxy", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the port and all sessions."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.shutdown()
+        self._thread.join()
+
+    def _before(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer what is no websocket, and refuse pages of others; None: go on."""
+        host = request.headers.get("Host", "")
+        if "Upgrade" not in request.headers:
+            page = self._pages.get(request.path, host)
+            if page is None:
+                return connection.respond(http.HTTPStatus.NOT_FOUND, "Not found.\n")
+            return Response(200, "OK", Headers(page.headers), page.content)
+        try:
+            why = origins.refusal(
+                request.headers.get("Origin"),
+                host,
+                request.headers.get("X-Forwarded-Proto"),
+                self._options.allowed_origins,
+                (self._options.novnc_url, self._options.serial_url),
+            )
+        except (ValueError, InvalidHeader):
+            why = "Origin header not valid."
+        if why is None:
+            return None
+        LOG.warning("A console is refused: %s", why)
+        return connection.respond(http.HTTPStatus.FORBIDDEN, f"{why}\n")
+
+    def _handle(self, connection: ServerConnection) -> None:
+        request = connection.request
+        if request is None:
+            return
+        stream = WebSocketStream(connection)
+        if urlsplit(request.path).path == RELAY_PATH:
+            given = request.headers.get("Authorization", "")
+            if not self._sessions.join(given.removeprefix(_BEARER), stream):
+                connection.close(CloseCode.POLICY_VIOLATION, "Nobody waits for this.")
+            return
+        token = token_of(request.path)
+        try:
+            if not token:
+                raise Refused("The address has no token.")
+            self._proxy.serve(stream, token)
+        except Refused as refused:
+            connection.close(CloseCode.POLICY_VIOLATION, str(refused))
+
+
+def _subprotocol(_connection: ServerConnection, offered: object) -> Subprotocol | None:
+    return _BINARY if isinstance(offered, list | tuple) and _BINARY in offered else None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise ConfigurationError(
+            f"[console] can't listen on {host} port {port}: {error.strerror or error}."
+        ) from error
+
+
+def _tls(options: cfg.ConfigOpts.GroupAttr) -> ssl.SSLContext | None:
+    if not options.cert_file:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(options.cert_file, options.key_file or None)
+    except OSError as error:
+        raise ConfigurationError(f"[console] cert_file can't be used: {error}.") from error
+    return context

@@ -41,6 +41,7 @@ class Gathering(Generic[T]):
             try:
                 self._work(batch)
             except Exception:
+                # What waits behind them must not. Whose work was lost is found by its lease.
                 LOG.exception("%d items were not worked on.", len(batch))
 
     def _next(self) -> list[T]:

@@ -161,14 +161,14 @@ class Notifier:
         try:
             if one.disabled is None:
                 placement.delete_provider(uuid)
-                self._ask_back(uuid)
+                self._ask_back(one)
                 return True
             placement.set_aggregates(uuid, one.uuids)
             change = placement.add_trait if one.disabled else placement.remove_trait
             change(uuid, DISABLED_TRAIT)
         except NotFound:
             # Its agent creates the provider; perhaps the provider's removal went unnoticed.
-            self._ask_back(uuid)
+            self._ask_back(one)
             return not one.uuids and not one.disabled
         except GenerationConflict:
             raise
@@ -177,10 +177,10 @@ class Notifier:
             return False
         return True
 
-    def _ask_back(self, uuid: str) -> None:
+    def _ask_back(self, one: placement_outbox.Pending) -> None:
         """Ask the agent of a host whose provider was removed meanwhile to create it again."""
         with self._cloud.store.read() as connection:
-            worker = placement_outbox.worker_of(connection, uuid)
+            worker = placement_outbox.worker_of(connection, one.provider_uuid, one.host)
         if worker is not None:
             self._cloud.compute.introduce(context.internal(), worker)
 

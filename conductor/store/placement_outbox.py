@@ -65,9 +65,21 @@ def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int)
         )
 
 
-def worker_of(connection: sa.Connection, provider_uuid: str) -> str | None:
-    """Return the worker of the host with this provider; None if there is no such host."""
-    query = sa.select(hosts.c.worker).where(hosts.c.uuid == provider_uuid)
+def worker_of(connection: sa.Connection, provider_uuid: str, host: str) -> str | None:
+    """Return the worker of the host with this provider; None if there is no such host.
+
+    Of a host that is back, but whose facts are not yet here, the worker is known by its service.
+    """
+    query = (
+        sa.select(hosts.c.worker)
+        .where(hosts.c.uuid == provider_uuid)
+        .union_all(
+            sa.select(services.c.worker).where(
+                services.c.host == host, services.c.binary == COMPUTE
+            )
+        )
+        .limit(1)
+    )
     return connection.execute(query).scalar()
 
 

@@ -167,6 +167,15 @@ def test_a_host_that_comes_back_while_its_provider_goes_makes_it_anew(site: Site
     assert site.world.compute.introduced == ["w1", "w1"]
 
 
+def test_a_host_that_is_only_named_while_its_provider_goes_makes_it_anew(site: Site) -> None:
+    """Its worker was asked, and looked at the provider just before that went."""
+    site.delete("pve2")
+    site.world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), ("pve1", "pve2")))
+    assert site.notifier.update_placement()
+    site.world.beat(published=True)
+    assert site.world.compute.introduced == ["w1", "w1"]
+
+
 def test_a_host_whose_provider_went_unheard_of_makes_it_anew(site: Site) -> None:
     def lost() -> None:
         site.world.beat()

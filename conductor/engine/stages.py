@@ -169,6 +169,21 @@ class Table(Generic[W]):
             return () if self.stages[-1].final else undos
         return undos[position:]
 
+    def undos_from(self, task: W, after: Undo[W] | None = None) -> tuple[Undo[W], ...]:
+        """Return the undos of a task that is to unwind, in order: of the stage reached, and of
+        those before it.
+
+        If no stage is known all are returned. ``after``: those after this one only.
+        """
+        if after is not None:
+            names = [undo.name for undo in self.undos]
+            return self.undos[names.index(after.name) + 1 :]
+        if task.unwinding:
+            return self.back(task)
+        position = self.reached(task)
+        made = self.stages if position is None else self.stages[: position + 1]
+        return tuple(stage.undo for stage in reversed(made) if stage.undo is not None)
+
     def reached(self, task: W) -> int | None:
         """Return the stage reached by the record; None: it is not of this flow.
 

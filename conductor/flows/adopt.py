@@ -15,7 +15,7 @@ from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of, placed
-from conductor.engine import ends
+from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows.finish_delete import let_go
 from conductor.plans import AdoptParams
@@ -24,9 +24,6 @@ from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
 LOG = logger(__name__)
-
-#: the undo that a failed adoption begins with
-UNMARK = "unmark"
 
 
 class Adopt:
@@ -39,7 +36,7 @@ class Adopt:
         """Return the stages: claim, then have the mark set."""
         shown = TaskState.ADOPTING
         release = Undo("release_claim", self._release)
-        unmark = Undo(UNMARK, self._unmark, self._unmarked)
+        unmark = Undo("unmark", self._unmark, self._unmarked)
         return Table(
             (
                 Stage("claim", self._claim, shown=shown, undo=release),
@@ -93,7 +90,7 @@ class Adopt:
     def _heard(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome of the mark."""
         if not outcome.ok:
-            self._unwind(task, failure_of(outcome))
+            unwinding.begin(self._cloud, self.table(), task, failure_of(outcome))
             return
         running = outcome.power_state == PowerState.RUNNING
         ends.done(
@@ -108,24 +105,8 @@ class Adopt:
     # --- failure
 
     def _late(self, task: Task) -> None:
-        self._unwind(task, Failure(Category.TASK_TIMEOUT, "It did not end in time."))
-
-    def _unwind(self, task: Task, failure: Failure) -> None:
-        """Have the mark removed, which may be set, before the record is deleted."""
-        operation = task.operation
-
-        def work(connection: Transaction) -> None:
-            ledger.save(
-                connection,
-                operation.id,
-                state=OperationState.UNWINDING,
-                stage=UNMARK,
-                message=failure.message,
-            )
-
-        ends.again(self._cloud, operation, failure, work, seconds=0)
-        self._cloud.wake()
-        LOG.warning("An adoption failed (%s): %s", failure.category, failure.message)
+        failure = Failure(Category.TASK_TIMEOUT, "It did not end in time.")
+        unwinding.begin(self._cloud, self.table(), task, failure)
 
     def _unmarked(self, task: Task, outcome: Outcome) -> bool:
         if not outcome.gone:

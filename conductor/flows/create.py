@@ -50,7 +50,7 @@ class Create:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._unwinding = Unwinding(cloud)
+        self._unwinding = Unwinding(cloud, self.table)
         self._placing = Placing(cloud, self._unwinding, self._go_on)
         # The builds of which begin by themselves: none is its agent's before.
         decide = functools.partial(self._decide, go_on=False)

@@ -15,14 +15,13 @@ from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, TaskState, VmState
-from conductor.cloud import Cloud, failure_of
-from conductor.engine import endings, ends
+from common.states import TaskState, VmState
+from conductor.cloud import Cloud, backoff, failure_of
+from conductor.engine import endings, ends, unwinding
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import gone
 from conductor.store import leases, networks, server_groups, transitions, vmids
-from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -109,27 +108,26 @@ class Delete:
         """Try again later; after the time limit, show ERROR."""
         operation, server = task.operation, task.server
 
-        def work(connection: Transaction) -> None:
-            if not (task.late and server.task_state == TaskState.DELETING):
-                return
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState.ERROR,
-                task_state=None,
-            )
-            ledger.save(
-                connection,
-                operation.id,
-                state=OperationState.UNWINDING,
-                message=failure.message,
-            )
-
-        ends.again(self._cloud, operation, failure, work)
+        if task.late and server.task_state == TaskState.DELETING:
+            self._cloud.store.run(lambda c: self._show_error(c, task, failure))
+        else:
+            ends.again(self._cloud, operation, failure)
         LOG.warning(
             "Delete failed (%s), and is tried again: %s", failure.category, failure.message
         )
+
+    def _show_error(self, connection: Transaction, task: Task, failure: Failure) -> None:
+        """Show ERROR; the delete goes on, past its point of no return."""
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=task.operation.id,
+            vm_state=VmState.ERROR,
+            task_state=None,
+        )
+        pause = backoff(task.operation.attempt)
+        owner = self._cloud.name
+        unwinding.write(connection, self.table(), task, failure, owner=owner, seconds=pause)
 
 
 def _is_gone(ended: Ended) -> bool:

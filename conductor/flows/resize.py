@@ -17,7 +17,7 @@ from common.messages.scheduling import Decision
 from common.migrations import MigrationStatus
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
-from conductor.engine import ends
+from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import own_host, shaping
 from conductor.flows.begin_resize import amounts
@@ -29,9 +29,6 @@ from conductor.sync import claims
 
 LOG = logger(__name__)
 
-#: the undo that a resize begins with whose VM an agent may have changed
-SHAPE_BACK = "shape_back"
-RELEASE = "release_claim"
 #: Nova's words, which clients read
 NO_VALID_HOST = "No valid host was found. No valid host found for resize"
 
@@ -44,8 +41,8 @@ class ResizeFlow:
 
     def table(self) -> Table[Task]:
         """Return the stages of a resize that stays on its host."""
-        release = Undo(RELEASE, self._release)
-        back = Undo(SHAPE_BACK, self._shape_back, self._shaped_back)
+        release = Undo("release_claim", self._release)
+        back = Undo("shape_back", self._shape_back, self._shaped_back)
         return Table(
             (
                 Stage("claim", self._claim, shown=TaskState.RESIZE_PREP, undo=release),
@@ -101,23 +98,10 @@ class ResizeFlow:
             owner_message=NO_VALID_HOST,
         )
 
-        def work(connection: Transaction) -> None:
+        def also(connection: Transaction) -> None:
             ledger.record_decision(connection, task.operation, decision)
-            ledger.record_failure(connection, task.operation, failure)
-            leases.advance(
-                connection, task.operation, task.operation.plan, RELEASE, self._cloud.name
-            )
-            ledger.save(
-                connection,
-                task.operation.id,
-                state=OperationState.UNWINDING,
-                message=failure.message,
-            )
-            leases.postpone(connection, task.operation.id, 0)
 
-        self._cloud.store.run(work)
-        self._cloud.wake()
-        LOG.warning("Resize failed: %s", failure.message)
+        unwinding.begin(self._cloud, self.table(), task, failure, also)
 
     def _shape(self, task: Task) -> None:
         if not shaping.send(self._cloud, task, forward=True):
@@ -148,30 +132,14 @@ class ResizeFlow:
         if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
             ends.again(self._cloud, operation, failure)
         else:
-            self._unwind(task, failure)
+            unwinding.begin(self._cloud, self.table(), task, failure)
 
     def _late(self, task: Task) -> None:
         text = "The resize did not end in time."
         if task.operation.message:
             text += f" It waited: {task.operation.message}"
-        self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
-
-    def _unwind(self, task: Task, failure: Failure) -> None:
-        """Have what the agent may have changed undone first."""
-        untouched = task.shown == TaskState.RESIZE_PREP
-
-        def work(connection: Transaction) -> None:
-            ledger.save(
-                connection,
-                task.operation.id,
-                state=OperationState.UNWINDING,
-                stage=RELEASE if untouched else SHAPE_BACK,
-                message=failure.message,
-            )
-
-        ends.again(self._cloud, task.operation, failure, work, seconds=0)
-        self._cloud.wake()
-        LOG.warning("Resize failed (%s): %s", failure.category, failure.message)
+        failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
+        unwinding.begin(self._cloud, self.table(), task, failure)
 
     def _shape_back(self, task: Task) -> bool:
         if not shaping.send(self._cloud, task, forward=False):

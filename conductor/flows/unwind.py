@@ -7,6 +7,7 @@ has seen it gone; only then VMID and addresses are released, and then the alloca
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from common import clock
@@ -15,6 +16,7 @@ from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
 from common.states import OperationState, TaskState, VmState
+from conductor import plans
 from conductor.cloud import (
     Cloud,
     backoff,
@@ -22,7 +24,8 @@ from conductor.cloud import (
     not_again,
     placed,
 )
-from conductor.engine.stages import Task, Undo
+from conductor.engine import unwinding
+from conductor.engine.stages import Table, Task, Undo
 from conductor.engine.undoing import Undoing
 from conductor.flows import replace_vmid
 from conductor.plans import CreatePlan
@@ -39,8 +42,9 @@ LOG = logger(__name__)
 class Unwinding:
     """The end of builds that failed, were given up or were overtaken."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    def __init__(self, cloud: Cloud, table: Callable[[], Table[Task]]) -> None:
+        """``table`` is that of the builds."""
+        self._cloud, self._table = cloud, table
         self._vm = Undo("remove_vm", self._remove_vm, self._vm_removed)
         self._reserved = Undo("give_back", write=self._give_back)
         self._claim = Undo("release_claim", self._release_claim)
@@ -192,18 +196,38 @@ class Unwinding:
         def work(connection: Transaction) -> Task:
             task = Task(operation, server)
             if no_vm:
-                task, left = self._give_back(connection, task, failure), self._claim
-            else:
-                leases.next_attempt(connection, operation)
-                _end(connection, server, operation.id)
-                left = self._vm
-            ledger.record_failure(connection, operation, failure)
-            return _unwinding(connection, task, left, failure.message)
+                task = self._give_back(connection, task, failure)
+                return self._unwind(connection, task, failure, after=self._reserved)
+            unwinds = self._unwind(connection, task, failure)
+            _end(connection, server, operation.id)
+            return unwinds
 
         task = self._cloud.store.run(work)
         LOG.error("Server is in ERROR (%s): %s", failure.category, failure.message)
         if no_vm:
             self._undoing.go_on(task, (self._claim,))
+
+    def _unwind(
+        self,
+        connection: Transaction,
+        task: Task,
+        failure: Failure | None,
+        *,
+        after: Undo[Task] | None = None,
+        seconds: float | None = None,
+    ) -> Task:
+        """Begin to unwind. What was asked is not needed any more, and may be secret."""
+        return unwinding.write(
+            connection,
+            self._table(),
+            task,
+            failure,
+            owner=self._cloud.name,
+            seconds=backoff(1) if seconds is None else seconds,
+            after=after,
+            plan=plans.dump_plan(task.operation.plan),
+            params={},
+        )
 
     # --- what was made is removed
 
@@ -219,7 +243,7 @@ class Unwinding:
     def _vm_removed(self, task: Task, outcome: Outcome) -> bool:
         """Return whether the agent has seen it gone; else it is asked again later."""
         if not outcome.gone:
-            self._not_gone(task.operation, outcome)
+            self._not_gone(task, outcome)
         return outcome.gone
 
     @staticmethod
@@ -269,7 +293,7 @@ class Unwinding:
         elif task.ended:
             return
         elif not outcome.gone:
-            self._not_gone(operation, outcome)
+            self._not_gone(task, outcome)
         else:
             if server.deleted_at is not None:
                 self._cloud.placement.release(server.uuid)
@@ -285,20 +309,17 @@ class Unwinding:
             self._cloud.store.run(lambda c: _close(c, operation))
             return
 
-        def work(connection: Transaction) -> None:
-            ledger.save(connection, operation.id, state=OperationState.UNWINDING)
-            leases.postpone(connection, operation.id, 0)
-
-        self._cloud.store.run(work)
+        task = Task(operation, server)
+        self._cloud.store.run(lambda c: self._unwind(c, task, None, seconds=0))
         self._cloud.wake()
 
-    def _not_gone(self, operation: Operation, outcome: Outcome) -> None:
+    def _not_gone(self, task: Task, outcome: Outcome) -> None:
+        operation = task.operation
+
         def work(connection: Transaction) -> None:
             if outcome.failure is not None:
                 ledger.record_failure(connection, operation, outcome.failure)
-            following = leases.next_attempt(connection, operation)
-            ledger.save(connection, operation.id, state=OperationState.UNWINDING, params={})
-            leases.postpone(connection, following.id, backoff(operation.attempt))
+            self._unwind(connection, task, None, seconds=backoff(operation.attempt))
 
         try:
             self._cloud.store.run(work)
@@ -322,16 +343,3 @@ def _end(connection: Transaction, server: Server, operation_id: int, **values: A
         task_state=None,
         **values,
     )
-
-
-def _unwinding(connection: Transaction, task: Task, undo: Undo[Task], message: str) -> Task:
-    """Commit that the operation unwinds, and with which undo it begins.
-
-    It stays open until all is undone. What was asked is not needed any more, and may be secret.
-    """
-    state, plan = OperationState.UNWINDING, task.operation.plan
-    later = leases.unowned(clock.after(backoff(1)))
-    values = later | {"state": state, "stage": undo.name, "message": message, "plan": plan}
-    ledger.save(connection, task.operation.id, params={}, **values)
-    operation = dataclasses.replace(task.operation, state=state, message=message)
-    return dataclasses.replace(task, operation=operation).at(undo.name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -204,6 +205,50 @@ def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: st
             "plan": plans.dump_plan(plan),
             "stage": stage,
         },
+    )
+    if changed.rowcount != 1:
+        raise StaleTransition(operation_id=operation.id)
+
+
+@dataclass(frozen=True)
+class Read:
+    """What must still be so of an operation that was read, for it to unwind."""
+
+    stages: Collection[str]
+    """It has reached one of these, the one that was read, or none."""
+    owner: str | None
+    """Who has the lease; None: anybody."""
+
+
+def unwind(
+    connection: sa.Connection, operation: Operation, read: Read, seconds: float, **values: Any
+) -> None:
+    """Store that the operation unwinds, without lease, due after that time.
+
+    By compare-and-set on what was read. ``values`` are further columns. Raises StaleTransition
+    when another process has gone on already, or the operation has ended.
+    """
+    columns = operations.c
+    onward = (OperationState.QUEUED, OperationState.RUNNING)
+    states = onward if operation.state in onward else (operation.state,)
+    ours = sa.true() if read.owner is None else columns.lease_owner == read.owner
+    changed = connection.execute(
+        operations.update()
+        .where(
+            columns.id == operation.id,
+            columns.attempt == operation.attempt,
+            columns.state.in_(states),
+            columns.stage.is_(None) | columns.stage.in_([*read.stages, operation.stage]),
+            ours,
+        )
+        .values(
+            {
+                **unowned(clock.after(seconds)),
+                "state": OperationState.UNWINDING,
+                "updated_at": clock.utcnow(),
+                **values,
+            }
+        )
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)

@@ -18,13 +18,14 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.messages.reports import Category, Failure, Outcome
-from common.states import OperationState, TaskState, VmState
-from conductor.engine import ends
+from common.states import TaskState, VmState
+from conductor.engine import ends, unwinding
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.store import leases, transitions
+from conductor.store import leases, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
+from conductor.store.servers import Server
 from db import schema
 from tests.functional.conductor.harness import Conductor, Died, Mortal, World
 
@@ -82,6 +83,11 @@ class Story:
         with contextlib.suppress(StaleTransition):
             runner.finished(heard, outcome)
 
+    def server(self) -> Server:
+        """The server as it is now."""
+        with self.second.store.read() as connection:
+            return servers.get(connection, self.uuid)
+
     def read(self, operation: Operation) -> Operation:
         """The operation as it is now."""
         with self.second.store.read() as connection:
@@ -111,7 +117,7 @@ class Move:
                 Stage("clean_up", self._clean_up, shown=SHOWN, final=True),
             ),
             lost=lambda task: ends.overtaken(self._cloud, task),
-            late=lambda task: self._unwind(task, "note"),
+            late=self._unwind,
             undone=self._undone,
         )
 
@@ -136,7 +142,7 @@ class Move:
     def _heard(self, following: str) -> Callable[[Task, Outcome], Task | None]:
         def heard(task: Task, outcome: Outcome) -> Task | None:
             if not outcome.ok:
-                self._unwind(task, "remove_copy")
+                self._unwind(task)
                 return None
             operation = task.operation
 
@@ -149,12 +155,8 @@ class Move:
 
         return heard
 
-    def _unwind(self, task: Task, undo: str) -> None:
-        def work(connection: sa.Connection) -> None:
-            leases.next_attempt(connection, task.operation)
-            ledger.save(connection, task.operation.id, state=OperationState.UNWINDING, stage=undo)
-
-        self._cloud.store.run(work)
+    def _unwind(self, task: Task) -> None:
+        unwinding.begin(self._cloud, self.table(), task, FULL)
 
     def _gone(self, _: Task, outcome: Outcome) -> bool:
         return outcome.gone
@@ -204,6 +206,7 @@ def test_what_is_committed_is_not_done_again(
     story.work_off(story.first, operation)
     commits = story.mortal.commits
     assert story.trail == trail
+    not_reached = 0
     for dies_at, before in itertools.product(range(1, commits + 1), (True, False)):
         operation = story.begin()
         story.mortal.live(dies_at, before=before)
@@ -213,8 +216,14 @@ def test_what_is_committed_is_not_done_again(
         story.sent.clear()
         story.work_off(story.second, operation)
         # What its conductor died in is done once more, and nothing else.
-        assert [name for name, _ in itertools.groupby(story.trail)] == trail, (dies_at, before)
+        wanted = trail
+        if late_after and "note" not in story.trail:
+            # It was late before the stage was committed as reached that is noted.
+            wanted = [name for name in trail if name != "note"]
+            not_reached += 1
+        assert [name for name, _ in itertools.groupby(story.trail)] == wanted, (dies_at, before)
         assert len(story.trail) <= len(trail) + 1
+    assert not_reached <= 1
 
 
 def test_past_the_point_of_no_return_no_deadline_ends_it(story: Story) -> None:
@@ -242,3 +251,77 @@ def test_an_attempt_begins_once(story: Story) -> None:
     with pytest.raises(StaleTransition):
         story.second.store.run(lambda c: leases.next_attempt(c, operation))
     story.work_off(story.second, operation)
+
+
+def reached(story: Story, stage: str | None, owner: str = "c1") -> Task:
+    """A task that its conductor has taken up, and which it read at this stage."""
+    operation = story.begin()
+    values = {"stage": stage, "lease_owner": owner}
+    story.second.store.run(lambda c: ledger.save(c, operation.id, **values))
+    return Task(story.read(operation), story.server())
+
+
+def unwind(story: Story, task: Task, after: str | None = None) -> Task:
+    """Begin to unwind as conductor c1, with one update."""
+    table = Move(story.first, story).table()
+    done = next((undo for undo in table.undos if undo.name == after), None)
+    updates: list[str] = []
+
+    def note(_: sa.Connection, __: object, statement: str, *___: object) -> None:
+        updates.extend(statement.split()[1:2] if statement.startswith("UPDATE") else ())
+
+    def work(connection: sa.Connection) -> Task:
+        sa.event.listen(connection, "before_cursor_execute", note)
+        now = unwinding.write(connection, table, task, FULL, owner="c1", after=done)
+        sa.event.remove(connection, "before_cursor_execute", note)
+        return now
+
+    now = story.first.store.run(work)
+    assert updates == ["operations"]
+    return now
+
+
+@pytest.mark.parametrize(
+    ("stage", "after", "undo", "attempt"),
+    [
+        (None, None, "release_claim", 1),
+        ("claim", None, "release_claim", 1),
+        ("copy", None, "remove_copy", 2),
+        ("copy", "remove_copy", "start", 1),
+        ("switch", None, "note", 1),
+    ],
+)
+def test_unwinding_begins_with_the_stage_reached(
+    story: Story, stage: str | None, after: str | None, undo: str, attempt: int
+) -> None:
+    task = reached(story, stage)
+    now = unwind(story, task, after)
+    row = story.read(task.operation)
+    assert (row.state, row.stage, row.attempt) == ("unwinding", undo, attempt)
+    assert (row.message, row.lease_owner) == (FULL.message, None)
+    assert (now.operation.stage, now.operation.attempt) == (undo, attempt)
+
+
+@pytest.mark.parametrize(
+    ("stage", "changes"),
+    [
+        ("claim", {"lease_owner": "c2"}),
+        ("claim", {"stage": "stop"}),
+        ("copy", {"attempt": 2}),
+        ("copy", {"stage": "switch"}),
+        ("copy", {"stage": "start", "state": "unwinding"}),
+        ("copy", {"state": "done"}),
+    ],
+    ids=["other owner", "further", "next attempt", "heard", "unwinding", "ended"],
+)
+def test_what_another_one_has_gone_on_with_does_not_unwind(
+    story: Story, stage: str, changes: dict[str, object]
+) -> None:
+    task = reached(story, stage)
+    story.second.store.run(lambda c: ledger.save(c, task.operation.id, **changes))
+    before = story.read(task.operation)
+    with pytest.raises(StaleTransition):
+        unwind(story, task)
+    assert story.read(task.operation) == before
+    # So that the audit finds it open.
+    story.second.store.run(lambda c: ledger.save(c, task.operation.id, state="running"))

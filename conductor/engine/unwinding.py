@@ -1,0 +1,81 @@
+"""How operations begin to unwind: one update, with the undo that the table says."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from common.log import logger
+from common.messages.reports import Failure
+from common.states import OperationState
+from conductor.cloud import Cloud
+from conductor.engine.stages import Table, Undo, W
+from conductor.store import leases
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+
+def begin(
+    cloud: Cloud,
+    table: Table[W],
+    task: W,
+    failure: Failure,
+    also: Callable[[Transaction], None] = lambda _: None,
+) -> None:
+    """Commit that the operation unwinds because of the failure, and have it taken up at once.
+
+    ``also`` writes what belongs to it. Raises StaleTransition; see ``write``.
+    """
+
+    def work(connection: Transaction) -> None:
+        also(connection)
+        write(connection, table, task, failure, owner=cloud.name)
+
+    cloud.store.run(work)
+    cloud.wake()
+    action = task.operation.action
+    LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+
+
+def write(
+    connection: Transaction,
+    table: Table[W],
+    task: W,
+    failure: Failure | None,
+    *,
+    owner: str,
+    seconds: float = 0.0,
+    after: Undo[W] | None = None,
+    **values: Any,
+) -> W:
+    """Store that the operation unwinds, and with which undo it begins; return it as it is then.
+
+    That is the undo of the stage reached, as a part of it may have been made, or the next one. A
+    table without undos goes forward from its stage: it is past the point of no return. The
+    operation has no lease and is due after ``seconds``. ``values`` are further columns.
+
+    ``after``: the undo that this transaction has carried out itself; it begins with the next one.
+
+    An agent's stage ends with its attempt, so that what the agent still reports doesn't count; a
+    stage of the conductor is left only by ``owner``, which must have the lease. Raises
+    StaleTransition if the operation is in other hands, or further, or has ended.
+    """
+    operation = task.operation
+    undos, position = table.undos_from(task, after), table.reached(task)
+    known = table.stages if position is None else table.stages[: position + 1]
+    agents = position is None or known[-1].heard is not None or task.unwinding
+    read = leases.Read([stage.name for stage in known], None if agents else owner)
+    stage = undos[0].name if undos else operation.stage
+    message = operation.message if failure is None or task.unwinding else failure.message
+    if failure is not None:
+        ledger.record_failure(connection, operation, failure)
+    attempt = operation.attempt + int(agents and after is None)
+    values |= {"attempt": attempt, "stage": stage, "message": message}
+    leases.unwind(connection, operation, read, seconds, **values)
+    now = dataclasses.replace(
+        operation, state=OperationState.UNWINDING, attempt=attempt, stage=stage, message=message
+    )
+    return dataclasses.replace(task, operation=now)

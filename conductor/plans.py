@@ -107,6 +107,14 @@ class FollowPlan(Plan):
 
 
 @dataclass(frozen=True)
+class DeletePlan(Plan):
+    """The plan of a delete."""
+
+    holders: tuple[str, ...] = ()
+    """UUIDs of migrations that it ended, which may hold something beside the server."""
+
+
+@dataclass(frozen=True)
 class ResizePlan(Plan):
     """The plan of a resize, of its confirmation or its reversion."""
 
@@ -178,6 +186,7 @@ NOTHING_PLANNED, NOTHING_ASKED = Plan(), Params()
 #: actions whose plan has more than the place
 PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
+    "delete": DeletePlan,
     InternalAction.REAP: ReapPlan,
     InternalAction.FOLLOW: FollowPlan,
     "resize": ResizePlan,

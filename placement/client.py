@@ -23,6 +23,7 @@ from placement.messages import (
     NewClaim,
     NewProvider,
     Provider,
+    Replacement,
     Resources,
 )
 from placement.transport import ATTEMPTS, Transport, until_undisturbed
@@ -286,6 +287,26 @@ class PlacementClient:
         body = allocations(by_provider, project_id, user_id, generation)
         try:
             self._call("PUT", f"/allocations/{consumer_uuid}", body)
+        except GenerationConflict:
+            raise
+        except Conflict:
+            return False
+        return True
+
+    def replace_together(self, claims: Sequence[Replacement]) -> bool:
+        """Replace the allocations of several consumers, all or none; return whether they fit.
+
+        What they had counts as free, so that two may exchange what they hold. 1 request. Raises
+        GenerationConflict when one of them was changed since it was read, Invalid.
+        """
+        body = {
+            one.consumer_uuid: allocations(
+                one.by_provider, one.project_id, one.user_id, one.generation
+            )
+            for one in claims
+        }
+        try:
+            self._call("POST", "/allocations", body)
         except GenerationConflict:
             raise
         except Conflict:

@@ -101,6 +101,18 @@ class Claimed:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """What a consumer is to have, whatever it had when its generation was read."""
+
+    consumer_uuid: str
+    by_provider: Mapping[str, Resources]
+    project_id: str
+    user_id: str
+    generation: int | None
+    """None: the consumer doesn't exist."""
+
+
+@dataclass(frozen=True)
 class NewClaim:
     """A claim on one provider for a consumer without allocations."""
 

@@ -30,6 +30,8 @@ class RequestSpec:
     """(bridge, VLAN tag that it must take)."""
     ignore_hosts: tuple[str, ...] = ()
     force_host: str | None = None
+    cluster: str | None = None
+    """The cluster that it can't leave."""
     vm: tuple[str, int] | None = None
     """(cluster, VMID) of an existing server's VM."""
     hints: Mapping[str, Any] = field(default_factory=dict)

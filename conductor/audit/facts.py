@@ -103,6 +103,18 @@ class GroupPlace:
 
 
 @dataclass(frozen=True)
+class HolderFacts:
+    """A migration to another host: its UUID may be a consumer, and have a place in a group."""
+
+    uuid: str
+    server_uuid: str
+    open: bool
+    host: str | None
+    """The host of which it holds something while it is open."""
+    amounts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TemplateFacts:
     """The record of an image's template."""
 
@@ -156,6 +168,8 @@ class Facts:
     """Server groups of strict policies, by UUID."""
     hosts: Mapping[str, HostFact] = field(default_factory=dict)
     inventories: Mapping[str, ClusterInventory] = field(default_factory=dict)
+    holders: Mapping[str, HolderFacts] = field(default_factory=dict)
+    """Open migrations to another host, by UUID, and ended ones that something names."""
     allocations: Mapping[str, Mapping[str, Mapping[str, int]]] | None = None
     """{consumer: {provider: {resource class: amount}}}; None: placement doesn't answer."""
     unseen: tuple[str, ...] = ()

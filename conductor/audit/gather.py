@@ -21,6 +21,7 @@ from compute.messages import ClusterInventory
 from conductor.audit.facts import (
     Facts,
     GroupPlace,
+    HolderFacts,
     HostFact,
     OpenOperation,
     Place,
@@ -33,6 +34,7 @@ from conductor.audit.kinds import BY_MARKS
 from conductor.cloud import Cloud
 from conductor.store import audit_record, findings, migrations, server_groups, vmids
 from conductor.store.transactions import Transaction
+from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
 
@@ -208,6 +210,7 @@ def _record(connection: Transaction) -> Facts:
         ports=tuple(audit_record.rows(connection, "ports", PortFacts)),
         group_places=tuple(audit_record.rows(connection, "server_group_places", GroupPlace)),
         groups=server_groups.strict(connection),
+        holders=_holders(migrations.open_holders(connection), servers),
         hosts={one.host: one for one in audit_record.rows(connection, "hosts", HostFact)},
     )
 
@@ -225,6 +228,19 @@ def _servers(
     return found
 
 
+def _holders(
+    rows: Iterable[migrations.Holder], servers: Mapping[str, ServerFacts]
+) -> dict[str, HolderFacts]:
+    """Return what migrations hold beside their servers, by UUID."""
+    found = {}
+    for row in rows:
+        server = servers.get(row.server_uuid)
+        properties = server.image_properties if server is not None else {}
+        amounts = of_flavor(row.flavor, properties) if row.flavor else {}
+        found[row.uuid] = HolderFacts(row.uuid, row.server_uuid, row.open, row.host, amounts)
+    return found
+
+
 def _after(connection: Transaction, facts: Facts) -> Facts:
     """Return the facts, updated by the record as it is after the look."""
     had, refused = audit_record.journal(connection, _strange(facts))
@@ -233,6 +249,9 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     named |= {uuid for uuids in refused.values() for uuid in uuids}
     unknown = sorted(named - facts.servers.keys())
     others = _servers(audit_record.servers(connection, ServerFacts, unknown))
+    migrated = migrations.holders(connection, unknown)
+    missing = sorted({one.server_uuid for one in migrated} - facts.servers.keys() - others.keys())
+    others |= _servers(audit_record.servers(connection, ServerFacts, missing))
     operations = audit_record.open_operations(connection, OpenOperation)
     busy = {one.server_uuid for one in operations}
     # Not deleted, and not there before: created during the look.
@@ -240,6 +259,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
     return dataclasses.replace(
         facts,
         servers={**facts.servers, **others},
+        holders={**facts.holders, **_holders(migrated, {**facts.servers, **others})},
         busy=facts.busy | busy | came,
         bands=vmids.bands(connection),
         journal=journal,

@@ -156,9 +156,10 @@ class Healer:
             return Answer("It has none any more.")
         with self._cloud.store.read() as connection:
             server = proof.idle(connection, finding)
-        if proof.has_vm(server):
+            ended = proof.has_ended(connection, finding)
+        if proof.has_vm(server) and not ended:
             raise RefusedError("The server has a VM by now.")
-        self._put(server, {}, there.generation)
+        self._put(server, {}, there.generation, finding.subject)
         return Answer("Its allocations are given back.")
 
     def _allocate(self, finding: Kept) -> Answer:
@@ -179,12 +180,17 @@ class Healer:
         return Answer(f"Its allocation is what the record says, on {server.host}.")
 
     def _put(
-        self, server: Server, wanted: Mapping[str, Mapping[str, int]], generation: int | None
+        self,
+        server: Server,
+        wanted: Mapping[str, Mapping[str, int]],
+        generation: int | None,
+        consumer: str | None = None,
     ) -> None:
-        """Replace the allocations if they are still those that were read."""
+        """Replace the allocations if they are still those that were read; ``consumer``: of a
+        migration of the server."""
         try:
             fits = self._cloud.placement.replace(
-                server.uuid, wanted, server.project_id, server.user_id, generation
+                consumer or server.uuid, wanted, server.project_id, server.user_id, generation
             )
         except GenerationConflict as error:
             raise RefusedError("Its allocations changed meanwhile.") from error

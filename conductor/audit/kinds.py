@@ -200,6 +200,19 @@ KINDS: Mapping[str, Kind] = {
             "{subject}",
         ),
         Kind(
+            "migration_allocation_left",
+            Severity.LEAK,
+            Verb.RELEASE,
+            "the consumer is a migration of ours that has ended",
+        ),
+        Kind(
+            "migration_allocation_differs",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "none: the migration is open",
+            "Confirm or revert it: openstack server migration confirm {server}, or revert",
+        ),
+        Kind(
             "server_without_allocation",
             Severity.DAMAGE,
             Verb.ALLOCATE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.errors import Conflict, ServerNotFound
-from conductor.store import audit_record, servers, vm_states, vmids
+from conductor.store import audit_record, migrations, servers, vm_states, vmids
 from conductor.store import operations as ledger
 from conductor.store.findings import Kept
 from conductor.store.servers import Server
@@ -23,6 +23,12 @@ def idle(connection: Transaction, finding: Kept, *, lock: bool = False) -> Serve
     if ledger.open_of(connection, server.uuid):
         raise RefusedError("An operation works on the server.")
     return server
+
+
+def has_ended(connection: Transaction, finding: Kept) -> bool:
+    """Return whether the finding is about a migration of its server that has ended."""
+    found = migrations.holders(connection, [finding.subject])
+    return any(not one.open and one.server_uuid == finding.server_uuid for one in found)
 
 
 def has_vm(server: Server) -> bool:

@@ -105,7 +105,10 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
     if facts.allocations is None:
         return
     hosts = {host.uuid: host.host for host in facts.hosts.values()}
+    yield from _held_by_migrations(facts, hosts)
     for consumer, by_provider in facts.allocations.items():
+        if consumer in facts.holders:
+            continue
         server = facts.servers.get(consumer)
         if consumer in facts.busy or (server is not None and server.place is not None):
             continue
@@ -121,6 +124,25 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
         host = facts.hosts.get(str(server.host))
         if server.place is not None and host is not None:
             yield from _allocation(facts, server, host.uuid, hosts)
+
+
+def _held_by_migrations(facts: Facts, hosts: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield differences between what migrations hold and what they are to hold: the host that a
+    server moves to, then, until it is confirmed or reverted, the one that it came from."""
+    for holder in facts.holders.values():
+        if holder.server_uuid in facts.busy:
+            continue
+        there = (facts.allocations or {}).get(holder.uuid, {})
+        held = {hosts.get(uuid, uuid): dict(some) for uuid, some in there.items()}
+        wanted = {str(holder.host): dict(holder.amounts)} if holder.open else {}
+        if held == wanted:
+            continue
+        kind = "migration_allocation_differs" if holder.open else "migration_allocation_left"
+        state = "is open" if holder.open else "has ended"
+        text = f"A migration of the server {state} and holds {held}, by the record {wanted}."
+        yield Finding(
+            kind, holder.uuid, text, not holder.open, holder.server_uuid, evidence={"held": held}
+        )
 
 
 def _allocation(
@@ -162,6 +184,9 @@ def _ports(facts: Facts) -> Iterator[Finding]:
 
 def _group_places(facts: Facts) -> Iterator[Finding]:
     for place in facts.group_places:
+        holder = facts.holders.get(place.server_uuid)
+        if holder is not None and (holder.open or holder.server_uuid in facts.busy):
+            continue
         server = facts.servers.get(place.server_uuid)
         if place.server_uuid in facts.busy or (server is not None and server.place is not None):
             continue

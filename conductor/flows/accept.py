@@ -17,7 +17,7 @@ from conductor.engine import begins
 from conductor.engine.begins import HandedOver
 from conductor.flows import delete
 from conductor.messages import CreatedServers, CreateServers
-from conductor.plans import CreateParams, CreatePlan, Interface
+from conductor.plans import NOTHING_PLANNED, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.store import (
     addresses,
     migrations,
@@ -138,11 +138,12 @@ class Accept:
         if action == "delete" and server.task_state == TaskState.DELETING:
             return None
         check_state(server, action)
+        plan: Plan = NOTHING_PLANNED
         if server.vm_state == VmState.RESIZED or server.task_state in RESIZING:
-            migrations.end_open(connection, server.uuid)
+            plan = DeletePlan(holders=migrations.end_open(connection, server.uuid))
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(
-            connection, self._cloud, ctxt, server, action, handed_over=handed_over
+            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
         )
         transitions.move(
             connection,

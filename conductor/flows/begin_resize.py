@@ -15,8 +15,7 @@ from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
 from common.messages.reports import Step
-from common.migrations import MigrationStatus
-from common.requirements import requirements
+from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
@@ -29,6 +28,7 @@ from conductor.store.migrations import Resize
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
+from conductor.sync.allocations import of_flavor
 
 _AGENT_DOWN = "Service is unavailable at this time."
 
@@ -55,13 +55,25 @@ class ResizeAcceptance:
         _check(server, flavor)
         self._require_agent(connection, server)
         quota = self._take_quota(connection, server, flavor)
-        claim = _both(_amounts(server.flavor, server), _amounts(new, server))
+        claim = _both(
+            of_flavor(server.flavor, server.image_properties),
+            of_flavor(new, server.image_properties),
+        )
         # One that was left when the server went to ERROR.
         migrations.end_open(connection, server.uuid)
-        number = migrations.insert_resize(connection, str(ctxt.user_id), server, new, claim)
+        row = migrations.insert(
+            connection,
+            str(ctxt.user_id),
+            server,
+            new,
+            kind=MigrationType.RESIZE,
+            dest_host=server.host,
+            dest_node=server.node,
+            claim=claim,
+        )
         plan = ResizePlan(
             _here(connection, server),
-            migration_id=number,
+            migration_id=row.id,
             was=server.vm_state,
             old=dict(server.flavor),
             new=new,
@@ -190,22 +202,6 @@ def _hardware(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) ->
 
 def _fixed(found: Hardware) -> tuple[Any, ...]:
     return found.uefi, found.secure_boot, found.tpm, found.machine, found.iommu
-
-
-def _amounts(flavor: Mapping[str, Any], server: Server) -> dict[str, int]:
-    return amounts(flavor, server.image_properties)
-
-
-def amounts(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) -> dict[str, int]:
-    """Return what a server of this flavor claims of its host."""
-    needed = requirements(
-        flavor["vcpus"],
-        flavor["memory_mib"],
-        flavor["disk_gib"],
-        flavor.get("extra_specs") or {},
-        image_properties,
-    )
-    return dict(needed.resources)
 
 
 def _both(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

@@ -7,6 +7,7 @@ finished in time is shown as ERROR with its fault, and continues in the backgrou
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 
 from common import clock
@@ -21,6 +22,7 @@ from conductor.engine import endings, ends, unwinding
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows.finish_delete import gone
+from conductor.plans import DeletePlan
 from conductor.store import leases, networks, server_groups, transitions, vmids
 from conductor.store.transactions import Transaction
 
@@ -81,7 +83,8 @@ class Delete:
             self._failed(task, failure)
 
     def _release(self, deleted: Sequence[Ended]) -> None:
-        self._cloud.placement.release_all([one.task.server.uuid for one in deleted])
+        consumers = [(one.task.server.uuid, *_holders(one.task)) for one in deleted]
+        self._cloud.placement.release_all(list(itertools.chain.from_iterable(consumers)))
 
     def _finish(self, task: Task, outcome: Outcome) -> None:
         ended = [Ended(task, outcome)]
@@ -135,13 +138,19 @@ def _is_gone(ended: Ended) -> bool:
     return ended.outcome.gone and (task.unwinding or task.shown == TaskState.DELETING)
 
 
+def _holders(task: Task) -> tuple[str, ...]:
+    """Return the migrations that may hold something beside the server."""
+    plan = task.operation.plan
+    return plan.holders if isinstance(plan, DeletePlan) else ()
+
+
 def _write_deleted(connection: Transaction, deleted: Sequence[Ended]) -> None:
     """Give back what each had, and delete the records."""
     now = clock.utcnow()
     gone_servers = [one.task.server for one in deleted]
     # In one order, so that two conductors don't wait for each other.
-    for server in sorted(gone_servers, key=lambda one: one.server_group_uuid or ""):
-        server_groups.give_back(connection, server)
+    for one in sorted(deleted, key=lambda one: one.task.server.server_group_uuid or ""):
+        server_groups.give_back(connection, one.task.server, *_holders(one.task))
     vmids.free_all(
         connection,
         [

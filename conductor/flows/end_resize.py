@@ -17,9 +17,9 @@ from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import ends
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows import shaping
-from conductor.flows.begin_resize import amounts
 from conductor.plans import ResizePlan
 from conductor.sync import claims
+from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
 
@@ -58,7 +58,7 @@ class _SecondHalf:
     def _hold(self, task: Task, flavor: shaping.Flavor) -> None:
         """Hold one size only. Raises Unavailable to be repeated later."""
         provider = str(task.operation.plan.target.uuid)
-        held = amounts(flavor, task.server.image_properties)
+        held = of_flavor(flavor, task.server.image_properties)
         claims.hold(self._cloud.placement, task.server, provider, held)
 
 

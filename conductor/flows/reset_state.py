@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from common import clock
 from common.context import RequestContext
-from common.errors import ServerStateConflict
+from common.errors import ServerStateConflict, Unavailable
 from common.log import logger
 from common.messages.reports import Step
 from common.states import InternalAction, OperationState, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import scope
-from conductor.store import migrations, servers, transitions
+from conductor.store import migrations, server_groups, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -33,7 +33,7 @@ _GOES_ON = frozenset({"delete"})
 def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmState) -> None:
     """See ``ConductorClient.reset_server_state``."""
 
-    def work(connection: Transaction) -> None:
+    def work(connection: Transaction) -> tuple[str, ...]:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         under_way = _under_way(connection, server)
         keeps = under_way is not None and _keeps(server, under_way)
@@ -47,12 +47,25 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
             task_state=_task_state(server) if keeps else None,
             takes_over=True,
         )
+        holders: tuple[str, ...] = ()
         if server.vm_state == VmState.RESIZED:
-            migrations.end_open(connection, server.uuid)
+            holders = migrations.end_open(connection, server.uuid)
+            for holder in holders:
+                server_groups.move_place(connection, server, holder)
         _record(connection, reset, server, under_way)
+        return holders
 
-    cloud.store.run(work)
+    _release(cloud, cloud.store.run(work))
     LOG.warning("Server %s was reset to %s by an administrator.", server_uuid, state)
+
+
+def _release(cloud: Cloud, holders: tuple[str, ...]) -> None:
+    """Give back what migrations held that were confirmed by this; else the audit does."""
+    try:
+        for holder in holders:
+            cloud.placement.release(holder)
+    except Unavailable as error:
+        LOG.warning("What migrations hold in placement is left to the audit: %s", error.message)
 
 
 def _under_way(connection: Transaction, server: Server) -> Operation | None:

@@ -20,12 +20,12 @@ from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import own_host, shaping
-from conductor.flows.begin_resize import amounts
 from conductor.plans import ResizePlan
 from conductor.store import leases, migrations, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
+from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
 
@@ -154,7 +154,7 @@ class ResizeFlow:
     def _release(self, task: Task) -> bool:
         """Hold the old size again. Raises Unavailable to be repeated later."""
         plan = task.operation.planned(ResizePlan)
-        before = amounts(plan.old, task.server.image_properties)
+        before = of_flavor(plan.old, task.server.image_properties)
         claims.hold(self._cloud.placement, task.server, str(plan.target.uuid), before)
         return True
 

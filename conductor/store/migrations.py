@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,22 @@ _C = migrations.c
 #: a server has at most one of these
 OPEN = frozenset(
     {
+        MigrationStatus.ACCEPTED,
+        MigrationStatus.QUEUED,
+        MigrationStatus.PREPARING,
+        MigrationStatus.RUNNING,
         MigrationStatus.PRE_MIGRATING,
         MigrationStatus.MIGRATING,
+        MigrationStatus.POST_MIGRATING,
         MigrationStatus.FINISHED,
         MigrationStatus.CONFIRMING,
         MigrationStatus.REVERTING,
     }
+)
+#: of moves whose server is on the target: there it holds what it takes, and the migration holds
+#: the source for a reversion
+SETTLED = frozenset(
+    {MigrationStatus.FINISHED, MigrationStatus.CONFIRMING, MigrationStatus.REVERTING}
 )
 
 
@@ -35,46 +45,88 @@ class Resize:
     old_flavor: Mapping[str, Any]
     new_flavor: Mapping[str, Any]
     old_vm_state: str
+    uuid: str
+    source_host: str
+    dest_host: str
+
+    @property
+    def moved(self) -> bool:
+        """Return whether the server changed its host."""
+        return self.source_host != self.dest_host
 
 
-def insert_resize(
+@dataclass(frozen=True)
+class New:
+    """The row of a migration that begins."""
+
+    id: int
+    uuid: str
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A migration whose UUID may hold resources of a host, and a place in a server group."""
+
+    uuid: str
+    server_uuid: str
+    open: bool
+    host: str | None
+    """What it holds is on this one."""
+    flavor: Mapping[str, Any]
+    """Its size."""
+
+
+def insert(
     connection: sa.Connection,
     user_id: str,
     server: Server,
     new: Mapping[str, Any],
-    claim: Mapping[str, int],
-) -> int:
-    """Write a resize on the server's own host; ``claim`` is what it holds of that meanwhile."""
+    *,
+    kind: MigrationType,
+    status: MigrationStatus = MigrationStatus.PRE_MIGRATING,
+    dest_host: str | None = None,
+    dest_node: str | None = None,
+    claim: Mapping[str, int] | None = None,
+) -> New:
+    """Write a migration that begins.
+
+    ``new`` is the flavor that it ends with; ``claim`` what the server holds of its host
+    meanwhile, None: as its size says.
+    """
+    uuid = ids.new_uuid()
     result = connection.execute(
         migrations.insert(),
         {
-            "uuid": ids.new_uuid(),
+            "uuid": uuid,
             "server_uuid": server.uuid,
             "project_id": server.project_id,
             "user_id": user_id,
-            "type": MigrationType.RESIZE,
-            "status": MigrationStatus.PRE_MIGRATING,
+            "type": kind,
+            "status": status,
             "source_host": server.host,
             "source_node": server.node,
-            "dest_host": server.host,
-            "dest_node": server.node,
+            "dest_host": dest_host,
+            "dest_node": dest_node,
             "old_flavor_number": _number(connection, server.flavor),
             "new_flavor_number": _number(connection, new),
             "old_flavor": dict(server.flavor),
             "new_flavor": dict(new),
             "old_vm_state": server.vm_state,
-            "claim": dict(claim),
+            "claim": None if claim is None else dict(claim),
             "created_at": clock.utcnow(),
         },
     )
     (number,) = result.inserted_primary_key or (0,)
-    return int(number)
+    return New(int(number), uuid)
 
 
 def finished(connection: sa.Connection, server_uuid: str) -> Resize | None:
     """Return the server's resize that waits to be confirmed or reverted."""
     row = connection.execute(
-        sa.select(_C.id, _C.old_flavor, _C.new_flavor, _C.old_vm_state)
+        sa.select(
+            *(_C.id, _C.old_flavor, _C.new_flavor, _C.old_vm_state),
+            *(_C.uuid, _C.source_host, _C.dest_host),
+        )
         .where(_C.server_uuid == server_uuid, _C.status == MigrationStatus.FINISHED)
         .order_by(_C.id.desc())
         .limit(1)
@@ -83,24 +135,59 @@ def finished(connection: sa.Connection, server_uuid: str) -> Resize | None:
 
 
 def set_status(
-    connection: sa.Connection, number: int, status: MigrationStatus, operation: Operation
+    connection: sa.Connection,
+    number: int,
+    status: MigrationStatus,
+    operation: Operation,
+    **values: Any,
 ) -> None:
-    """Store how far it is, and which operation works on it."""
-    values = {"status": status, "operation_id": operation.id, "updated_at": clock.utcnow()}
-    connection.execute(migrations.update().where(_C.id == number).values(values))
+    """Store how far it is, and which operation works on it; ``values`` are further columns."""
+    now = {"status": status, "operation_id": operation.id, "updated_at": clock.utcnow()}
+    connection.execute(migrations.update().where(_C.id == number).values({**now, **values}))
 
 
-def end_open(connection: sa.Connection, server_uuid: str) -> None:
-    """End what is open of a server that is deleted or reset: a finished resize is confirmed."""
+def open_holders(connection: sa.Connection) -> list[Holder]:
+    """Return the open migrations to another host."""
+    return _holders(connection, _C.status.in_(sorted(OPEN)) & (_C.dest_host != _C.source_host))
+
+
+def holders(connection: sa.Connection, uuids: Sequence[str]) -> list[Holder]:
+    """Return those of these UUIDs that are migrations, ended ones included."""
+    return _holders(connection, _C.uuid.in_(uuids)) if uuids else []
+
+
+def _holders(connection: sa.Connection, which: sa.ColumnElement[bool]) -> list[Holder]:
+    query = sa.select(
+        *(_C.uuid, _C.server_uuid, _C.status, _C.source_host, _C.dest_host),
+        *(_C.old_flavor, _C.new_flavor),
+    ).where(which)
+    found = []
+    for row in connection.execute(query):
+        settled = row.status in SETTLED
+        host, flavor = (
+            (row.source_host, row.old_flavor) if settled else (row.dest_host, row.new_flavor)
+        )
+        found.append(Holder(row.uuid, row.server_uuid, row.status in OPEN, host, flavor or {}))
+    return found
+
+
+def end_open(connection: sa.Connection, server_uuid: str) -> tuple[str, ...]:
+    """End what is open of a server that is deleted or reset: a finished resize is confirmed.
+
+    Return the UUIDs of those that may hold something on another host.
+    """
+    mine = (_C.server_uuid == server_uuid) & _C.status.in_(sorted(OPEN))
+    found = connection.execute(sa.select(_C.uuid, _C.source_host, _C.dest_host).where(mine)).all()
+    if not found:
+        return ()
     confirmed = sa.case(
         (_C.status == MigrationStatus.FINISHED, MigrationStatus.CONFIRMED),
         else_=MigrationStatus.ERROR,
     )
     connection.execute(
-        migrations.update()
-        .where(_C.server_uuid == server_uuid, _C.status.in_(sorted(OPEN)))
-        .values(status=confirmed, updated_at=clock.utcnow())
+        migrations.update().where(mine).values(status=confirmed, updated_at=clock.utcnow())
     )
+    return tuple(row.uuid for row in found if row.dest_host != row.source_host)
 
 
 def claims(connection: sa.Connection) -> dict[str, Mapping[str, int]]:

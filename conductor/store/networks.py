@@ -177,6 +177,17 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
     return [Port(*row[:6], tuple(row[6] or ())) for row in rows]
 
 
+def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, int | None]]:
+    """Return (bridge, VLAN) of each of a server's ports, in order."""
+    query = (
+        sa.select(networks.c.bridge, networks.c.vlan)
+        .join(ports, ports.c.network_id == networks.c.id)
+        .where(ports.c.server_uuid == server_uuid)
+        .order_by(ports.c.position)
+    )
+    return [(row.bridge, row.vlan) for row in connection.execute(query)]
+
+
 def create_ports(
     connection: sa.Connection,
     server_uuid: str,

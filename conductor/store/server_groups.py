@@ -166,11 +166,11 @@ def hosts(connection: sa.Connection, uuid: str) -> list[tuple[str, str]]:
 
 
 def facts(
-    connection: sa.Connection, uuid: str | None, server_uuid: str | None
+    connection: sa.Connection, uuid: str | None, server_uuid: str | None, *holders: str
 ) -> GroupFacts | None:
     """Return the group facts for a request spec: two queries; None without a group.
 
-    The server itself counts in no soft group; in a strict one it has no place yet.
+    Neither the server counts, nor what these migrations of it hold.
     """
     if uuid is None:
         return None
@@ -181,15 +181,16 @@ def facts(
         return None
     group = Group(*row)
     strict = group.policy in STRICT
-    members = _places(connection, uuid) if strict else _hosts(connection, uuid, server_uuid)
+    but = (server_uuid or "", *holders)
+    members = _places(connection, uuid, but) if strict else _hosts(connection, uuid, server_uuid)
     return GroupFacts(group.uuid, group.policy, group.max_per_host, members)
 
 
-def _places(connection: sa.Connection, uuid: str) -> dict[str, int]:
-    """Return {host: places taken there}."""
+def _places(connection: sa.Connection, uuid: str, but: Collection[str] = ()) -> dict[str, int]:
+    """Return {host: places taken there}, without those of some holders."""
     query = (
         sa.select(_PLACES.host, sa.func.count())
-        .where(_PLACES.group_uuid == uuid)
+        .where(_PLACES.group_uuid == uuid, _PLACES.server_uuid.not_in(list(but)))
         .group_by(_PLACES.host)
     )
     return dict(connection.execute(query).all())
@@ -220,19 +221,75 @@ def take(connection: sa.Connection, server: Server, host: str) -> str | None:
         return reason
     if group.policy == Policy.AFFINITY:
         _anchor(connection, group.uuid, host)
+    _insert(connection, group.uuid, host, server.uuid)
+    return None
+
+
+def _insert(connection: sa.Connection, group_uuid: str, host: str, holder: str) -> None:
     slots = connection.execute(
-        sa.select(_PLACES.slot).where(_PLACES.group_uuid == group.uuid, _PLACES.host == host)
+        sa.select(_PLACES.slot).where(_PLACES.group_uuid == group_uuid, _PLACES.host == host)
     ).scalars()
     used = set(slots)
     connection.execute(
         server_group_places.insert().values(
-            server_uuid=server.uuid,
-            group_uuid=group.uuid,
+            server_uuid=holder,
+            group_uuid=group_uuid,
             host=host,
             slot=next(slot for slot in itertools.count() if slot not in used),
         )
     )
+
+
+def take_beside(connection: sa.Connection, server: Server, host: str, holder: str) -> str | None:
+    """Take a place on the host that a server moves to, beside the one that it has; return why
+    there is none, or None.
+
+    ``holder``, the UUID of the migration, has it until ``move_place`` or ``drop``.
+    """
+    if server.server_group_uuid is None:
+        return None
+    group = _locked(connection, server.server_group_uuid)
+    if group is None or group.policy not in STRICT:
+        return None
+    others = _places(connection, group.uuid, but=(server.uuid, holder))
+    reason = taken(group.policy, group.max_per_host, host, others)
+    if reason is not None:
+        return reason
+    connection.execute(server_group_places.delete().where(_PLACES.server_uuid == holder))
+    _insert(connection, group.uuid, host, holder)
     return None
+
+
+def move_place(connection: sa.Connection, server: Server, holder: str) -> None:
+    """Give the server the place that its migration holds, instead of its own. May be repeated."""
+    if server.server_group_uuid is None:
+        return
+    group = _locked(connection, server.server_group_uuid)
+    query = sa.select(_PLACES.host).where(_PLACES.server_uuid == holder)
+    host = connection.execute(query).scalar()
+    if group is None or host is None:
+        return
+    connection.execute(server_group_places.delete().where(_PLACES.server_uuid == server.uuid))
+    connection.execute(
+        server_group_places.update()
+        .where(_PLACES.server_uuid == holder)
+        .values(server_uuid=server.uuid)
+    )
+    if group.policy == Policy.AFFINITY:
+        connection.execute(
+            server_group_anchors.update()
+            .where(_ANCHORS.group_uuid == group.uuid)
+            .values(host=host)
+        )
+
+
+def drop(connection: sa.Connection, server: Server, holder: str) -> None:
+    """Release the place that a migration of the server holds. May be repeated; no query without
+    a group."""
+    if server.server_group_uuid is None:
+        return
+    _locked(connection, server.server_group_uuid)
+    connection.execute(server_group_places.delete().where(_PLACES.server_uuid == holder))
 
 
 def _anchor(connection: sa.Connection, uuid: str, host: str) -> None:
@@ -242,12 +299,14 @@ def _anchor(connection: sa.Connection, uuid: str, host: str) -> None:
         connection.execute(server_group_anchors.insert().values(group_uuid=uuid, host=host))
 
 
-def give_back(connection: sa.Connection, server: Server) -> None:
-    """Release the server's place. May be repeated; no query without a group."""
+def give_back(connection: sa.Connection, server: Server, *holders: str) -> None:
+    """Release the server's place, and those that migrations of it hold. May be repeated; no query
+    without a group."""
     if server.server_group_uuid is None:
         return
     group = _locked(connection, server.server_group_uuid)
-    connection.execute(server_group_places.delete().where(_PLACES.server_uuid == server.uuid))
+    mine = _PLACES.server_uuid.in_((server.uuid, *holders))
+    connection.execute(server_group_places.delete().where(mine))
     if group is not None and group.policy == Policy.AFFINITY:
         others = sa.exists().where(_PLACES.group_uuid == group.uuid)
         connection.execute(

@@ -41,6 +41,18 @@ def wanted(server: Sized) -> dict[str, int]:
     return dict(needed.resources)
 
 
+def of_flavor(flavor: Mapping[str, Any], image_properties: Mapping[str, str]) -> dict[str, int]:
+    """Return what a server of this flavor claims of its host."""
+    needed = requirements(
+        flavor["vcpus"],
+        flavor["memory_mib"],
+        flavor["disk_gib"],
+        flavor.get("extra_specs") or {},
+        image_properties,
+    )
+    return dict(needed.resources)
+
+
 def follow(placement: PlacementClient, server: Server, provider_uuid: str) -> bool:
     """Move all of the server's allocation to this provider in one step; return whether it fits.
 

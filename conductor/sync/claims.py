@@ -1,4 +1,4 @@
-"""Sets what a server holds of its host in placement, whatever it held before."""
+"""Sets what a server, and a migration of it, hold in placement, whatever they held before."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from common.errors import GenerationConflict
 from conductor.store.servers import Server
 from placement.client import PlacementClient
+from placement.messages import Allocations, Replacement
 
 #: tries for a consumer that others write to at the same time
 _TRIES = 5
@@ -36,3 +37,49 @@ def hold(
         except GenerationConflict:
             continue
     raise GenerationConflict("The server's allocation is written to by too many at a time.")
+
+
+def hold_both(
+    placement: PlacementClient,
+    server: Server,
+    mine: Mapping[str, Mapping[str, int]],
+    holder: str,
+    held: Mapping[str, Mapping[str, int]],
+) -> bool:
+    """Have the server hold exactly ``mine`` and its migration ``held``, {provider: amounts}, in
+    one step; return whether there is room.
+
+    ``held`` may be empty. Does nothing if it is so already. Raises Unavailable, and
+    GenerationConflict when others keep writing.
+    """
+    wanted = {server.uuid: _plain(mine), holder: _plain(held)}
+    for _ in range(_TRIES):
+        there = {consumer: placement.allocations_of(consumer) for consumer in wanted}
+        changes = [
+            _replacement(server, consumer, amounts, there[consumer])
+            for consumer, amounts in wanted.items()
+            if _plain(there[consumer].by_provider) != amounts
+        ]
+        if not changes:
+            return True
+        try:
+            return placement.replace_together(changes)
+        except GenerationConflict:
+            continue
+    raise GenerationConflict("The server's allocation is written to by too many at a time.")
+
+
+def _plain(by_provider: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {provider: dict(amounts) for provider, amounts in by_provider.items()}
+
+
+def _replacement(
+    server: Server, consumer: str, amounts: Mapping[str, Mapping[str, int]], there: Allocations
+) -> Replacement:
+    return Replacement(
+        consumer,
+        amounts,
+        there.project_id or server.project_id,
+        there.user_id or server.user_id,
+        there.generation,
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import all_alike, by, refusing
+from scheduler.columnar.forms import alike_in, all_alike, by, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
@@ -24,21 +24,31 @@ def availability_zone(zone: str, request: RequestSpec) -> str | None:
     return None if wanted in (None, zone) else f"in zone {zone}, {wanted} asked"
 
 
+def _cluster(host: Host) -> str:
+    return host.facts.cluster
+
+
 def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    outside = None
+    if request.cluster is not None:
+        outside = ~columns.where(_cluster, lambda name: name == request.cluster)
     if request.force_host is None:
-        return None
+        return outside
     refused = np.ones(len(columns), np.bool_)
     refused[[position for _, position in columns.positions([request.force_host])]] = False
-    return refused
+    return refused if outside is None else refused | outside
 
 
-@refusing(_others, alike=all_alike)
+@refusing(_others, alike=alike_in(_cluster))
 def forced_host(host: Host, request: RequestSpec) -> str | None:
-    """Refuse all but the host that an administrator forced."""
+    """Refuse all but the host that an administrator forced, and, for a server that moves, hosts
+    of other clusters."""
     wanted = request.force_host
-    if wanted is None or host.name == wanted:
-        return None
-    return f"host {wanted} was asked for"
+    if wanted is not None and host.name != wanted:
+        return f"host {wanted} was asked for"
+    if request.cluster not in (None, host.facts.cluster):
+        return f"in cluster {host.facts.cluster}, the server can't leave {request.cluster}"
+    return None
 
 
 def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
@@ -51,8 +61,12 @@ def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 @refusing(_tried, alike=all_alike)
 def retry(host: Host, request: RequestSpec) -> str | None:
-    """Refuse hosts on which an earlier attempt failed."""
-    return "an earlier attempt failed here" if host.name in request.ignore_hosts else None
+    """Refuse hosts on which an earlier attempt failed, and the one that a server moves off."""
+    if host.name not in request.ignore_hosts:
+        return None
+    if request.cluster is not None:
+        return "the server's own host, or one that can't take it"
+    return "an earlier attempt failed here"
 
 
 def _bridges(host: Host) -> frozenset[str]:

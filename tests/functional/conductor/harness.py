@@ -47,7 +47,7 @@ from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine, schema
-from placement.messages import Allocations
+from placement.messages import Allocations, Replacement
 from tests.fixtures import databases
 from tests.functional.db.conftest import mariadb_database
 
@@ -264,6 +264,16 @@ class Placement:
         if provider in self.full:
             return False
         self.claims[consumer_uuid], self.amounts[consumer_uuid] = provider, amounts
+        return True
+
+    def replace_together(self, claims: Sequence[Replacement]) -> bool:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        wanted = {provider for one in claims for provider in one.by_provider}
+        if wanted & self.full:
+            return False
+        for one in claims:
+            self.replace(one.consumer_uuid, one.by_provider, "p", "u", one.generation)
         return True
 
     def claim(

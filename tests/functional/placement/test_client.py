@@ -21,7 +21,7 @@ from common.errors import (
 )
 from placement.app import make_app
 from placement.client import PlacementClient
-from placement.messages import Allocations, NewProvider, Usage
+from placement.messages import Allocations, NewProvider, Replacement, Usage
 from placement.operation import Services
 from tests.fixtures.auth import header_auth
 from tests.functional.placement.builders import a_uuid
@@ -189,6 +189,29 @@ def test_generation_conflicts_of_a_claim_are_tried_again_and_counted(
     assert given_up.value.details["conflicts"] == 5
     claimed = client.claim(a_uuid(), provider, {"MEMORY_MB": 1000}, "project", "user")
     assert (claimed.won, claimed.conflicts) == (False, 0)
+
+
+def test_two_consumers_exchange_what_they_hold(client: PlacementClient, provider: str) -> None:
+    """Also where there is no room for both at once on either side."""
+    other, server, migration = a_uuid(), a_uuid(), a_uuid()
+    client.ensure_provider(other, other)
+    client.set_inventory(other, {"VCPU": {"total": 4}})
+    client.claim(server, provider, {"VCPU": 4}, "project", "user")
+    client.claim(migration, other, {"VCPU": 4}, "project", "user")
+
+    def held(consumer: str, by_provider: Any, generation: int | None) -> Replacement:
+        return Replacement(consumer, by_provider, "project", "user", generation)
+
+    mine, theirs = {other: {"VCPU": 4}}, {provider: {"VCPU": 4}}
+    assert client.replace_together([held(server, mine, 1), held(migration, theirs, 1)])
+    assert client.allocations_of(server).by_provider == mine
+    assert client.allocations_of(migration).by_provider == theirs
+    with pytest.raises(GenerationConflict):
+        client.replace_together([held(server, theirs, 1), held(migration, {}, 2)])
+    assert not client.replace_together([held(a_uuid(), mine, None), held(server, mine, 2)])
+    assert client.replace_together([held(server, theirs, 2), held(migration, {}, 2)])
+    assert client.allocations_of(server).by_provider == theirs
+    assert client.allocations_of(migration).by_provider == {}
 
 
 def test_claims(client: PlacementClient, provider: str) -> None:

@@ -14,6 +14,7 @@ from conductor.audit.facts import (
     Facts,
     Finding,
     GroupPlace,
+    HolderFacts,
     HostFact,
     OpenOperation,
     PortFacts,
@@ -29,6 +30,7 @@ NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 WEB, GONE, STRANGER, OTHER = "web", "gone", "stranger", "other"
 PLACE = ("c1", 100_001)
 RESOURCES = {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 10}
+HOSTS = {"pve1": "rp1", "pve2": "rp2"}
 
 
 def a_server(uuid: str = WEB, **changes: Any) -> ServerFacts:
@@ -522,6 +524,29 @@ def test_an_allocation_of_a_server_without_a_vm(server: ServerFacts) -> None:
     given = facts(servers=with_servers(server), allocations=held)
     assert found(given)["allocation_without_server"].subject == OTHER
     assert differences(dataclasses.replace(given, busy=frozenset({OTHER}))) == []
+
+
+def test_what_a_migration_holds_beside_its_server() -> None:
+    mine = {WEB: {"rp1": RESOURCES}}
+    host = {
+        "pve1": HostFact("pve1", "rp1", "c1", "pve1"),
+        "pve2": HostFact("pve2", "rp2", "c1", "2"),
+    }
+    move = HolderFacts("move", WEB, True, "pve2", RESOURCES)
+    place = GroupPlace("move", "group", "pve2")
+    held = {**mine, "move": {"rp2": RESOURCES}}
+    given = facts(holders={"move": move}, hosts=host, allocations=held, group_places=(place,))
+    assert differences(given) == []
+    for other in (mine, {**mine, "move": {"rp1": RESOURCES}}):
+        one = found(dataclasses.replace(given, allocations=other))["migration_allocation_differs"]
+        assert (one.subject, one.proven) == ("move", False)
+    ended = dataclasses.replace(given, holders={"move": dataclasses.replace(move, open=False)})
+    one = found(ended)["migration_allocation_left"]
+    assert (one.subject, one.server_uuid, one.proven) == ("move", WEB, True)
+    assert "group_place_without_server" in found(ended)
+    assert differences(dataclasses.replace(ended, busy=frozenset({WEB}))) == []
+    given_back = dataclasses.replace(ended, allocations=mine, group_places=())
+    assert differences(given_back) == []
 
 
 def test_an_allocation_of_somebody_else() -> None:

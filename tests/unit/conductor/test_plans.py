@@ -15,6 +15,7 @@ from conductor.plans import (
     AdoptParams,
     CreateParams,
     CreatePlan,
+    DeletePlan,
     FollowPlan,
     Interface,
     Params,
@@ -103,7 +104,8 @@ def kept(value: object) -> Any:
         ("create", CreatePlan()),
         ("reap", ReapPlan(TARGET, "pve2", drive_only=True)),
         ("follow", FollowPlan(TARGET, Place("pve2", None, "sim1", "pve2", 100), "moved")),
-        ("delete", Plan(TARGET)),
+        ("delete", DeletePlan(TARGET, ("m",))),
+        ("stop", Plan(TARGET)),
     ],
 )
 def test_a_plan_comes_back_as_it_was_kept(action: str, plan: Plan) -> None:

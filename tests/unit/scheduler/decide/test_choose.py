@@ -107,6 +107,13 @@ def test_reasons_carry_the_numbers() -> None:
     )
     assert availability_zone(a_host(), a_request(availability_zone="b")) == "in zone nova, b asked"
     assert forced_host(a_host(), a_request(force_host="pve2")) == "host pve2 was asked for"
+    assert forced_host(a_host(), a_request(cluster="sim1")) is None
+    assert forced_host(a_host(), a_request(cluster="sim2")) == (
+        "in cluster sim1, the server can't leave sim2"
+    )
+    assert retry(a_host(), a_request(cluster="sim1", ignore_hosts=("pve1",))) == (
+        "the server's own host, or one that can't take it"
+    )
     assert retry(a_host(), a_request(ignore_hosts=("pve1",))) == "an earlier attempt failed here"
     assert network_reach(a_host(), a_request(networks=("vmbr0", "vmbr9"))) == (
         "no bridge vmbr9 on the node"

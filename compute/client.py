@@ -18,6 +18,7 @@ from common.messages.commands import (
     Destroy,
     Grow,
     Mark,
+    Move,
     Power,
     RetireTemplate,
     Shape,
@@ -76,6 +77,10 @@ class ComputeClient:
     def grow(self, ctxt: RequestContext, worker: str, command: Grow) -> None:
         """Grow the VM's root disk."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.grow, command=self._sent(worker, command))
+
+    def move(self, ctxt: RequestContext, worker: str, command: Move) -> None:
+        """Move the VM to another node; ``Outcome.node`` says where it is."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.move, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image's template before any build; a failure is only reported."""

@@ -15,13 +15,14 @@ from common.messages.commands import (
     Destroy,
     Grow,
     Mark,
+    Move,
     Power,
     RetireTemplate,
     Shape,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, destroy, mark, power, retire, shape
-from compute.hypervisor.port import Abandoned, Hypervisor
+from compute import build, cache, destroy, mark, move, power, retire, shape
+from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
 from compute.repeats import Repeats
 from compute.workpool import WorkPool
@@ -115,6 +116,12 @@ class Executor:
             return destroy.destroy(job, machine, command, self._graceful_seconds)
         if isinstance(command, Power):
             return power.power(job, machine, command, self._graceful_seconds)
+        return self._with_machine(job, machine, command)
+
+    def _with_machine(self, job: Job, machine: Machine, command: Command) -> Outcome:
+        """Carry out a command that changes the VM, or its place."""
+        if isinstance(command, Move):
+            return move.move(job, machine, command)
         if isinstance(command, Shape):
             return shape.shape(job, machine, command, self._graceful_seconds)
         if isinstance(command, Grow):

@@ -73,6 +73,10 @@ class Job:
         """Report facts of the step that runs."""
         self.journal.note(upid, detail)
 
+    def progress(self, **detail: Any) -> None:
+        """Report how far the step is."""
+        self.journal.progress(detail)
+
     def check(self) -> None:
         """Raise what prevents the job from continuing."""
         self.check_time()

@@ -48,6 +48,12 @@ class Journal:
         if upid is not None:
             self._report((self._now,))
 
+    def progress(self, detail: Mapping[str, Any]) -> None:
+        """Report at once how far the running step is, in place of what was reported before."""
+        if self._now is not None:
+            self._now = replace(self._now, detail={**self._now.detail, "progress": dict(detail)})
+            self._report((self._now,))
+
     def end(self, result: str, detail: Mapping[str, Any]) -> None:
         """End the step; it is reported with whatever comes next."""
         if self._now is None:

@@ -15,6 +15,7 @@ from common.messages.commands import (
     Destroy,
     Grow,
     Mark,
+    Move,
     Power,
     RetireTemplate,
     Shape,
@@ -68,6 +69,10 @@ class Manager:
 
     def grow(self, ctxt: RequestContext, command: Grow) -> None:
         """Accept a Grow."""
+        self._accept(ctxt, command)
+
+    def move(self, ctxt: RequestContext, command: Move) -> None:
+        """Accept a Move."""
         self._accept(ctxt, command)
 
     def mark(self, ctxt: RequestContext, command: Mark) -> None:

@@ -7,11 +7,14 @@ import threading
 from typing import TypeVar
 
 from common import clock
-from common.messages.commands import Build, Command, Destroy, Mark, Power
+from common.messages.commands import Build, Command, Destroy, Mark, Move, Power
 from common.messages.reports import Outcome
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+#: operation, attempt, node, what is to be done
+_Key = tuple[int, int, str, str]
 
 #: numbers of remembered destroys and outcomes
 REMEMBERED = 10_000
@@ -24,9 +27,7 @@ class Repeats:
         self._began_at = clock.utcnow()
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
-        self._outcomes: collections.OrderedDict[tuple[int, int], Outcome] = (
-            collections.OrderedDict()
-        )
+        self._outcomes: collections.OrderedDict[_Key, Outcome] = collections.OrderedDict()
 
     def is_stale(self, command: Command) -> bool:
         """Return whether it may repeat what was done, and undone since, before this process began.
@@ -34,7 +35,7 @@ class Repeats:
         It is not answered: the first heartbeat ends the leases of an earlier process, and commands
         that are still needed come again. A Destroy is harmless, as is a command without lease.
         """
-        if command.sent_at is None or not isinstance(command, Build | Power | Mark):
+        if command.sent_at is None or not isinstance(command, Build | Power | Mark | Move):
             return False
         return command.sent_at < self._began_at
 
@@ -57,18 +58,32 @@ class Repeats:
         if isinstance(command, Destroy):
             return None
         with self._lock:
-            return self._outcomes.get((command.operation_id, command.attempt))
+            return self._outcomes.get(_key(command))
 
     def keep(self, command: Command, outcome: Outcome) -> None:
         """Keep the outcome of a command that must not be repeated.
 
         A build that left nothing may have been given up, and its VMID too, before a repeat; a
-        repeated reboot would be a second one.
+        repeated reboot would be a second one, and a repeated move would follow its own undoing.
         """
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
-        if given_up or isinstance(command, Power):
+        if given_up or isinstance(command, Power) or (isinstance(command, Move) and outcome.ok):
             with self._lock:
-                _remember(self._outcomes, (command.operation_id, command.attempt), outcome)
+                _remember(self._outcomes, _key(command), outcome)
+
+
+def _key(command: Command) -> _Key:
+    """Return what a command and its repetition have in common.
+
+    One attempt of an operation may have several commands of a kind, as a stop on one node and a
+    start on another.
+    """
+    what = type(command).__name__
+    if isinstance(command, Power):
+        what = command.action.value
+    elif isinstance(command, Move):
+        what = f"settle:{command.target_node}" if command.settle else command.target_node
+    return command.operation_id, command.attempt, command.placed.node, what
 
 
 def _remember(memory: collections.OrderedDict[K, V], key: K, value: V) -> None:

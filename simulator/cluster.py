@@ -25,7 +25,7 @@ from simulator.errors import (
 from simulator.faults import Faults
 from simulator.firewall_config import Firewall
 from simulator.ha_config import HaConfig
-from simulator.model import Node, PciMapping, Pool, Storage, Task, Vm, Volume
+from simulator.model import Migration, Node, PciMapping, Pool, Storage, Task, Vm, Volume
 from simulator.persistence import Store
 from simulator.sdn_config import Sdn
 from simulator.tasks import TaskBook
@@ -64,6 +64,7 @@ class Cluster:
         self.shares: dict[str, dict[str, dict[str, str]]] = {}
         self.firewalls: dict[str, Firewall] = {}
         self.vms: dict[int, Vm] = {}
+        self.migrations: dict[int, Migration] = {}
         self.volumes = VolumeStore()
         self.data: dict[str, bytes] = {}
         self.options: dict[str, Any] = {"mac_prefix": "BC:24:11"}

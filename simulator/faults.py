@@ -31,6 +31,8 @@ ENVIRONMENT = frozenset(
         "vnet-error",
         "maintenance",
         "no-reload",
+        "migration-slow",
+        "migration-problems",
     }
 )
 LEAKS = {

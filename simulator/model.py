@@ -84,6 +84,17 @@ class Volume:
 
 
 @dataclass
+class Migration:
+    """The memory of a running migration."""
+
+    total: int
+    transferred: int = 0
+    cancelled: bool = False
+    stopped: bool = False
+    """Whether the guest was paused, so that it converges at once."""
+
+
+@dataclass
 class Snapshot:
     """A saved state of a configuration."""
 

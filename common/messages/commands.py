@@ -214,6 +214,31 @@ class Grow(Command):
 
 
 @dataclass(frozen=True)
+class Move(Command):
+    """Move the VM to another node of its cluster: live if it runs, else offline.
+
+    ``placed`` is where it is recorded. Disks on storages of the node's own are copied. On failure
+    it is where it was, unless the outcome says otherwise (``Outcome.node``): once its
+    configuration is on the target, it stays there. A repeated command looks and goes on.
+    """
+
+    target_node: str = ""
+    live: bool = False
+    """Whether it runs (or is paused) and goes on; else it must be stopped."""
+    target_storage: str | None = None
+    """Storage on the target for disks that are copied; None: the one of the same name."""
+    copy_disks: bool | None = None
+    """Whether disks have to be copied: True: refuse a VM that needs no copy; False: refuse one
+    that does; None: as needed."""
+    config_drive: ConfigDrive | None = None
+    """Its config drive's content, made anew on the target where the present one is on a storage
+    of the node's own; None: it has none."""
+    settle: bool = False
+    """Don't move it: wait until no migration runs, see on which of the two nodes it is, and put
+    right there what an interrupted Move left. For a Move whose outcome got lost or was undone."""
+
+
+@dataclass(frozen=True)
 class Mark(Command):
     """Set the owner mark of an existing VM, or remove it. Nothing else is changed."""
 

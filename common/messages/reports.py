@@ -92,6 +92,8 @@ class Outcome:
     After a failed Build whose failure quarantines the VMID it may also mean that only what the
     failure names in ``left`` is there, which no agent may or can remove.
     """
+    node: str = ""
+    """After a Move: the node that has the VM, by a look at both; empty: that is not known."""
 
 
 @dataclass(frozen=True)

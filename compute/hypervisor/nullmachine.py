@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from common.messages.commands import Build, Size
+from common.messages.commands import Build, Move, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -137,13 +137,13 @@ class NullMachine:
 
     def shape(self, size: Size, former: Size, image_properties: Mapping[str, str]) -> Detail:
         """Store the size."""
-        vm = self._required()
+        vm = self.required()
         vm.vcpus, vm.memory_mib = size.vcpus, size.memory_mib
         return {"vcpus": size.vcpus, "memory_mib": size.memory_mib}
 
     def grow_disk(self, gib: int) -> Detail:
         """Store the disk's size."""
-        vm = self._required()
+        vm = self.required()
         vm.disk_gib = max(vm.disk_gib, gib)
         return {"gib": vm.disk_gib}
 
@@ -151,6 +151,10 @@ class NullMachine:
         """Return the stored power state."""
         vm = self._vm
         return PowerState.NOSTATE if vm is None else vm.power
+
+    def moving(self, move: Move) -> NullMoving:
+        """Return its move to another host."""
+        return NullMoving(self, move)
 
     def remove(self) -> Removal:
         """Delete it."""
@@ -200,11 +204,61 @@ class NullMachine:
             )
 
     def _power(self, state: PowerState) -> Mapping[str, str]:
-        self._required().power = state
+        self.required().power = state
         return {"power_state": state.name}
 
-    def _required(self) -> Vm:
+    def required(self) -> Vm:
+        """Return the VM. Raises HypervisorError if there is none."""
         vm = self._vm
         if vm is None:
             raise HypervisorError(Category.CONFIGURATION, f"There is no VM {self._vmid}.")
         return vm
+
+
+class NullMoving:
+    """A move that is done at once; implements ``port.Moving``."""
+
+    def __init__(self, machine: NullMachine, move: Move) -> None:
+        self._machine, self._move = machine, move
+        self._node = ""
+
+    @property
+    def node(self) -> str:
+        """The host that has it."""
+        return self._node
+
+    def find(self) -> Detail:
+        """See where it is, and whose."""
+        self._node = ""
+        self._machine.find()
+        self._node = self._machine.required().node
+        return {"node": self._node}
+
+    def check(self) -> Detail:
+        """Refuse a VM that is neither live nor stopped as it is to be."""
+        running = self._machine.power_state() in (PowerState.RUNNING, PowerState.PAUSED)
+        if self._node != self._move.target_node and running != self._move.live:
+            raise HypervisorError(
+                Category.CONFIGURATION,
+                "It runs: it can only be moved live."
+                if running
+                else "It does not run: it can't be moved live.",
+            )
+        return {}
+
+    def take_drive_out(self) -> Detail:
+        """Do nothing: there is no config drive."""
+        return {}
+
+    def put_drive_in(self, image: Callable[[], bytes] | None) -> Detail:
+        """Do nothing: there is no config drive."""
+        return {}
+
+    def carry_out(self) -> Detail:
+        """Store the host."""
+        self._machine.required().node = self._node = self._move.target_node
+        return {"node": self._node}
+
+    def clean_up(self) -> Removal:
+        """Return an empty removal: there are no copies."""
+        return Removal(True)

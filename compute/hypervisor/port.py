@@ -7,21 +7,21 @@ for one operation; each of its methods looks before it acts, so it may be called
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages.commands import Build, Command, RetireTemplate, Size, StrictGroup
+from common.messages.commands import Build, Command, Move, RetireTemplate, Size, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
+from compute.hypervisor.moving import Moving
+from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414 - a part of the port
+from compute.hypervisor.results import Removal as Removal  # noqa: PLC0414
 from compute.messages import ClusterInventory
-
-#: facts to report about a finished step
-Detail = Mapping[str, Any]
 
 
 class HypervisorError(OperationFailed):
@@ -68,6 +68,9 @@ class Work(Protocol):
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
         """Report the task's id and other facts of the running step at once."""
 
+    def progress(self, **detail: Any) -> None:
+        """Report how far the running step is, at once; replaces what was reported before."""
+
     def check(self) -> None:
         """Raise Cancelled, Abandoned, or HypervisorError (task_timeout) past the deadline."""
 
@@ -76,18 +79,6 @@ class Work(Protocol):
 
     def pause(self, seconds: float) -> None:
         """Wait, but not past the deadline or the end of the process; then ``check_time``."""
-
-
-@dataclass(frozen=True)
-class Removal:
-    """The result of a removal."""
-
-    gone: bool
-    """Seen absent."""
-    cleaned: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-    remedy: str | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Machine(Protocol):
@@ -169,6 +160,9 @@ class Machine(Protocol):
 
     def grow_disk(self, gib: int) -> Detail:
         """Grow the root disk to this size; never shrinks it."""
+
+    def moving(self, move: Move) -> Moving:
+        """Return its move to another node."""
 
     def remove(self) -> Removal:
         """Remove the VM and its disks, if they are provably this server's."""

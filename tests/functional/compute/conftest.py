@@ -23,6 +23,7 @@ from common.messages.commands import (
     Grow,
     Image,
     Mark,
+    Move,
     Nic,
     Placed,
     Power,
@@ -132,6 +133,7 @@ class Worker:
             Shape: self.client.shape,
             Grow: self.client.grow,
             Mark: self.client.mark,
+            Move: self.client.move,
             RetireTemplate: self.client.retire_template,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
@@ -247,6 +249,18 @@ def a_power(build: Build, action: PowerAction) -> Power:
     return Power(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), action=action
     )
+
+
+def a_move(build: Build, target: str, *, source: str = "pve1", **changes: Any) -> Move:
+    """A move of a built VM, live unless the changes say otherwise."""
+    placed = Placed(source, "c1", source, build.placed.vmid)
+    values: dict[str, Any] = {
+        "target_node": target,
+        "live": True,
+        "config_drive": build.config_drive,
+        "deadline": clock.after(60),
+    } | changes
+    return Move(next(_numbers), 1, build.server_uuid, placed, **values)
 
 
 def a_shape(build: Build, size: Size, *, running: bool = True, **changes: Any) -> Shape:

@@ -66,6 +66,9 @@ class FakeWork:
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
         self.told.append({"upid": upid, **detail})
 
+    def progress(self, **detail: Any) -> None:
+        self.told.append({"progress": detail})
+
     def check(self) -> None:
         pass
 

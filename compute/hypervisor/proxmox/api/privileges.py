@@ -27,6 +27,8 @@ _VM = (
 )
 #: optional: without it there are no consoles
 CONSOLE = ("VM.Console",)
+#: optional: without it no server can be moved
+MIGRATE = ("VM.Migrate",)
 _DISKS = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.Audit")
 _FILES = ("Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate")
 _IMPORT = ("Datastore.AllocateSpace", "Datastore.Audit")
@@ -143,4 +145,10 @@ def token_lines(token: Token) -> list[str]:
 def all_grant_lines(token: Token) -> list[str]:
     """Return the commands that grant everything ever needed, whatever the storages' names."""
     consoles = Need("/vms", CONSOLE, "consoles")
-    return grant_lines([*needs((), (), ()), consoles, ANY_STORAGE], token)
+    moves = Need("/vms", MIGRATE, "migrations")
+    return grant_lines([*needs((), (), ()), consoles, moves, ANY_STORAGE], token)
+
+
+def migrate_lines(token: Token) -> list[str]:
+    """Return the commands that let servers be moved."""
+    return grant_lines([Need("/vms", MIGRATE, "migrations")], token)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,8 +170,14 @@ class Tasks:
         self._lock = threading.Lock()
         self._watchers: dict[str, _Watcher] = {}
 
-    def wait(self, work: Work, upid: str) -> Ended:
-        """Wait until the task has ended well (warnings included).
+    def wait(
+        self,
+        work: Work,
+        upid: str,
+        watch: Callable[[], None] | None = None,
+        watch_seconds: float = LAST_SECONDS,
+    ) -> Ended:
+        """Wait until the task has ended well (warnings included), and ``watch`` it meanwhile.
 
         Raises ApiError with the task's category, id and log tail when it failed,
         ``unknown_outcome`` when that can't be read, ``task_timeout`` after the deadline of its
@@ -186,8 +192,12 @@ class Tasks:
         watcher = self._watcher(parsed.node)
         watcher.add(wait)
         try:
-            while not wait.over.wait(min(_CHECK_SECONDS, limit)):
+            watched = wait.since
+            while not wait.over.wait(min(_CHECK_SECONDS, watch_seconds, limit)):
                 work.check_time()
+                if watch is not None and time.monotonic() - watched >= watch_seconds:
+                    watch()
+                    watched = time.monotonic()
                 if time.monotonic() - wait.since > limit:
                     raise self._overdue(parsed, limit)
         finally:
@@ -247,6 +257,15 @@ class Tasks:
         try:
             path = f"nodes/{upid.node}/tasks/{upid.text}/log"
             listed = self._client.get(path, start=0, limit=lines)
+        except ApiError:
+            return ()
+        return tuple(str(line.get("t", "")) for line in listed)
+
+    def log_from(self, upid: Upid, start: int) -> tuple[str, ...]:
+        """Return a task's log from a line on; empty when it can't be read."""
+        try:
+            path = f"nodes/{upid.node}/tasks/{upid.text}/log"
+            listed = self._client.get(path, start=start, limit=500)
         except ApiError:
             return ()
         return tuple(str(line.get("t", "")) for line in listed)

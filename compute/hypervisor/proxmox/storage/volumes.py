@@ -129,11 +129,14 @@ def require_reach(vm: Vm, volids: Iterable[str]) -> None:
 
 
 def _listed(vm: Vm, storage: str) -> list[Volume]:
-    path = f"nodes/{vm.node}/storage/{storage}/content"
+    return listed_on(vm, vm.node, storage)
+
+
+def listed_on(vm: Vm, node: str, storage: str) -> list[Volume]:
+    """Return the volumes of the VMID on one storage of a node. Raises ApiError."""
+    path = f"nodes/{node}/storage/{storage}/content"
     listed = vm.shared.client.get(path, content="images", vmid=vm.vmid)
-    return [
-        _volume(one, storage, vm.node) for one in listed if int(one.get("vmid") or 0) == vm.vmid
-    ]
+    return [_volume(one, storage, node) for one in listed if int(one.get("vmid") or 0) == vm.vmid]
 
 
 def _volume(listed: Mapping[str, Any], storage: str, node: str) -> Volume:

@@ -12,7 +12,8 @@ from compute.hypervisor.proxmox.vmconfig import hardware
 
 
 def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
-    """Upload under the server's own name, so that a repeat replaces it; return the volume."""
+    """Upload to the VM's node under the server's own name, so that a repeat replaces it; return
+    the volume."""
     storage = host_checks.config_drives(vm.shared, vm.node).name
     name = hardware.config_drive_name(vm.vmid, server_uuid)
     volid = f"{storage}:iso/{name}"
@@ -22,6 +23,15 @@ def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
         look_first=False,
     )
     return volid
+
+
+def present(vm: Vm, name: str) -> str | None:
+    """Return the volume with this file name on the VM's node, if there is one."""
+    for storage in host_checks.all_config_drives(vm.shared, vm.node):
+        volid = f"{storage}:iso/{name}"
+        if volumes.exists(vm, vm.node, storage, volid):
+            return volid
+    return None
 
 
 def remove(vm: Vm, server_uuid: str) -> Removal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.messages.commands import Build, Size
+from common.messages.commands import Build, Move, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -23,6 +23,7 @@ from compute.hypervisor.proxmox.vm import (
     saved,
 )
 from compute.hypervisor.proxmox.vm.creation import Creation
+from compute.hypervisor.proxmox.vm.moving import ProxmoxMoving
 from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.hypervisor.proxmox.vmconfig import disks, marks, power_states
 from compute.hypervisor.proxmox.vmconfig import size as sizes
@@ -213,6 +214,10 @@ class ProxmoxMachine:
             return PowerState.NOSTATE
         return power_states.current(self._vm.status())
 
+    def moving(self, move: Move) -> ProxmoxMoving:
+        """Return its move to another node."""
+        return ProxmoxMoving(self._vm, move, self._see)
+
     def remove(self) -> Removal:
         """Remove VM and disks."""
         if self._foreign:
@@ -274,6 +279,10 @@ class ProxmoxMachine:
         try:
             config = self._vm.locate(recent=recent)
             ours = None if config is None else self._vm.ours(config)
+            if config is not None and ours is None:
+                # It was moved, or removed, while its lock was waited for.
+                config = self._vm.locate()
+                ours = None if config is None else self._vm.ours(config)
         except ForeignError:
             self._foreign, self._refused, self._stuck = True, True, ()
             raise

@@ -1,0 +1,285 @@
+"""The move of a VM between two nodes: once asked for, only looked at. Implements ``port.Moving``.
+
+A migration holds the VM from beginning to end, and is never stopped: that would leave a lock
+which only root can clear, a process and copies. Whether it was done is decided by the
+configurations on the two nodes, of which exactly one exists.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from common.failures import Verdict
+from common.messages.commands import Move
+from common.messages.reports import Category
+from compute.hypervisor.port import Detail, HypervisorError, Removal
+from compute.hypervisor.proxmox.api import privileges, upid
+from compute.hypervisor.proxmox.api.errors import ApiError, category_of
+from compute.hypervisor.proxmox.api.tasks import Ended
+from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster.vmid import (
+    LOCK_SECONDS,
+    SETTLE_SECONDS,
+    Config,
+    Vm,
+)
+from compute.hypervisor.proxmox.vm import config_drive, copies
+from compute.hypervisor.proxmox.vmconfig import disks, hardware, movable
+from compute.hypervisor.proxmox.vmconfig.migration_log import MigrationLog
+from compute.hypervisor.proxmox.vmconfig.movable import Situation
+
+#: between two looks at how far it is
+PROGRESS_SECONDS = 2.0
+#: the HA manager looks every ten seconds
+MANAGER_LOOK_SECONDS = 2.0
+#: a cause in a migration's log
+_CAUSE = re.compile(r"(can't migrate (?:local disk )?'.*|ERROR: (?!migration aborted|Problem).*)")
+_EMPTY = "none,media=cdrom"
+
+
+class ProxmoxMoving:
+    """One move of one server's VM; ``see`` returns its configuration, if it is ours, once it
+    carries no lock, and follows it to its node."""
+
+    def __init__(self, vm: Vm, move: Move, see: Callable[[], Config | None]) -> None:
+        self._vm, self._move, self._see = vm, move, see
+        self._node = ""
+        self._named: frozenset[str] = frozenset()
+        """Local volumes that its configuration had named before it moved."""
+        self._log = MigrationLog()
+
+    @property
+    def node(self) -> str:
+        """See ``port.Moving``."""
+        return self._node
+
+    @property
+    def _source(self) -> str:
+        return self._vm.home
+
+    def find(self) -> Detail:
+        """See ``port.Moving``."""
+        self._require()
+        return {"node": self._node, "found": "the server's VM"}
+
+    def check(self) -> Detail:
+        """See ``port.Moving``. One call, and one for the volumes of each storage to copy to."""
+        if self._node == self._move.target_node:
+            return {"moved": True}
+        vm = self._vm
+        if not vm.shared.node(self._move.target_node).online:
+            raise HypervisorError(
+                Category.NODE_UNHEALTHY, f"Node {self._move.target_node} is offline."
+            )
+        quorum.require(vm)
+        now = self._situation()
+        why = movable.refusal(now, self._move)
+        if why is not None:
+            raise HypervisorError(
+                Category.CONFIGURATION, f"{vm} can't be moved. {why} It was not touched."
+            )
+        copied = movable.copied(now)
+        self._named = frozenset(copied)
+        if copied:
+            copies.require_none(vm, self._source, self._move.target_node)
+        return {"to_copy": copied, **({"takes_out": now.drive} if now.drive else {})}
+
+    def take_drive_out(self) -> Detail:
+        """See ``port.Moving``."""
+        drive = self._local_drive(self._current())
+        if self._node == self._move.target_node or drive is None:
+            return {"skipped": "it moves along"}
+        self._insert(_EMPTY)
+        return {"volume": drive}
+
+    def put_drive_in(self, image: Callable[[], bytes] | None) -> Detail:
+        """See ``port.Moving``."""
+        if image is None:
+            return {"skipped": "it has no config drive"}
+        inserted = self._current().get(disks.CONFIG_DRIVE)
+        if inserted is None:
+            return {"skipped": "somebody removed its CD drive"}
+        if not str(inserted).startswith("none"):
+            return {"volume": str(inserted).split(",", 1)[0]}
+        volid = config_drive.present(self._vm, self._drive_name) or config_drive.upload(
+            self._vm, self._move.server_uuid, image()
+        )
+        self._insert(f"{volid},media=cdrom")
+        return {"volume": volid}
+
+    def carry_out(self) -> Detail:
+        """See ``port.Moving``."""
+        if self._node == self._move.target_node:
+            return {"moved": True}
+        problem: HypervisorError | None = None
+        # Until it was looked for: it may be on either node.
+        self._node = ""
+        try:
+            self._await_manager(self._ask())
+        except HypervisorError as error:
+            problem = _with_cause(error)
+        return self._decided(problem)
+
+    def clean_up(self) -> Removal:
+        """See ``port.Moving``."""
+        config = self._require()
+        other = self._source if self._node != self._source else self._move.target_node
+        named = self._named | disks.volumes(config, self._vm.vmid)
+        return copies.remove(self._vm, other, self._source, named, self._drive_name)
+
+    # --- inner
+
+    def _require(self) -> Config:
+        """See where it is. Raises HypervisorError where neither node has it."""
+        self._node = ""
+        config = self._see()
+        if config is None:
+            raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+        if self._vm.node not in (self._source, self._move.target_node):
+            raise HypervisorError(
+                Category.CONFIGURATION, f"{self._vm} was moved there by somebody else."
+            )
+        self._node = self._vm.node
+        return config
+
+    def _situation(self) -> Situation:
+        vm, target = self._vm, self._move.target_node
+        try:
+            found = vm.shared.client.get(f"{vm.path}/migrate", target=target)
+        except ApiError as error:
+            raise _without_privilege(vm, error) or error from error
+        config = self._current()
+        kinds = {one.name: one.type for one in vm.shared.node(self._source).storages.values()}
+        return Situation(vm.vmid, found, config, kinds, self._local_drive(config))
+
+    @property
+    def _drive_name(self) -> str:
+        return hardware.config_drive_name(self._vm.vmid, self._move.server_uuid)
+
+    def _local_drive(self, config: Config) -> str | None:
+        """Return the config drive's volume if it is on a storage of the node's own."""
+        volid = movable.drive(config, self._drive_name)
+        if volid is None:
+            return None
+        shared = self._vm.shared.storage_key(self._vm.node, volid.partition(":")[0])[0] is None
+        return None if shared else volid
+
+    def _current(self) -> Config:
+        """Return its configuration without what is pending."""
+        found: Config = self._vm.shared.client.get(f"{self._vm.path}/config", current=1)
+        return found
+
+    def _insert(self, value: str) -> None:
+        """Change the medium, of a running VM too, and see it changed."""
+
+        def done() -> bool:
+            seen = str(self._current().get(disks.CONFIG_DRIVE, _EMPTY))
+            return seen.split(",", 1)[0] == value.split(",", 1)[0]
+
+        def call() -> Any:
+            config = self._vm.fence()
+            values = {disks.CONFIG_DRIVE: value, "digest": config["digest"]}
+            return self._vm.shared.client.post(f"{self._vm.path}/config", **values)
+
+        self._vm.converge(done, call)
+        if not done():
+            raise HypervisorError(
+                Category.UNKNOWN_OUTCOME, f"{self._vm} did not change its CD to {value}."
+            )
+
+    def _ask(self) -> Ended | None:
+        """Ask for the migration once and wait for its task; only a lock lets it be asked again."""
+        for attempt in range(len(LOCK_SECONDS) + 1):
+            self._vm.await_clean_up()
+            self._vm.fence()
+            try:
+                return self._migrate()
+            except ApiError as error:
+                # It was refused before it began.
+                if error.category is not Category.LOCK or attempt == len(LOCK_SECONDS):
+                    raise
+                self._vm.work.pause(self._vm.lock_pause(error, attempt))
+        return None
+
+    def _migrate(self) -> Ended:
+        vm, move = self._vm, self._move
+        values: dict[str, Any] = {"target": move.target_node}
+        if move.live:
+            values["online"] = 1
+            if self._named:
+                values["with-local-disks"] = 1
+        if move.target_storage is not None and self._named:
+            values["targetstorage"] = move.target_storage
+        task = str(vm.shared.client.post(f"{vm.path}/migrate", **values))
+        vm.work.report(upid=task)
+        began = time.monotonic()
+        return vm.shared.tasks.wait(
+            vm.work, task, lambda: self._progress(task, began), PROGRESS_SECONDS
+        )
+
+    def _progress(self, task: str, began: float) -> None:
+        """Report how far it is; one call, whatever its log has."""
+        parsed = upid.parse(task)
+        if parsed is not None:
+            self._log.read(self._vm.shared.tasks.log_from(parsed, self._log.lines))
+            progress = self._log.progress(time.monotonic() - began)
+            if progress:
+                self._vm.work.progress(**progress)
+
+    def _await_manager(self, ended: Ended | None) -> None:
+        """Wait for the HA manager, where the task was only the request to it.
+
+        Raises HypervisorError when it gives up, or past the deadline.
+        """
+        task = None if ended is None else upid.parse(ended.upid)
+        if task is None or task.kind != "hamigrate":
+            return
+        self._vm.work.report(waits="the HA manager moves it")
+        while self._vm.look() is not None:
+            status = self._vm.status()
+            if (status.get("ha") or {}).get("state") == "error":
+                raise HypervisorError(
+                    Category.CREATION_FAILED, f"The HA manager could not move {self._vm}."
+                )
+            self._vm.work.pause(MANAGER_LOOK_SECONDS)
+
+    def _decided(self, problem: HypervisorError | None) -> Detail:
+        """See on which node it is, and raise unless that is the target."""
+        unknown = problem is not None and problem.category is Category.UNKNOWN_OUTCOME
+        for seconds in SETTLE_SECONDS if unknown else (0.0,):
+            self._vm.work.pause(seconds)
+            self._require()
+            if self._node == self._move.target_node:
+                # Some work after the move may have failed; the rest is done from here.
+                return {} if problem is None else {"problem": problem.message}
+        raise problem or HypervisorError(
+            Category.UNKNOWN_OUTCOME, f"{self._vm} is still there after its migration ended well."
+        )
+
+
+def _with_cause(error: HypervisorError) -> HypervisorError:
+    """Return the error with the cause that only the task's log has."""
+    causes = [match[1] for line in error.log_tail if (match := _CAUSE.search(line))]
+    if not causes or not isinstance(error, ApiError):
+        return error
+    return HypervisorError(
+        category_of(causes[-1]) if error.category is Category.CREATION_FAILED else error.category,
+        f"{error.message}: {causes[-1]}",
+        upid=error.upid,
+        log_tail=error.log_tail,
+    )
+
+
+def _without_privilege(vm: Vm, error: ApiError) -> HypervisorError | None:
+    if error.category is not Category.AUTHORIZATION:
+        return None
+    lines = privileges.migrate_lines(vm.shared.settings.token)
+    return HypervisorError(
+        Category.AUTHORIZATION,
+        f"{vm} can't be moved: the agent's token lacks VM.Migrate. {error.message}",
+        remedy="; ".join(lines),
+        verdict=Verdict.FATAL,
+    )

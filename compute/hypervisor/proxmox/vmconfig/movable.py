@@ -1,0 +1,128 @@
+"""Whether a VM can be moved to a node, by its preconditions and its configuration. Pure.
+
+Proxmox VE names most causes only in the log of a task that has begun, so they are looked for
+before anything is touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.messages.commands import Move
+from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE
+
+#: types of storages whose volumes are copied between nodes
+COPIED_TYPES = frozenset({"dir", "btrfs", "zfspool", "lvmthin", "lvm"})
+#: a clone's volume begins with its base
+_BASE = re.compile(r"[:/](base-\d+-[^/]+)/")
+_OWNER = re.compile(r"[:/](?:vm|base|subvol)-(\d+)-[^/]*$")
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of a VM and its move."""
+
+    vmid: int
+    found: Mapping[str, Any]
+    """The answer of ``GET …/migrate``."""
+    config: Mapping[str, Any]
+    storages: Mapping[str, str]
+    """The types of its node's storages."""
+    drive: str | None
+    """The config drive's volume, if it will be taken out before."""
+
+
+def drive(config: Mapping[str, Any], name: str) -> str | None:
+    """Return the volume of the config drive with this file name, if it is inserted."""
+    volid = str(config.get(CONFIG_DRIVE, "")).split(",", 1)[0]
+    return volid if volid.endswith(f":iso/{name}") else None
+
+
+def refusal(now: Situation, move: Move) -> str | None:
+    """Return why the VM can't be moved so, or None."""
+    return next(_refusals(now, move), None)
+
+
+def copied(now: Situation) -> list[str]:
+    """Return the volumes that are on storages of the node's own, but for the config drive."""
+    listed = [str(one["volid"]) for one in now.found.get("local_disks") or ()]
+    return [volid for volid in listed if volid != now.drive]
+
+
+def _refusals(now: Situation, move: Move) -> Iterator[str]:
+    running = bool(now.found.get("running"))
+    if move.live and not running:
+        yield "It does not run: it can't be moved live."
+    if not move.live and running:
+        yield "It runs: it can only be moved live."
+    yield from _disks(now, move)
+    yield from _devices(now, move)
+    yield from _target(now, move)
+
+
+def _disks(now: Situation, move: Move) -> Iterator[str]:
+    disks = [one for one in now.found.get("local_disks") or () if one["volid"] != now.drive]
+    for one in disks:
+        yield from _disk(now, move, one)
+    if disks and move.copy_disks is False:
+        yield f"{disks[0]['volid']} is not on shared storage, and no copy was allowed."
+    if not disks and move.copy_disks:
+        yield "Its disks are not on local storage: nothing can be copied."
+    if disks and move.live and "parent" in now.config:
+        yield "It has snapshots: its local disks can't be copied while it runs."
+
+
+def _disk(now: Situation, move: Move, disk: Mapping[str, Any]) -> Iterator[str]:
+    volid = str(disk["volid"])
+    if disk.get("cdrom") and not disk.get("is_cloudinit"):
+        yield f"{volid} is a CD image on a storage of its node's own."
+        return
+    base, owner = _BASE.search(volid), _OWNER.search(volid)
+    if base is not None:
+        yield f"{volid} is a linked clone of {base[1]} on a storage of its node's own."
+    if owner is not None and int(owner[1]) != now.vmid:
+        yield f"{volid} belongs to VM {owner[1]}."
+    kind = now.storages.get(volid.partition(":")[0], "")
+    if kind and kind not in COPIED_TYPES:
+        yield f"{volid} is on a storage of type {kind}, which can't be copied to another node."
+
+
+def _devices(now: Situation, move: Move) -> Iterator[str]:
+    local = _names(now.found.get("local_resources"))
+    if local:
+        yield f"It uses devices of its node: {', '.join(local)}."
+    mapped = _names(now.found.get("mapped-resources"))
+    if mapped and move.live:
+        yield f"It uses mapped devices and can't be moved live: {', '.join(mapped)}."
+
+
+def _target(now: Situation, move: Move) -> Iterator[str]:
+    against = (now.found.get("not_allowed_nodes") or {}).get(move.target_node) or {}
+    local = {volid.partition(":")[0] for volid in copied(now)} if move.target_storage else set()
+    ours = {now.drive.partition(":")[0]} if now.drive else set()
+    lacks = [
+        name
+        for name in against.get("unavailable_storages") or ()
+        if name not in local and (name not in ours or _is_used(now, name))
+    ]
+    if lacks:
+        yield f"Node {move.target_node} has not got its storage {', '.join(lacks)}."
+    for key in ("unavailable-resources", "blocking-ha-resources"):
+        if against.get(key):
+            yield f"Node {move.target_node} can't have it ({key}): {against[key]}."
+
+
+def _is_used(now: Situation, storage: str) -> bool:
+    """Return whether another drive than the config drive is on a storage."""
+    return any(
+        str(value).startswith(f"{storage}:")
+        for key, value in now.config.items()
+        if key != CONFIG_DRIVE
+    )
+
+
+def _names(found: Sequence[Any] | None) -> list[str]:
+    return [str(one) for one in found or ()]

@@ -1,0 +1,262 @@
+"""A server's VM goes to another node of a simulated cluster, or is where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.messages.commands import Build, Placed, PowerAction, Template
+from common.states import PowerState
+from tests.functional.compute.conftest import (
+    Cluster,
+    Worker,
+    a_build,
+    a_destroy,
+    a_move,
+    a_power,
+    configuration,
+    proxmox_text,
+    template_vmid,
+)
+from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
+
+_SET = ("vm_storage", "iso_storage", "linked_clones")
+LOCAL = {"vm_storage": "local", "iso_storage": "local", "linked_clones": "never"}
+SHARED = {"vm_storage": "shared", "iso_storage": "shared"}
+MIGRATE = r"/qemu/\d+/migrate$"
+
+
+@contextlib.contextmanager
+def _running(simulator: RunningSimulator, folder: Path, options: Any) -> Iterator[Worker]:
+    lines = proxmox_text(simulator).splitlines()
+    kept = [line for line in lines if line.partition(" ")[0] not in _SET]
+    text = "\n".join([*kept, *(f"{name} = {value}" for name, value in options.items()), ""])
+    worker = Worker(configuration(folder, text))
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+
+
+class Stage:
+    """A worker, a server that it built on pve1, and what is seen of it."""
+
+    def __init__(self, worker: Worker, cluster: Cluster, storage: str) -> None:
+        self.worker, self.cluster = worker, cluster
+        self.build: Build = a_build(template=Template(template_vmid(), "pve1", storage))
+        assert worker.run(self.build).ok
+
+    @property
+    def vm(self) -> Any:
+        return self.cluster.vm(self.build.placed.vmid)
+
+    @property
+    def volumes(self) -> list[tuple[str, str]]:
+        """Its disks and drives with their nodes; of shared ones the node is empty."""
+        vmid = self.build.placed.vmid
+        return sorted(
+            (one["volid"], one["node"])
+            for one in self.cluster._now["volumes"]
+            if one["vmid"] == vmid or f"-{vmid}-" in one["name"]
+        )
+
+    def there(self, node: str) -> list[tuple[str, str]]:
+        """What it has when all of it is on one node."""
+        vmid, server = self.build.placed.vmid, self.build.server_uuid
+        return [
+            (f"local:{vmid}/vm-{vmid}-disk-0.qcow2", node),
+            (f"local:iso/micronova-{vmid}-{server}.iso", node),
+        ]
+
+    def whole(self, node: str) -> bool:
+        drive = self.vm["config"]["ide2"]
+        inserted = drive.startswith(f"local:iso/micronova-{self.build.placed.vmid}-")
+        return self.vm["node"] == node and self.volumes == self.there(node) and inserted
+
+    def end(self, node: str) -> None:
+        placed = Placed(node, "c1", node, self.build.placed.vmid)
+        destroy = dataclasses.replace(a_destroy(self.build), placed=placed)
+        assert self.worker.run(destroy).gone
+
+
+@pytest.fixture(params=["local", "shared"])
+def stage(
+    request: pytest.FixtureRequest,
+    simulator: RunningSimulator,
+    worker: Worker,
+    cluster: Cluster,
+    tmp_path: Path,
+) -> Iterator[Stage]:
+    options = LOCAL if request.param == "local" else SHARED
+    with _running(simulator, tmp_path, options) as running:
+        yield Stage(running, cluster, request.param)
+
+
+local = pytest.mark.parametrize("stage", ["local"], indirect=True)
+
+
+def test_live_and_offline_there_and_back(stage: Stage) -> None:
+    before = stage.volumes
+    move = a_move(stage.build, "pve2")
+    outcome = stage.worker.run(move)
+    assert (outcome.ok, outcome.node, outcome.power_state) == (True, "pve2", PowerState.RUNNING)
+    assert (stage.vm["node"], stage.vm["status"]) == ("pve2", "running")
+    steps = stage.worker.conductor.steps(move)
+    assert steps["compute_live_migration"].upid is not None
+    assert steps["compute_live_migration"].upid.startswith("UPID:pve1:")
+    again = stage.worker.run(a_move(stage.build, "pve2"))
+    assert (again.ok, again.node) == (True, "pve2")
+    assert len(stage.cluster.calls("POST", "/migrate")) == 1
+    stop = a_power(stage.build, PowerAction.STOP)
+    assert stage.worker.run(stop).ok
+    back = stage.worker.run(a_move(stage.build, "pve1", source="pve2", live=False))
+    assert (back.ok, back.node, back.power_state) == (True, "pve1", PowerState.SHUTDOWN)
+    assert stage.volumes == before
+    stage.end("pve1")
+
+
+@local
+def test_everything_is_on_the_other_node(stage: Stage) -> None:
+    assert stage.whole("pve1")
+    assert stage.worker.run(a_move(stage.build, "pve2")).ok
+    assert stage.whole("pve2")
+    stage.end("pve2")
+    assert not stage.volumes
+
+
+def test_a_paused_one_arrives_paused(stage: Stage) -> None:
+    assert stage.worker.run(a_power(stage.build, PowerAction.PAUSE)).ok
+    outcome = stage.worker.run(a_move(stage.build, "pve2"))
+    assert (outcome.ok, outcome.power_state) == (True, PowerState.PAUSED)
+    stage.end("pve2")
+
+
+@local
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"live": False}, "It runs: it can only be moved live."),
+        ({"copy_disks": False}, "is not on shared storage"),
+        ({"target_node": "pve9"}, "has no node pve9"),
+    ],
+)
+def test_what_can_not_be_is_refused_untouched(stage: Stage, changes: Any, why: str) -> None:
+    digest = stage.vm["digest"]
+    outcome = stage.worker.run(a_move(stage.build, **{"target": "pve2"} | _as_target(changes)))
+    assert not outcome.ok
+    assert outcome.failure is not None
+    assert why in outcome.failure.message
+    assert outcome.node == "pve1"
+    assert stage.vm["digest"] == digest
+    assert not stage.cluster.calls("POST", "/migrate")
+    stage.end("pve1")
+
+
+def _as_target(changes: Any) -> Any:
+    return {("target" if name == "target_node" else name): one for name, one in changes.items()}
+
+
+@pytest.mark.parametrize("how", [{}, {"how": "drop"}])
+def test_a_lost_answer_is_looked_for(
+    stage: Stage, simulator: RunningSimulator, how: dict[str, Any]
+) -> None:
+    simulator.fault(action="lose-answer", method="POST", path=MIGRATE, **how)
+    outcome = stage.worker.run(a_move(stage.build, "pve2"))
+    assert (outcome.ok, outcome.node) == (True, "pve2")
+    assert len(stage.cluster.calls("POST", "/migrate")) == 1
+    stage.end("pve2")
+
+
+@local
+def test_an_answer_lost_before_it_began_is_no_move(
+    stage: Stage, simulator: RunningSimulator
+) -> None:
+    simulator.fault(action="fail", method="POST", path=MIGRATE, status=596)
+    outcome = stage.worker.run(a_move(stage.build, "pve2"))
+    assert (outcome.ok, outcome.node) == (False, "pve1")
+    assert len(stage.cluster.calls("POST", "/migrate")) == 1
+    assert stage.whole("pve1")
+    assert outcome.power_state == PowerState.RUNNING
+    stage.end("pve1")
+
+
+@local
+def test_a_failure_half_way_leaves_it_as_it_was(stage: Stage, simulator: RunningSimulator) -> None:
+    simulator.fault(action="migration-slow", seconds=60)
+    simulator.fault(
+        action="task-fail", method="POST", path=MIGRATE, seconds=15, text="no space left on device"
+    )
+    outcome = stage.worker.run(a_move(stage.build, "pve2"))
+    assert outcome.failure is not None
+    assert (outcome.node, outcome.failure.clean) == ("pve1", True)
+    assert "migration" in outcome.failure.message
+    assert "no space left on device" in outcome.failure.message
+    assert stage.whole("pve1")
+    stage.end("pve1")
+
+
+@local
+def test_problems_after_the_move_are_cleaned_up(stage: Stage, simulator: RunningSimulator) -> None:
+    simulator.fault(action="migration-problems")
+    outcome = stage.worker.run(a_move(stage.build, "pve2"))
+    assert (outcome.ok, outcome.node) == (True, "pve2")
+    assert stage.whole("pve2")
+    stage.end("pve2")
+
+
+@local
+def test_a_killed_migration_is_explained(stage: Stage, simulator: RunningSimulator) -> None:
+    simulator.fault(action="migration-slow", seconds=60)
+    simulator.fault(action="task-kill", method="POST", path=MIGRATE, seconds=15)
+    outcome = stage.worker.run(a_move(stage.build, "pve2", deadline=clock.after(15)))
+    assert outcome.failure is not None
+    assert (outcome.node, outcome.failure.clean) == ("", False)
+    assert outcome.failure.remedy == f"as root on pve1: qm unlock {stage.build.placed.vmid}"
+    assert stage.vm["config"]["lock"] == "migrate"
+    _unlock(stage, simulator)
+    settled = stage.worker.run(a_move(stage.build, "pve2", settle=True))
+    assert (settled.ok, settled.node) == (True, "pve1")
+    assert stage.whole("pve1")
+    stage.end("pve1")
+
+
+@local
+def test_the_target_dies_half_way(stage: Stage, simulator: RunningSimulator) -> None:
+    simulator.control("POST", "clock", {"speed": 5})
+    try:
+        move = a_move(stage.build, "pve2")
+        stage.worker.send(move)
+        eventually(lambda: len(stage.volumes) > 2, 20)
+        simulator.fault(action="node-down", node="pve2")
+        eventually(lambda: stage.worker.conductor.outcomes(move), 30)
+    finally:
+        simulator.control("POST", "clock", {"speed": 50})
+    outcome = stage.worker.conductor.outcomes(move)[0]
+    # Half of two nodes is no quorum: Proxmox VE can't remove the lock.
+    assert (outcome.ok, outcome.node) == (False, "")
+    assert stage.vm["status"] == "running"
+    simulator.control("DELETE", "faults")
+    _unlock(stage, simulator)
+
+    def settled() -> bool:
+        # The node counts as offline until it is looked at again.
+        return stage.worker.run(a_move(stage.build, "pve2", settle=True)).ok and stage.whole(
+            "pve1"
+        )
+
+    eventually(settled, 30)
+    stage.end("pve1")
+
+
+def _unlock(stage: Stage, simulator: RunningSimulator) -> None:
+    """As root does with `qm unlock`."""
+    order = simulator.fault(action="config-lock", vmid=stage.build.placed.vmid, lock="migrate")
+    simulator.control("DELETE", f"faults?id={order['id']}")

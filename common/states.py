@@ -43,6 +43,7 @@ class TaskState(enum.StrEnum):
     RESIZE_PREP = "resize_prep"  #: room for the new size is being claimed
     RESIZE_MIGRATING = "resize_migrating"  #: the VM is stopped and gets its new size
     RESIZE_REVERTING = "resize_reverting"  #: it gets its old size back
+    UPDATING_PASSWORD = "updating_password"  # noqa: S105 - the guest gets another one
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -94,8 +95,8 @@ class Action:
     """May interrupt these; None: any."""
     walk: tuple[TaskState, ...]
     """The task_states that it goes through, in order."""
-    done: VmState
-    """The vm_state when it succeeded."""
+    done: VmState | None
+    """The vm_state when it succeeded; None: as before."""
     failed: VmState | None
     """The vm_state when it failed; None: as the VM is seen then, else as before."""
     must_have_launched: bool = True
@@ -213,6 +214,15 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "changePassword",
+            "changePassword",
+            frozenset({VmState.ACTIVE}),
+            _IDLE,
+            (TaskState.UPDATING_PASSWORD,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
             "resize",
             "resize",
             frozenset({VmState.ACTIVE, VmState.STOPPED}),
@@ -238,6 +248,24 @@ ACTIONS: Mapping[str, Action] = {
             (TaskState.RESIZE_REVERTING,),
             VmState.ACTIVE,
             VmState.RESIZED,
+        ),
+        Action(
+            "attach_interface",
+            "attach_interface",
+            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _IDLE,
+            (),
+            None,
+            None,
+        ),
+        Action(
+            "detach_interface",
+            "detach_interface",
+            frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
+            _IDLE,
+            (),
+            None,
+            None,
         ),
         Action(
             "delete",
@@ -353,6 +381,7 @@ _STATUS: Mapping[VmState, str] = {
 _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
     (VmState.ACTIVE, TaskState.REBOOTING): "REBOOT",
     (VmState.ACTIVE, TaskState.REBOOTING_HARD): "HARD_REBOOT",
+    (VmState.ACTIVE, TaskState.UPDATING_PASSWORD): "PASSWORD",
     (VmState.RESIZED, TaskState.RESIZE_REVERTING): "REVERT_RESIZE",
     **{
         (vm, task): "RESIZE"

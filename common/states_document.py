@@ -30,7 +30,7 @@ def _row(action: Action) -> str:
         _names(action.vm_states),
         _names(action.task_states),
         " → ".join(action.walk),
-        action.done,
+        action.done or "as before",
         action.failed or "as seen, else as before",
     )
     return f"| {' | '.join(cells)} |"
@@ -45,7 +45,8 @@ def _begins(action: Action) -> list[VmState]:
 def _arrows() -> Iterable[str]:
     for action in ACTIONS.values():
         for begin in _begins(action):
-            yield f"    {begin} --> {action.done}: {action.name}"
+            if action.done is not None:
+                yield f"    {begin} --> {action.done}: {action.name}"
             if action.failed not in {None, begin}:
                 yield f"    {begin} --> {action.failed}: {action.name} failed"
 

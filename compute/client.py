@@ -19,6 +19,7 @@ from common.messages.commands import (
     Grow,
     Mark,
     Move,
+    Plug,
     Power,
     RetireTemplate,
     Shape,
@@ -26,6 +27,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.topics import COMPUTE_TOPIC
 from common.typed_rpc import TypedClient
 from compute.messages import ClusterInventory
@@ -81,6 +83,10 @@ class ComputeClient:
     def move(self, ctxt: RequestContext, worker: str, command: Move) -> None:
         """Move the VM to another node; ``Outcome.node`` says where it is."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.move, command=self._sent(worker, command))
+
+    def plug(self, ctxt: RequestContext, worker: str, command: Plug) -> None:
+        """Give the VM an interface or take it away; on failure it is as it was."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.plug, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image's template before any build; a failure is only reported."""
@@ -202,6 +208,26 @@ class ComputeClient:
         worker, the cluster or, to the worker, the proxy doesn't answer.
         """
         self._workers.to(order.target.worker).call(ctxt, WorkerRpc.open_console, order=order)
+
+    def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
+        """Return how a server's VM does now.
+
+        Raises Unavailable when the worker or the cluster doesn't answer.
+        """
+        return self._workers.to(target.worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.diagnose, target=target
+        )
+
+    def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:
+        """Set a user's password in the guest; return why it wasn't, or None.
+
+        Raises Unavailable when the worker or the cluster doesn't answer.
+        """
+        problem = self._workers.to(order.target.worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.set_password, order=order
+        )
+        # The bus knows words only.
+        return None if problem is None else PasswordProblem(problem)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to publish everything, for a service that has just started."""

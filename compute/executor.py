@@ -16,12 +16,13 @@ from common.messages.commands import (
     Grow,
     Mark,
     Move,
+    Plug,
     Power,
     RetireTemplate,
     Shape,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, destroy, mark, move, power, retire, shape
+from compute import build, cache, destroy, mark, move, plug, power, retire, shape
 from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
 from compute.repeats import Repeats
@@ -124,6 +125,8 @@ class Executor:
             return move.move(job, machine, command)
         if isinstance(command, Shape):
             return shape.shape(job, machine, command, self._graceful_seconds)
+        if isinstance(command, Plug):
+            return plug.plug(job, machine, command)
         if isinstance(command, Grow):
             return shape.grow(job, machine, command)
         raise TypeError(type(command).__name__)

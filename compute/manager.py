@@ -16,6 +16,7 @@ from common.messages.commands import (
     Grow,
     Mark,
     Move,
+    Plug,
     Power,
     RetireTemplate,
     Shape,
@@ -23,6 +24,7 @@ from common.messages.commands import (
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
 from compute.consoles import Consoles
 from compute.executor import Executor
@@ -73,6 +75,10 @@ class Manager:
 
     def move(self, ctxt: RequestContext, command: Move) -> None:
         """Accept a Move."""
+        self._accept(ctxt, command)
+
+    def plug(self, ctxt: RequestContext, command: Plug) -> None:
+        """Accept a Plug."""
         self._accept(ctxt, command)
 
     def mark(self, ctxt: RequestContext, command: Mark) -> None:
@@ -130,6 +136,21 @@ class Manager:
     def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None:
         """Open a console and connect it to a proxy."""
         self._consoles.open(self._carried(order.target.cluster), order)
+
+    def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
+        """Return how a VM does now."""
+        try:
+            return self._carried(target.cluster).diagnose(target)
+        except HypervisorError as error:
+            raise Unavailable(f"VM {target.vmid} can't be looked at: {error.message}") from error
+
+    def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:
+        """Set a user's password in the guest."""
+        target = order.target
+        try:
+            return self._carried(target.cluster).set_password(order)
+        except HypervisorError as error:
+            raise Unavailable(f"VM {target.vmid} can't be reached: {error.message}") from error
 
     def converge_affinity(
         self,

@@ -36,6 +36,18 @@ class RequestedNetwork:
 
 
 @dataclass(frozen=True)
+class Attachment:
+    """An interface that is asked for; a network that isn't named is the only one there is."""
+
+    network_id: str | None = None
+    port_id: str | None = None
+    fixed_ip: str | None = None
+    tag: str | None = None
+    any_address: bool = False
+    """Whether the address may be outside of the pool."""
+
+
+@dataclass(frozen=True)
 class CreateServers:
     """A ``POST /servers``: one to many servers that differ in name and address only."""
 

@@ -128,6 +128,15 @@ class ResizePlan(Plan):
 
 
 @dataclass(frozen=True)
+class PlugPlan(Plan):
+    """The plan of an attached or detached interface; its port is made with the operation."""
+
+    nic: Nic | None = None
+    slot: int = 0
+    """Where it is put, if that is free."""
+
+
+@dataclass(frozen=True)
 class RemoveTemplatePlan(Plan):
     """The plan of the removal of a cached template."""
 
@@ -159,6 +168,7 @@ class Interface:
     vlan: int | None
     mtu: int
     fixed_ip: str | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,8 @@ PLANS: Mapping[str, type[Plan]] = {
     "resize": ResizePlan,
     "confirmResize": ResizePlan,
     "revertResize": ResizePlan,
+    "attach_interface": PlugPlan,
+    "detach_interface": PlugPlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }

@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
+from common.messages.guests import Diagnostics
 from common.messages.scheduling import Decision
 from conductor.messages import (
     Adopted,
     Adoption,
+    Attachment,
     CreatedServers,
     CreateServers,
     Evacuation,
@@ -173,6 +175,23 @@ class ConsoleRpc(Protocol):
     def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget: ...
 
 
+class GuestRpc(Protocol):
+    """What runs in servers."""
+
+    def diagnose_server(self, ctxt: RequestContext, server_uuid: str) -> Diagnostics: ...
+    def change_password(self, ctxt: RequestContext, server_uuid: str, password: str) -> None: ...
+
+
+class InterfaceRpc(Protocol):
+    """Interfaces of servers."""
+
+    def attach_interface(
+        self, ctxt: RequestContext, server_uuid: str, asked: Attachment, wait: bool
+    ) -> str: ...
+    def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None: ...
+    def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None: ...
+
+
 class RefusalRpc(Protocol):
     """Requests that the API refused."""
 
@@ -192,6 +211,8 @@ class ConductorRpc(
     AggregateRpc,
     AuditRpc,
     ConsoleRpc,
+    GuestRpc,
+    InterfaceRpc,
     RefusalRpc,
     Protocol,
 ):
@@ -211,5 +232,7 @@ Endpoints = tuple[
     AggregateRpc,
     AuditRpc,
     ConsoleRpc,
+    GuestRpc,
+    InterfaceRpc,
     RefusalRpc,
 ]

@@ -20,6 +20,8 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
@@ -98,6 +100,8 @@ class ConductorService:
             AggregateEndpoint(cloud, self._notifier),
             AuditEndpoint(cloud, self.auditor, healer),
             ConsoleEndpoint(cloud),
+            GuestEndpoint(cloud),
+            InterfaceEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
         )
         self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])

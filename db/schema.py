@@ -457,6 +457,7 @@ ports = sa.Table(
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
     sa.Column("ip", sa.String(64)),
+    sa.Column("tag", sa.String(60)),  # the user's name for the guest's device
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("subnet_id", "ip"),
 )

@@ -33,6 +33,7 @@ ENVIRONMENT = frozenset(
         "no-reload",
         "migration-slow",
         "migration-problems",
+        "guest-silent",
     }
 )
 LEAKS = {
@@ -160,12 +161,15 @@ class Faults:
             for fault in list(self.orders.values())
         )
 
-    def standing(self, action: str, *, storage: str = "", node: str = "") -> Iterable[Fault]:
-        """Return the standing faults of a kind that apply to a storage and node."""
+    def standing(
+        self, action: str, *, storage: str = "", node: str = "", vmid: int = 0
+    ) -> Iterable[Fault]:
+        """Return the standing faults of a kind that apply to a storage, node and VM."""
         return [
             fault
             for fault in self.orders.values()
             if fault.action == action
             and fault.storage in ("", storage)
             and fault.node in ("", node)
+            and fault.vmid in (0, vmid)
         ]

@@ -124,6 +124,7 @@ AGENT_GRANTS: dict[str, frozenset[str]] = {
         "VM.Clone",
         "VM.Console",
         "VM.GuestAgent.Audit",
+        "VM.GuestAgent.Unrestricted",
         "VM.Migrate",
         "VM.Monitor",
         "VM.PowerMgmt",

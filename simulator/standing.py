@@ -160,7 +160,9 @@ _Effect = Callable[[Cluster, Fault], None]
 _BEGIN: Mapping[str, _Effect] = {
     **dict.fromkeys(_NODE_STATES, _set_nodes),
     "no-quorum": _nothing,
-    **dict.fromkeys(("storage-full", "vnet-error", "no-reload", "maintenance"), _nothing),
+    **dict.fromkeys(
+        ("storage-full", "vnet-error", "no-reload", "maintenance", "guest-silent"), _nothing
+    ),
     "token-revoked": _revoke,
     "lock-held": _hold,
     "hold": _hold,

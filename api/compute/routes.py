@@ -33,8 +33,9 @@ from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.removed import REMOVED, REMOVED_ACTIONS, UNSERVED, Removed
 from api.compute.resources.server_actions import ServerActions
-from api.compute.resources.server_extras import ServerPassword, ServerTopology
+from api.compute.resources.server_extras import ServerDiagnostics, ServerPassword, ServerTopology
 from api.compute.resources.server_groups import ServerGroups
+from api.compute.resources.server_interfaces import ServerInterfaces
 from api.compute.resources.server_ips import ServerIps
 from api.compute.resources.server_metadata import ServerMetadata
 from api.compute.resources.server_tags import ServerTags
@@ -90,6 +91,9 @@ ROUTES = (
             "resize": "resize",
             "confirmResize": "confirm_resize",
             "revertResize": "revert_resize",
+            "changePassword": "change_password",
+            "addFixedIp": "add_fixed_ip",
+            "removeFixedIp": "remove_fixed_ip",
             "lock": "lock",
             "unlock": "unlock",
             "forceDelete": "force_delete",
@@ -144,6 +148,13 @@ ROUTES = (
         ServerPassword,
         {"GET": "index", "DELETE": "clear"},
     ),
+    Row("/servers/{server_id}/os-interface", ServerInterfaces, {"GET": "index", "POST": "create"}),
+    Row(
+        "/servers/{server_id}/os-interface/{port_id}",
+        ServerInterfaces,
+        {"GET": "show", "DELETE": "delete"},
+    ),
+    Row("/servers/{server_id}/diagnostics", ServerDiagnostics, {"GET": "index"}),
     Row("/servers/{server_id}/migrations", ServerMigrations, {"GET": "index"}),
     Row("/servers/{server_id}/migrations/{migration_id}", ServerMigrations, {"GET": "show"}),
     Row("/servers/{server_id}/remote-consoles", RemoteConsoles, {"POST": "create"}),

@@ -39,6 +39,8 @@ class Nic:
     cidr: str | None = None
     gateway: str | None = None
     dns: tuple[str, ...] = ()
+    tag: str | None = None
+    """The user's name for it, for the guest."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,19 @@ class Move(Command):
     settle: bool = False
     """Don't move it: wait until no migration runs, see on which of the two nodes it is, and put
     right there what an interrupted Move left. For a Move whose outcome got lost or was undone."""
+
+
+@dataclass(frozen=True)
+class Plug(Command):
+    """Give a VM this interface, or take it away. It is found by its MAC address."""
+
+    nic: Nic = Nic("", "", "", "", "")
+    on: bool = True
+    slot: int = 0
+    """Where it is put, if that is free."""
+    size: Size = Size(1, 0)
+    """The server's, which decides the kind of its interfaces."""
+    image_properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

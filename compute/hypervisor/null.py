@@ -22,6 +22,7 @@ from common.messages.facts import (
     StorageFacts,
     VmFacts,
 )
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
@@ -120,6 +121,23 @@ class NullHypervisor:
     def open_console(self, target: ConsoleTarget) -> Stream:
         """Refuse."""
         raise HypervisorError(Category.API_NOT_SUPPORTED, NO_CONSOLE)
+
+    def diagnose(self, target: GuestTarget) -> Diagnostics:
+        """Return what is in memory: it has neither disks nor interfaces that transfer anything."""
+        vm = self._owned(target)
+        return Diagnostics(vm.power, vcpus=vm.vcpus, memory_mib=vm.memory_mib)
+
+    def set_password(self, order: SetPassword) -> PasswordProblem:
+        """Refuse: there is no guest."""
+        self._owned(order.target)
+        return PasswordProblem.NOT_SUPPORTED
+
+    def _owned(self, target: GuestTarget) -> Vm:
+        with self.lock:
+            vm = self.vms.get(target.vmid)
+        if vm is None or vm.server_uuid != target.server_uuid:
+            raise HypervisorError(Category.PROTECTED, f"VM {target.vmid} isn't the server's.")
+        return vm
 
     def close(self) -> None:
         """Do nothing: no connections are open."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from common.messages.commands import Build, Move, Size
+from common.messages.commands import Build, Move, Plug, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -22,6 +22,7 @@ class Vm:
     memory_mib: int
     disk_gib: int
     power: PowerState = PowerState.SHUTDOWN
+    macs: set[str] = field(default_factory=set)
 
 
 class NullMachine:
@@ -77,6 +78,7 @@ class NullMachine:
             build.vcpus,
             build.memory_mib,
             build.disk_gib,
+            macs={nic.mac for nic in build.nics},
         )
         with self._lock:
             self._vms.setdefault(self._vmid, vm)
@@ -146,6 +148,16 @@ class NullMachine:
         vm = self.required()
         vm.disk_gib = max(vm.disk_gib, gib)
         return {"gib": vm.disk_gib}
+
+    def plug(self, plug: Plug) -> Detail:
+        """Store the interface."""
+        self.required().macs.add(plug.nic.mac)
+        return {"mac": plug.nic.mac}
+
+    def unplug(self, mac: str) -> Detail:
+        """Forget the interface."""
+        self.required().macs.discard(mac)
+        return {"mac": mac}
 
     def power_state(self) -> PowerState:
         """Return the stored power state."""

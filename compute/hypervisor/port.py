@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages.commands import Build, Command, Move, RetireTemplate, Size, StrictGroup
+from common.messages.commands import Build, Command, Move, Plug, RetireTemplate, Size, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
@@ -164,6 +165,12 @@ class Machine(Protocol):
     def moving(self, move: Move) -> Moving:
         """Return its move to another node."""
 
+    def plug(self, plug: Plug) -> Detail:
+        """Give the VM the interface and see it there, running or not."""
+
+    def unplug(self, mac: str) -> Detail:
+        """Take the interface away and see it gone; where the guest keeps it, it stays."""
+
     def remove(self) -> Removal:
         """Remove the VM and its disks, if they are provably this server's."""
 
@@ -274,6 +281,18 @@ class Hypervisor(Protocol):
         the client's initialization is next, or what its serial line says.
 
         Raises HypervisorError.
+        """
+
+    def diagnose(self, target: GuestTarget) -> Diagnostics:
+        """Return how a VM does now; it need not run.
+
+        Raises HypervisorError, also where the VM isn't the server's.
+        """
+
+    def set_password(self, order: SetPassword) -> PasswordProblem | None:
+        """Set a user's password through the guest's agent; return why it was not set, or None.
+
+        Raises HypervisorError, also where the VM isn't the server's.
         """
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ from conductor.client.aggregates import AggregateCalls
 from conductor.client.audits import AuditCalls
 from conductor.client.consoles import ConsoleCalls
 from conductor.client.flavors import FlavorCalls
+from conductor.client.guests import GuestCalls
+from conductor.client.interfaces import InterfaceCalls
 from conductor.client.keypairs import KeyPairCalls
 from conductor.client.manage import ManageCalls
 from conductor.client.quotas import QuotaCalls
@@ -32,6 +34,8 @@ class ConductorClient(
     AggregateCalls,
     AuditCalls,
     ConsoleCalls,
+    GuestCalls,
+    InterfaceCalls,
     RefusalCalls,
 ):
     """Calls of every noun, each method of ``conductor.rpc_api.ConductorRpc`` once."""

@@ -204,14 +204,15 @@ def requested_networks(connection: Transaction, request: CreateServers) -> list[
             raise Invalid("Unable to automatically allocate a network: this cloud has none.")
         return [_interface(network, None) for network in known.values()]
     return [
-        _interface(network, fixed_ip) for network, fixed_ip in _chosen(connection, request, known)
+        _interface(network, fixed_ip, tag)
+        for network, fixed_ip, tag in _chosen(connection, request, known)
     ]
 
 
 def _chosen(
     connection: Transaction, request: CreateServers, known: Mapping[str, networks.Network]
-) -> Iterator[tuple[networks.Network, str | None]]:
-    """Return the networks and addresses that are named."""
+) -> Iterator[tuple[networks.Network, str | None, str | None]]:
+    """Return the networks, addresses and tags that are named."""
     seen: set[tuple[str, str]] = set()
     for asked in request.networks:
         if asked.network_id not in known:
@@ -226,11 +227,15 @@ def _chosen(
             if (asked.network_id, fixed_ip) in seen:
                 raise addresses.taken(fixed_ip)
             seen.add((asked.network_id, fixed_ip))
-        yield known[asked.network_id], fixed_ip
+        yield known[asked.network_id], fixed_ip, asked.tag
 
 
-def _interface(network: networks.Network, fixed_ip: str | None) -> Interface:
-    return Interface(network.id, network.name, network.bridge, network.vlan, network.mtu, fixed_ip)
+def _interface(
+    network: networks.Network, fixed_ip: str | None, tag: str | None = None
+) -> Interface:
+    return Interface(
+        network.id, network.name, network.bridge, network.vlan, network.mtu, fixed_ip, tag
+    )
 
 
 def _record(

@@ -40,6 +40,7 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         cidr=port.cidr,
         gateway=port.gateway,
         dns=port.dns,
+        tag=port.tag,
     )
 
 

@@ -195,7 +195,10 @@ class Create:
         asked = {one.id: one for one in build_command.interfaces(operation)}
         ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
         if not ports:
-            wanted = [(one.id, one.fixed_ip) for one in build_command.interfaces(operation)]
+            wanted = [
+                networks.Wish(one.id, one.fixed_ip, one.tag)
+                for one in build_command.interfaces(operation)
+            ]
             prefix = self._cloud.conf.networks.mac_prefix
             ports = networks.create_ports(
                 connection, server.uuid, server.project_id, wanted, prefix

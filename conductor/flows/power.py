@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from common.log import logger
 from common.messages.commands import Power, PowerAction
 from common.messages.reports import Outcome
-from common.states import ACTIONS
+from common.states import ACTIONS, VmState
 from conductor.cloud import failure_of
 from conductor.engine import ends
 from conductor.engine.stages import Table, Task
@@ -55,6 +55,6 @@ class PowerFlow(ShortFlow):
             self._failed(task, failure_of(outcome), outcome.power_state)
             return
         operation = task.operation
-        after = ACTIONS[operation.action].done
+        after = ACTIONS[operation.action].done or VmState(task.server.vm_state)
         ends.done(self._cloud, task, after, power_state=outcome.power_state)
         LOG.info("Operation %d, %s, is done.", operation.id, operation.action)

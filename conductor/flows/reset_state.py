@@ -25,7 +25,7 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 #: actions that another operation may take the server from, whatever stage they are at
-_GIVES_WAY = frozenset({"create", "stop", "start", "reboot", "reboot-hard"})
+_GIVES_WAY = frozenset({"create", "stop", "start", "reboot", "reboot-hard", "changePassword"})
 #: actions behind their point of no return, which keep the server
 _GOES_ON = frozenset({"delete"})
 

@@ -12,10 +12,12 @@ from conductor.engine.stages import Table
 from conductor.flows import create
 from conductor.flows.abandon import Abandon
 from conductor.flows.adopt import Adopt
+from conductor.flows.change_password import ChangePasswordFlow
 from conductor.flows.create import Create
 from conductor.flows.delete import Delete
 from conductor.flows.end_resize import ConfirmFlow, RevertFlow
 from conductor.flows.mark import Remark
+from conductor.flows.plug import AttachFlow, DetachFlow
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
 from conductor.flows.resize import ResizeFlow
@@ -34,6 +36,9 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "resize": ResizeFlow(cloud).table(),
         "confirmResize": ConfirmFlow(cloud).table(),
         "revertResize": RevertFlow(cloud).table(),
+        "changePassword": ChangePasswordFlow(cloud).table(),
+        "attach_interface": AttachFlow(cloud).table(),
+        "detach_interface": DetachFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

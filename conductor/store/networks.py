@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
+from common.messages.commands import Nic
 from conductor.store import addresses
 from db.schema import networks, ports, subnets
 
@@ -156,6 +157,8 @@ class Port:
     cidr: str | None = None
     gateway: str | None = None
     dns: tuple[str, ...] = ()
+    tag: str | None = None
+    position: int = 0
 
 
 def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
@@ -169,12 +172,23 @@ def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
             subnets.c.cidr,
             subnets.c.gateway_ip,
             subnets.c.dns_nameservers,
+            ports.c.tag,
+            ports.c.position,
         )
         .select_from(ports.outerjoin(subnets, subnets.c.id == ports.c.subnet_id))
         .where(ports.c.server_uuid == server_uuid)
         .order_by(ports.c.position)
     )
-    return [Port(*row[:6], tuple(row[6] or ())) for row in rows]
+    return [Port(*row[:6], tuple(row[6] or ()), *row[7:]) for row in rows]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A port that is to be made."""
+
+    network_id: str
+    fixed_ip: str | None = None
+    tag: str | None = None
 
 
 def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, int | None]]:
@@ -192,17 +206,19 @@ def create_ports(
     connection: sa.Connection,
     server_uuid: str,
     project_id: str,
-    wishes: Sequence[tuple[str, str | None]],
+    wishes: Sequence[Wish],
     mac_prefix: str,
+    first: int = 0,
 ) -> list[Port]:
-    """Create a port for each (network id, fixed address or None).
+    """Create a port for each wish; ``first`` is the position of the first one.
 
     Raises Conflict when a subnet has no free address, Invalid when a requested one is in use by
     now, or is not the network's any more. Permission was checked before.
     """
     made: list[Port] = []
-    for position, (network_id, fixed_ip) in enumerate(wishes):
-        subnet, ip = _address(connection, network_id, fixed_ip)
+    for position, wish in enumerate(wishes, first):
+        network_id = wish.network_id
+        subnet, ip = _address(connection, network_id, wish.fixed_ip)
         port = Port(
             ids.new_uuid(),
             network_id,
@@ -211,6 +227,8 @@ def create_ports(
             subnet.cidr if subnet else None,
             subnet.gateway_ip if subnet else None,
             tuple(subnet.dns_nameservers) if subnet else (),
+            wish.tag,
+            position,
         )
         connection.execute(
             ports.insert(),
@@ -223,6 +241,7 @@ def create_ports(
                 "position": position,
                 "mac": port.mac,
                 "ip": ip,
+                "tag": wish.tag,
                 "created_at": clock.utcnow(),
             },
         )
@@ -246,6 +265,45 @@ def check_address(
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
     """Delete the ports of these servers and release their addresses, in one statement."""
     connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
+
+
+def nics_of(connection: sa.Connection, server_uuid: str) -> list[Nic]:
+    """Return a server's interfaces in order, with their networks' names."""
+    columns = ports.c
+    rows = connection.execute(
+        sa.select(
+            columns.id,
+            columns.network_id,
+            networks.c.name,
+            networks.c.bridge,
+            columns.mac,
+            networks.c.mtu,
+            networks.c.vlan,
+            columns.ip,
+        )
+        .select_from(ports.join(networks, networks.c.id == columns.network_id))
+        .where(columns.server_uuid == server_uuid)
+        .order_by(columns.position)
+    )
+    return [Nic(*row) for row in rows]
+
+
+def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:
+    """Return whether a port of the network has the address."""
+    query = sa.select(ports.c.id).where(ports.c.network_id == network_id, ports.c.ip == fixed_ip)
+    return connection.execute(query).first() is not None
+
+
+def delete_port(connection: sa.Connection, port_id: str) -> None:
+    """Delete one port and release its address, if it is there."""
+    connection.execute(ports.delete().where(ports.c.id == port_id))
+
+
+def owner_of(connection: sa.Connection, port_id: str) -> tuple[str, str] | None:
+    """Return (project, server) of a port, or None."""
+    query = sa.select(ports.c.project_id, ports.c.server_uuid).where(ports.c.id == port_id)
+    row = connection.execute(query).first()
+    return None if row is None else (row.project_id, row.server_uuid)
 
 
 def _address(

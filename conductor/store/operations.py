@@ -235,6 +235,25 @@ def open_of(
     )
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How far an operation is, and the kind of its first fault; None: it has none."""
+
+    state: str
+    category: str | None
+
+
+def ended(connection: sa.Connection, operation_id: int) -> Ended | None:
+    """Return how an operation ended, or how far it is; None: there is none."""
+    first = sa.select(sa.func.min(faults.c.id)).where(faults.c.operation_id == operation_id)
+    row = connection.execute(
+        sa.select(operations.c.state, faults.c.category)
+        .select_from(operations.outerjoin(faults, faults.c.id == first.scalar_subquery()))
+        .where(operations.c.id == operation_id)
+    ).first()
+    return None if row is None else Ended(row.state, row.category)
+
+
 def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:
     """Return whether any of these operations has not ended."""
     query = sa.select(operations.c.id).where(

@@ -70,6 +70,8 @@ class Port:
     status: str
     """``ACTIVE`` while the server runs, else ``DOWN``."""
     created_at: datetime.datetime
+    tag: str | None = None
+    """The user's name for the guest's device."""
 
 
 _NETWORK: Mapping[str, sa.ColumnElement[Any]] = {
@@ -111,6 +113,7 @@ _PORT: Mapping[str, sa.ColumnElement[Any]] = {
     "device_owner": sa.literal("compute:") + sa.func.coalesce(servers.c.availability_zone, _ZONE),
     "status": sa.case((servers.c.power_state.in_(_PLUGGED), "ACTIVE"), else_="DOWN"),
     "created_at": ports.c.created_at,
+    "tag": ports.c.tag,
 }
 _PORT_SOURCE = ports.outerjoin(servers, servers.c.uuid == ports.c.server_uuid).outerjoin(
     networks, networks.c.id == ports.c.network_id
@@ -160,6 +163,17 @@ def list_ports(
     Raises MarkerNotFound.
     """
     rows = _read(connection, _PORT_SOURCE, _PORT, where, order, page, visible)
+    return [Port(**row._mapping) for row in rows]
+
+
+def ports_of(connection: sa.Connection, server_uuid: str) -> list[Port]:
+    """Return a server's ports, in the order of its interfaces."""
+    rows = connection.execute(
+        sa.select(*(column.label(name) for name, column in _PORT.items()))
+        .select_from(_PORT_SOURCE)
+        .where(ports.c.server_uuid == server_uuid)
+        .order_by(ports.c.position)
+    )
     return [Port(**row._mapping) for row in rows]
 
 

@@ -27,7 +27,8 @@ def _answer(call: Call, result: Callable[[Vm], Any]) -> Work:
         raise PveError("No QEMU guest agent configured")
     if not vm.running:
         raise PveError(f"VM {vm.vmid} is not running")
-    if call.cluster.engine.clock.now() < vm.agent_ready:
+    silent = list(call.cluster.faults.standing("guest-silent", vmid=vm.vmid))
+    if silent or call.cluster.engine.clock.now() < vm.agent_ready:
         yield Sleep(PING_TIMEOUT_SECONDS)
         raise PveError("QEMU guest agent is not running")
     return {"result": result(vm)}

@@ -189,7 +189,7 @@ def _plug_problem(call: Call, vm: Vm, name: str, value: str) -> str:
             "status 512\n"
         )
     if pending.changes_card(vm, name, value):
-        return pending.unplug_problem(vm, name)
+        return pending.unplug_problem(vm, name, silent=_is_silent(call, vm))
     return ""
 
 
@@ -202,7 +202,9 @@ def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work
             job.log(f"cannot delete '{name}' - not set in current configuration!")
         return ""
     vm.pending.pop(name, None)
-    problem = pending.unplug_problem(vm, name) if vm.running and _is_device(name) else ""
+    problem = ""
+    if vm.running and _is_device(name):
+        problem = pending.unplug_problem(vm, name, silent=_is_silent(call, vm))
     if name == "vmstate":
         suspend_disk.forget(cluster, vm)
     elif name.startswith("unused"):
@@ -231,6 +233,10 @@ def _delete(call: Call, vm: Vm, name: str, force: bool, job: Job | None) -> Work
         if name.startswith("net"):
             pending.leave_boot_order(vm, name)
     return ""
+
+
+def _is_silent(call: Call, vm: Vm) -> bool:
+    return bool(list(call.cluster.faults.standing("guest-silent", vmid=vm.vmid)))
 
 
 def _is_device(name: str) -> bool:

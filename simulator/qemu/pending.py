@@ -60,7 +60,7 @@ def leave_boot_order(vm: Vm, name: str) -> None:
         vm.config["boot"] = "order=" + ";".join(order) if order else " "
 
 
-def unplug_problem(vm: Vm, name: str) -> str:
+def unplug_problem(vm: Vm, name: str, *, silent: bool = False) -> str:
     """Return why a running VM doesn't release a device, or empty.
 
     A guest whose agent never answers has no system that could confirm the release.
@@ -68,7 +68,7 @@ def unplug_problem(vm: Vm, name: str) -> str:
     boot = vm.config.get("boot", "").removeprefix("order=").split(";")
     if is_drive(name) and boot[0] == name:
         return f"can't unplug bootdisk '{name}'\n"
-    if vm.agent_ready != math.inf:
+    if vm.agent_ready != math.inf and not silent:
         return ""
     device = f"virtio{name}" if name.startswith("scsi") else name
     return f"error on hot-unplugging device '{device}' - still busy in guest?\n"

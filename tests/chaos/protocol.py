@@ -18,6 +18,8 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
@@ -39,6 +41,7 @@ ENDPOINTS = (
         RefusalEndpoint,
     ),
     *(AggregateEndpoint, ConsoleEndpoint, EventEndpoint, ServerGroupEndpoint, WhatIfEndpoint),
+    *(GuestEndpoint, InterfaceEndpoint),
     *(compute.manager.Manager, compute.manager.EventEndpoint),
     *(scheduler.manager.SchedulerManager, scheduler.manager.HostFactsManager),
 )
@@ -72,6 +75,8 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
+    | {"diagnose_server", "diagnose", "change_password", "set_password"}
+    | {"attach_interface", "detach_interface", "detach_address", "plug"}
 )
 TABLES = (RECORDED, IDLE, FAILURES, AUDITS, OTHERS)
 

@@ -19,6 +19,8 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.consoles import ConsoleEndpoint
 from conductor.endpoints.events import EventEndpoint
 from conductor.endpoints.flavors import FlavorEndpoint
+from conductor.endpoints.guests import GuestEndpoint
+from conductor.endpoints.interfaces import InterfaceEndpoint
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.endpoints.quotas import QuotaEndpoint
@@ -65,6 +67,8 @@ NOUNS = {
     rpc_api.AggregateRpc: AggregateEndpoint,
     rpc_api.AuditRpc: AuditEndpoint,
     rpc_api.ConsoleRpc: ConsoleEndpoint,
+    rpc_api.GuestRpc: GuestEndpoint,
+    rpc_api.InterfaceRpc: InterfaceEndpoint,
     rpc_api.RefusalRpc: RefusalEndpoint,
 }
 

@@ -9,11 +9,12 @@ from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
+from api.compute.resources.server_interfaces import FixedIpActions
 from api.compute.resources.server_resize import ResizeActions
 from api.compute.schemas import servers as schemas
 
 
-class ServerActions(ManageActions, AdminActions, ResizeActions, ConsoleActions):
+class ServerActions(ManageActions, AdminActions, ResizeActions, ConsoleActions, FixedIpActions):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 
     @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)
@@ -58,6 +59,12 @@ class ServerActions(ManageActions, AdminActions, ResizeActions, ConsoleActions):
     def force_delete(self, call: Call) -> None:
         """Delete a server at once, as DELETE does here."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
+
+    @operation(named("os-admin-password"), body=schemas.CHANGE_PASSWORD, status=202, on=the_server)
+    def change_password(self, call: Call) -> None:
+        """Set the administrator's password in the guest; it is set when this is answered."""
+        password = call.body["changePassword"]["adminPass"]
+        call.conductor.change_password(call.ctxt, call.server.uuid, password)
 
     @operation(named("os-lock-server:lock"), body=schemas.LOCK, status=202, on=the_server)
     def lock(self, call: Call) -> None:

@@ -8,6 +8,7 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.policies import TOPOLOGY, TOPOLOGY_OF_HOST, named
 from api.compute.resources.found import the_server
+from api.compute.views import diagnostics
 from common.guest import topology
 from common.guest.asked import Asked, CannotError
 
@@ -41,6 +42,18 @@ def _node(number: int, node: topology.NumaNode, of_host: bool) -> dict[str, Any]
         "memory_mb": node.memory_mib,
     }
     return view | ({"host_node": number, "cpu_pinning": {}} if of_host else {})
+
+
+class ServerDiagnostics:
+    """How a server that runs does."""
+
+    @operation(named("os-server-diagnostics"), on=the_server)
+    def index(self, call: Call) -> Any:
+        """Show what a running server uses now; since 2.48 under names that never change."""
+        found = call.conductor.diagnose_server(call.ctxt, call.server.uuid)
+        return (
+            diagnostics.standardized(found) if call.version >= 48 else diagnostics.free_form(found)
+        )
 
 
 class ServerPassword:

@@ -196,6 +196,9 @@ REBOOT = {
     )
 }
 
+CHANGE_PASSWORD = {
+    "2.1": body("changePassword", record({"adminPass": {"type": "string"}}, ["adminPass"]))
+}
 PAUSE = {"2.1": body("pause", {})}
 UNPAUSE = {"2.1": body("unpause", {})}
 SUSPEND = {"2.1": body("suspend", {})}

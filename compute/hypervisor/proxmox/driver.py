@@ -10,6 +10,7 @@ from oslo_config import cfg
 from common.messages.commands import Build, RetireTemplate, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import Inspection
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.streams import Stream
 from compute.hypervisor.port import Detail, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
@@ -17,12 +18,13 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.hypervisor.proxmox.inspect import inspection
+from compute.hypervisor.proxmox.inspect import diagnostics, inspection
 from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings
+from compute.hypervisor.proxmox.vm import guest_agent
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
@@ -118,6 +120,14 @@ class ProxmoxHypervisor:
     def open_console(self, target: ConsoleTarget) -> Stream:
         """See ``port.Hypervisor``. Three calls, the last one stays open."""
         return opening.open_console(self.shared, target)
+
+    def diagnose(self, target: GuestTarget) -> Diagnostics:
+        """See ``port.Hypervisor``. Two calls."""
+        return diagnostics.diagnose(self.shared, target)
+
+    def set_password(self, order: SetPassword) -> PasswordProblem | None:
+        """See ``port.Hypervisor``. Three calls."""
+        return guest_agent.set_password(self.shared, order)
 
     def close(self) -> None:
         """Close the connections."""

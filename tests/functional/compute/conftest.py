@@ -26,6 +26,7 @@ from common.messages.commands import (
     Move,
     Nic,
     Placed,
+    Plug,
     Power,
     PowerAction,
     RetireTemplate,
@@ -134,6 +135,7 @@ class Worker:
             Grow: self.client.grow,
             Mark: self.client.mark,
             Move: self.client.move,
+            Plug: self.client.plug,
             RetireTemplate: self.client.retire_template,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
@@ -275,6 +277,15 @@ def a_shape(build: Build, size: Size, *, running: bool = True, **changes: Any) -
 def a_growth(build: Build, disk_gib: int) -> Grow:
     return Grow(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), disk_gib=disk_gib
+    )
+
+
+def a_plug(build: Build, nic: Nic, **changes: Any) -> Plug:
+    """An interface for a built VM."""
+    size = Size(build.vcpus, build.memory_mib, build.extra_specs)
+    values: dict[str, Any] = {"nic": nic, "size": size, "slot": len(build.nics)}
+    return Plug(
+        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
     )
 
 

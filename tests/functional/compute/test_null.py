@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from common.context import internal
 from common.messages.commands import Placed, PowerAction, Size
+from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
@@ -80,3 +82,13 @@ def test_the_life_of_a_server(null: Worker) -> None:
     assert null.run(a_destroy(build)).gone
     assert null.run(a_destroy(build)).gone
     assert not null.run(a_power(build, PowerAction.START)).ok
+
+
+def test_how_a_vm_does(null: Worker) -> None:
+    build = dataclasses.replace(a_build(), placed=Placed("null0001", "null", "null0001", 100_001))
+    assert null.run(build).ok
+    target = GuestTarget(build.server_uuid, "worker1", "null", "null0001", 100_001)
+    seen = null.client.diagnose(internal(), target)
+    assert (seen.power_state, seen.vcpus, seen.memory_mib) == (PowerState.RUNNING, 2, 512)
+    refused = null.client.set_password(internal(), SetPassword(target, "root", "secret"))
+    assert refused is PasswordProblem.NOT_SUPPORTED

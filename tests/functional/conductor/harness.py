@@ -165,7 +165,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
-    shape = grow = _keep
+    shape = grow = plug = _keep
 
     def converge_affinity(
         self,

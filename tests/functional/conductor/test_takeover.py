@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
-from common.messages.commands import Build, Command, Destroy, Mark, RetireTemplate, Shape
+from common.messages.commands import Build, Command, Destroy, Mark, Plug, RetireTemplate, Shape
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
@@ -26,9 +26,16 @@ from conductor.engine.stages import Table
 from conductor.flows import build_command, mark
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
+from conductor.flows.begin_plug import PlugAcceptance
 from conductor.flows.table import tables
 from conductor.images import cache_image, remove_template
-from conductor.messages import Adoption, CreateServers, FlavorSnapshot, RequestedNetwork
+from conductor.messages import (
+    Adoption,
+    Attachment,
+    CreateServers,
+    FlavorSnapshot,
+    RequestedNetwork,
+)
 from conductor.plans import FollowPlan, Place, Plan, ReapPlan
 from conductor.store import leases, networks, registry, servers, templates, vmids
 from conductor.store import operations as ledger
@@ -288,6 +295,20 @@ def _adopt(cloud: Cloud) -> Operation:
     return acceptance.adopt(ADMIN, Adoption("sim1", vmid, "p", "u"))[1]
 
 
+def _attach(cloud: Cloud) -> Operation:
+    server = cloud.server()
+    plugs = PlugAcceptance(cloud.world.conductor.cloud)
+    network = cloud.world.rows(schema.ports)[-1].network_id
+    return plugs.attach(cloud.world.ctxt, server.uuid, Attachment(network))[0]
+
+
+def _detach(cloud: Cloud) -> Operation:
+    server = cloud.server()
+    plugs = PlugAcceptance(cloud.world.conductor.cloud)
+    port = cloud.world.rows(schema.ports)[-1]
+    return plugs.detach(cloud.world.ctxt, server.uuid, port.id)
+
+
 def _reap(cloud: Cloud) -> Operation:
     server = cloud.server()
     cloud.work_off(cloud.heir, cloud.act(server, "delete"))
@@ -370,6 +391,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("unpause", "well"): _after("pause", "unpause"),
     ("suspend", "well"): lambda cloud: cloud.act(cloud.server(), "suspend"),
     ("resume", "well"): _after("suspend", "resume"),
+    ("changePassword", "interrupted"): lambda cloud: cloud.act(cloud.server(), "changePassword"),
+    ("attach_interface", "well"): _attach,
+    ("attach_interface", "badly"): lambda cloud: _refused(cloud, Plug, _attach),
+    ("detach_interface", "well"): _detach,
     ("resize", "well"): _resize,
     ("resize", "badly"): lambda cloud: _refused(cloud, Shape, _resize),
     ("resize", "badly, without room"): _resize_without_room,
@@ -408,10 +433,12 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     cloud.mortal.live()
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
-    assert commits > 1
+    assert commits >= (1 if action == "changePassword" else 2)
     if how.startswith("badly") and action == "resize":
         assert alike["size"] == (1, 512, 1, 1)
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+    elif how.startswith("badly") and action == "attach_interface":
+        assert (alike["ports"], alike["record"][0]) == (1, 1)
     elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}

@@ -12,11 +12,10 @@ from common.messages.reports import Category
 from common.streams import LIBRARY_LOG, Stream, WebSocketStream
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.cluster import proven
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.console import terminal, vnc
 from compute.hypervisor.proxmox.settings import ClusterSettings
-from compute.hypervisor.proxmox.vmconfig import marks
-from compute.hypervisor.proxmox.vmconfig.marks import Owner
 
 SERIAL = "serial0"
 #: Proxmox VE waits so long for a visitor of the port
@@ -65,14 +64,7 @@ def open_console(shared: Shared, target: ConsoleTarget) -> Stream:
 
 
 def _config(shared: Shared, target: ConsoleTarget) -> Mapping[str, Any]:
-    """Return the VM's configuration. Raises HypervisorError unless the VM is the server's."""
-    config: Mapping[str, Any] = shared.client.get(f"nodes/{target.node}/qemu/{target.vmid}/config")
-    mark = marks.server_mark(target.server_uuid)
-    if marks.owner(config, mark) is not Owner.OURS:
-        raise HypervisorError(
-            Category.PROTECTED, f"VM {target.vmid} on {target.node} isn't the server's."
-        )
-    return config
+    return proven.config(shared, target.node, target.vmid, target.server_uuid)
 
 
 def _display(config: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.messages.commands import Build, Move, Size
+from common.messages.commands import Build, Move, Plug, Size
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -18,6 +18,7 @@ from compute.hypervisor.proxmox.vm import (
     config_drive,
     half_created,
     host_checks,
+    interfaces,
     power,
     removal,
     saved,
@@ -25,7 +26,7 @@ from compute.hypervisor.proxmox.vm import (
 from compute.hypervisor.proxmox.vm.creation import Creation
 from compute.hypervisor.proxmox.vm.moving import ProxmoxMoving
 from compute.hypervisor.proxmox.vm.templates import Templates
-from compute.hypervisor.proxmox.vmconfig import disks, marks, power_states
+from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, marks, power_states
 from compute.hypervisor.proxmox.vmconfig import size as sizes
 
 
@@ -201,6 +202,19 @@ class ProxmoxMachine:
         if present < gib << 30:
             volumes.grow_root(self._vm, root.partition(":")[0], gib)
         return {"bytes": max(present, gib << 30), "before": present}
+
+    def plug(self, plug: Plug) -> Detail:
+        """Plug it where it is wanted, or into the first free slot."""
+        size = plug.size
+        has = guest.of_size(size.vcpus, size.memory_mib, size.extra_specs, plug.image_properties)
+        text = hardware.net(plug.nic, *guest.network(has, size.vcpus))
+        slot = interfaces.plug(self._vm, plug.nic.mac, text, plug.slot)
+        return {"mac": plug.nic.mac, "slot": slot}
+
+    def unplug(self, mac: str) -> Detail:
+        """Unplug it, wherever it is."""
+        interfaces.unplug(self._vm, mac)
+        return {"mac": mac}
 
     def _changes(
         self, config: Config, size: Size, former: Size, image_properties: Mapping[str, str]

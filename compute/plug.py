@@ -1,0 +1,47 @@
+"""Plug: a VM gets an interface, or loses one; where it refuses it is as it was."""
+
+from __future__ import annotations
+
+from common.messages.commands import Plug
+from common.messages.reports import Category, Outcome
+from common.states import PowerState
+from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def plug(job: Job, machine: Machine, command: Plug) -> Outcome:
+    """Run the steps; the outcome has the last power state seen."""
+    find = Step("compute_find_vm", lambda: _find(machine, command))
+    if command.on:
+        step = Step(
+            "compute_attach_interface",
+            lambda: machine.plug(command),
+            lambda: _unplug(machine, command),
+            "compute_detach_interface",
+        )
+    else:
+        step = Step("compute_detach_interface", lambda: _detach(machine, command))
+    failure = carry_out(job, (find, step))
+    try:
+        seen = machine.power_state()
+    except HypervisorError:
+        seen = PowerState.NOSTATE
+    return Outcome(failure is None, seen, failure)
+
+
+def _find(machine: Machine, command: Plug) -> Detail:
+    detail = machine.find()
+    if machine.absent and command.on:
+        raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
+    return detail
+
+
+def _detach(machine: Machine, command: Plug) -> Detail:
+    return {"absent": True} if machine.absent else machine.unplug(command.nic.mac)
+
+
+def _unplug(machine: Machine, command: Plug) -> Removal:
+    mac = command.nic.mac
+    machine.unplug(mac)
+    return Removal(True, (f"interface {mac}",))

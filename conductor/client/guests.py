@@ -1,0 +1,28 @@
+"""Calls about what runs in servers."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from common.messages.guests import Diagnostics
+from conductor.client.base import Base
+from conductor.rpc_api import GuestRpc
+
+
+class GuestCalls(Base):
+    """See ``conductor.rpc_api.GuestRpc``."""
+
+    def diagnose_server(self, ctxt: RequestContext, server_uuid: str) -> Diagnostics:
+        """Return how a running server does, as its host sees it now.
+
+        Raises ServerNotFound, Conflict (no host yet), ServerStateConflict (it doesn't run),
+        Unavailable (its agent, or the cluster, doesn't answer).
+        """
+        return self._rpc.call(ctxt, GuestRpc.diagnose_server, server_uuid=server_uuid)
+
+    def change_password(self, ctxt: RequestContext, server_uuid: str, password: str) -> None:
+        """Set the password of the server's administrator in its guest; returns when it is set.
+
+        Raises ServerNotFound, ServerLocked, ServerStateConflict, Conflict (the guest has no agent
+        that answers, or refuses), Unavailable (the host's agent, or the cluster, doesn't answer).
+        """
+        self._rpc.call(ctxt, GuestRpc.change_password, server_uuid=server_uuid, password=password)

@@ -1,0 +1,57 @@
+"""The RPC endpoint of servers' interfaces."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from common.errors import Invalid, Unavailable
+from common.states import OperationState
+from conductor.cloud import Cloud
+from conductor.engine import awaited
+from conductor.engine.runner import Runner
+from conductor.flows.begin_plug import PlugAcceptance
+from conductor.messages import Attachment
+from conductor.store.operations import Operation
+
+#: within the time that an API waits for its conductor
+WAIT_SECONDS = 20.0
+
+
+class InterfaceEndpoint:
+    """See ``conductor.rpc_api.InterfaceRpc``."""
+
+    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+        self._cloud, self._runner = cloud, runner
+        self._accept = PlugAcceptance(cloud)
+
+    def attach_interface(
+        self, ctxt: RequestContext, server_uuid: str, asked: Attachment, wait: bool
+    ) -> str:
+        """See ``ConductorClient.attach_interface``."""
+        ctxt.server_uuid = server_uuid
+        operation, port_id = self._accept.attach(ctxt, server_uuid, asked)
+        self._runner.submit(operation)
+        if wait:
+            self._await(operation)
+        return port_id
+
+    def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
+        """See ``ConductorClient.detach_interface``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(self._accept.detach(ctxt, server_uuid, port_id))
+
+    def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
+        """See ``ConductorClient.detach_address``."""
+        ctxt.server_uuid = server_uuid
+        self._runner.submit(self._accept.detach_address(ctxt, server_uuid, address))
+
+    def _await(self, operation: Operation) -> None:
+        """Return once it is done. Raises Invalid or Unavailable where it comes to nothing."""
+        ended = awaited.end_of(self._cloud.store, operation.id, WAIT_SECONDS)
+        if ended is None:
+            raise Unavailable(
+                "The interface is still being attached; the server's actions show how it ends."
+            )
+        if ended.state == OperationState.DONE:
+            return
+        text = f"Failed to attach network adapter device to {operation.server_uuid}"
+        raise (Invalid if awaited.is_refusal(ended) else Unavailable)(text)

@@ -1,0 +1,44 @@
+"""Waits for the end of an operation, for requests that are answered with its result.
+
+Any conductor may end it, so the ledger is read until it has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from common.messages.reports import Category
+from common.states import OPEN_STATES
+from conductor.store import operations as ledger
+from conductor.store.operations import Ended
+from conductor.store.transactions import Store
+
+#: between two looks; each is twice as long as the one before
+FIRST_SECONDS, MOST_SECONDS = 0.02, 0.5
+
+
+def end_of(store: Store, operation_id: int, seconds: float) -> Ended | None:
+    """Return how the operation ended; None if it hasn't within these seconds."""
+    until, pause = time.monotonic() + seconds, FIRST_SECONDS
+    never = threading.Event()
+    while True:
+        with store.read() as connection:
+            found = ledger.ended(connection, operation_id)
+        if found is None or found.state not in OPEN_STATES:
+            return found
+        if time.monotonic() >= until:
+            return None
+        never.wait(pause)
+        pause = min(2 * pause, MOST_SECONDS)
+
+
+#: failures that say something about the request, not about the host
+_OF_THE_REQUEST = frozenset(
+    {Category.CONFIGURATION, Category.API_NOT_SUPPORTED, Category.NETWORK, Category.AUTHORIZATION}
+)
+
+
+def is_refusal(ended: Ended) -> bool:
+    """Return whether it failed for what was asked; else for its host."""
+    return ended.category in _OF_THE_REQUEST

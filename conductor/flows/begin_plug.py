@@ -1,0 +1,182 @@
+"""Accepts interfaces that are attached to a server, or detached: one transaction each.
+
+A port is made, with MAC and address, by the transaction that accepts its attachment; whoever
+undoes that deletes it. The server isn't taken: other actions may begin meanwhile, as in Nova, and
+the agent carries out what concerns one VM one after the other.
+"""
+
+from __future__ import annotations
+
+from common import locks
+from common.context import RequestContext
+from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
+from common.messages.commands import Nic
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.engine.begins import HandedOver
+from conductor.flows import build_command
+from conductor.flows.accept import check_state, scope
+from conductor.messages import Attachment
+from conductor.plans import Interface, Place, PlugPlan
+from conductor.store import networks, servers
+from conductor.store.networks import Network, Port, Wish
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+ATTACH, DETACH = "attach_interface", "detach_interface"
+#: the stages of their flows
+PLUG, UNPLUG = "plug", "unplug"
+#: what a VM can have
+MOST = 32
+
+_AGENT_DOWN = "Service is unavailable at this time."
+
+
+class PlugAcceptance:
+    """Begins attachments and detachments."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def attach(
+        self, ctxt: RequestContext, server_uuid: str, asked: Attachment
+    ) -> tuple[Operation, str]:
+        """Return the operation and the id of its port. See ``ConductorClient``."""
+        return self._cloud.store.run(lambda c: self._attach(c, ctxt, server_uuid, asked))
+
+    def detach(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> Operation:
+        """Return the operation. See ``ConductorClient.detach_interface``."""
+        return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, port_id, None))
+
+    def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> Operation:
+        """Begin to detach the interface with this address. Raises Invalid if there is none."""
+        return self._cloud.store.run(lambda c: self._detach(c, ctxt, server_uuid, None, address))
+
+    def _attach(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: Attachment
+    ) -> tuple[Operation, str]:
+        server = _free(connection, ctxt, uuid, ATTACH)
+        if asked.port_id is not None:
+            raise _no_port(connection, asked.port_id, scope(ctxt))
+        network = _network(connection, server, asked.network_id)
+        slot = _slot(networks.ports_of(connection, uuid))
+        port = self._port(connection, server, network, asked, slot)
+        interface = Interface(
+            network.id, network.name, network.bridge, network.vlan, network.mtu, port.ip, port.tag
+        )
+        nic = build_command.nic(port, interface)
+        return self._begin(connection, ctxt, server, ATTACH, PLUG, nic, slot), port.id
+
+    def _port(
+        self,
+        connection: Transaction,
+        server: Server,
+        network: Network,
+        asked: Attachment,
+        position: int,
+    ) -> Port:
+        """Make the port. Raises Invalid, Forbidden, or Conflict for an address in use."""
+        fixed_ip = asked.fixed_ip
+        if fixed_ip is not None:
+            if networks.address_in_use(connection, network.id, fixed_ip):
+                raise Conflict(
+                    f"Fixed IP address {fixed_ip} is already in use on instance {server.uuid}."
+                )
+            fixed_ip = networks.check_address(
+                connection, network.id, fixed_ip, anywhere=asked.any_address
+            )
+        prefix = self._cloud.conf.networks.mac_prefix
+        wish = Wish(network.id, fixed_ip, asked.tag)
+        try:
+            made = networks.create_ports(
+                connection, server.uuid, server.project_id, [wish], prefix, position
+            )
+        except Conflict as error:
+            # No address is left, which Nova answers with 400.
+            raise Invalid(error.message) from error
+        return made[0]
+
+    def _detach(
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        uuid: str,
+        port_id: str | None,
+        address: str | None,
+    ) -> Operation:
+        server = _free(connection, ctxt, uuid, DETACH)
+        ports = networks.ports_of(connection, uuid)
+        wanted = (one for one in ports if port_id in (None, one.id) and address in (None, one.ip))
+        port = next(wanted, None)
+        if port is None and port_id is not None:
+            raise NotFound(f"Port id {port_id} could not be found.")
+        if port is None:
+            raise Invalid(f"Instance {uuid} does not have fixed IP '{address}'.")
+        nic = Nic(port.id, port.network_id, "", "", port.mac, ip=port.ip, tag=port.tag)
+        return self._begin(connection, ctxt, server, DETACH, UNPLUG, nic, port.position)
+
+    def _begin(
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        server: Server,
+        action: str,
+        stage: str,
+        nic: Nic,
+        slot: int,
+    ) -> Operation:
+        worker = self._cloud.worker_of(connection, str(server.host))
+        if worker is None:
+            raise Conflict(_AGENT_DOWN)
+        place = Place(server.host, None, server.cluster, server.node, server.vmid)
+        plan = PlugPlan(place, nic=nic, slot=slot)
+        handed_over = HandedOver(worker, stage)
+        return begins.begin(
+            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
+        )
+
+
+def _free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
+    """Return the server, on which the action may begin; its row is locked."""
+    server = servers.alive(connection, uuid, scope(ctxt))
+    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+    check_state(server, action)
+    return server
+
+
+def _no_port(connection: Transaction, port_id: str, project_id: str | None) -> Exception:
+    """Return why a port can't be attached: every port is made with a server's interface."""
+    owner = networks.owner_of(connection, port_id)
+    if owner is None or project_id not in (None, owner[0]):
+        return NotFound(f"Port id {port_id} could not be found.")
+    return Conflict(f"Port {port_id} is still in use.")
+
+
+def _network(connection: Transaction, server: Server, network_id: str | None) -> Network:
+    known = networks.known(connection)
+    if network_id is not None:
+        found = next((one for one in known if one.id == network_id), None)
+        if found is None:
+            raise NetworkNotFound(f"Network {network_id} could not be found.")
+        return found
+    if not known:
+        raise Invalid(
+            "No specific network was requested and none are available for project "
+            f"'{server.project_id}'."
+        )
+    if len(known) > 1:
+        raise Invalid(
+            "More than one possible network found. Specify network ID(s) to select which one(s) "
+            "to connect to."
+        )
+    return known[0]
+
+
+def _slot(ports: list[Port]) -> int:
+    """Return the lowest position that no port of the server has. Raises Invalid."""
+    used = {port.position for port in ports}
+    free = next((number for number in range(MOST) if number not in used), None)
+    if free is None:
+        raise Invalid(f"A server can't have more than {MOST} interfaces.")
+    return free

@@ -1,0 +1,49 @@
+"""What is asked of a server's VM, and answered at once."""
+
+from __future__ import annotations
+
+from common.context import RequestContext
+from common.errors import Conflict, ServerStateConflict, Unavailable
+from common.messages.guests import Diagnostics, GuestTarget
+from common.states import PowerState
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.store import servers
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+#: where Nova's word is another one
+_WORDS = {PowerState.NOSTATE: "pending"}
+
+
+def diagnose(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Diagnostics:
+    """See ``ConductorClient.diagnose_server``."""
+    with cloud.store.read() as connection:
+        server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
+        reached = target(cloud, connection, server)
+    found = cloud.compute.diagnose(ctxt, reached)
+    if found.power_state is not PowerState.RUNNING:
+        raise ServerStateConflict(
+            action="get_diagnostics",
+            server_uuid=server_uuid,
+            attribute="power state",
+            state=_WORDS.get(found.power_state, found.power_state.name.lower()),
+        )
+    return found
+
+
+def target(cloud: Cloud, connection: Transaction, server: Server) -> GuestTarget:
+    """Return where the server's VM is.
+
+    Raises Conflict, in Nova's words, for a server without a host, Unavailable while no agent
+    carries that.
+    """
+    placed = (server.host, server.cluster, server.node, server.vmid)
+    if server.host is None or None in placed:
+        raise Conflict(f"Instance {server.uuid} is not ready")
+    worker = cloud.worker_of(connection, server.host)
+    if worker is None:
+        raise Unavailable(f"The agent of host {server.host} does not answer.")
+    return GuestTarget(
+        server.uuid, worker, str(server.cluster), str(server.node), int(server.vmid or 0)
+    )

@@ -1,0 +1,196 @@
+"""Attach and detach an interface: one command to the agent, which looks before it acts.
+
+A port whose interface was never plugged is deleted once that is seen; one that the guest does not
+let go stays the server's. The config drive stays as it was at the build, as in Nova.
+"""
+
+from __future__ import annotations
+
+from common import clock
+from common.failures import passes
+from common.log import logger
+from common.messages.commands import Plug, Size
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, TaskState
+from conductor.cloud import Cloud, backoff, failure_of, placed
+from conductor.engine import ends, unwinding
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.flows import guest_data
+from conductor.flows.begin_plug import PLUG, UNPLUG
+from conductor.plans import PlugPlan
+from conductor.store import leases, networks, servers
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+
+def _is_lost(task: Task) -> bool:
+    """Return whether the server is gone, or goes: its VM and its ports go with it."""
+    return task.server.deleted_at is not None or task.server.task_state == TaskState.DELETING
+
+
+class _Plugging:
+    """What both have in common."""
+
+    on: bool
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def _lost(self, task: Task) -> None:
+        """End it if its server goes; else another conductor goes on with it."""
+        if _is_lost(task):
+            ends.overtaken(self._cloud, task)
+
+    def _send(self, task: Task, *, on: bool) -> bool:
+        """Send the command; return whether there was an agent to send it."""
+        operation, server = task.operation, task.server
+        where, plan = placed(operation), operation.planned(PlugPlan)
+        worker = leases.worker_with(operation.lease_owner) if task.fresh else None
+        worker = worker or self._cloud.take_to(operation, str(plan.target.host))
+        if worker is None or where is None or plan.nic is None:
+            return False
+        late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
+        flavor = server.flavor
+        command = Plug(
+            operation.id,
+            operation.attempt,
+            server.uuid,
+            where,
+            late if task.unwinding or operation.deadline is None else operation.deadline,
+            nic=plan.nic,
+            on=on,
+            slot=plan.slot,
+            size=Size(server.vcpus, server.memory_mib, flavor.get("extra_specs") or {}),
+            image_properties=server.image_properties,
+        )
+        self._cloud.compute.plug(operation.ctxt, worker, command)
+        return True
+
+    def _silent(self, task: Task) -> Failure:
+        host = task.operation.plan.target.host
+        text = f"The agent of host {host} does not answer."
+        return Failure(Category.NODE_UNHEALTHY, text, host=host)
+
+    def _too_late(self, task: Task) -> Failure:
+        operation = task.operation
+        text = f"{operation.action} did not end in time."
+        if operation.message:
+            text += f" It waited: {operation.message}"
+        return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
+
+    def _may_pass(self, task: Task, failure: Failure) -> bool:
+        """Have it tried again where waiting may help; return whether it is."""
+        operation = task.operation
+        again = passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits
+        if again:
+            ends.again(self._cloud, operation, failure)
+        return again
+
+
+class AttachFlow(_Plugging):
+    """The flow of the action ``attach_interface``."""
+
+    def table(self) -> Table[Task]:
+        """Return the stages; the port was made by the transaction that accepted it."""
+        back = Undo("plug_back", self._plug_back, self._is_back, _give_back)
+        return Table(
+            (Stage(PLUG, self._plug, self._plugged, undo=back),),
+            lost=self._lost,
+            late=lambda task: self._unwind(task, self._too_late(task)),
+            undone=_undone,
+            owns=False,
+            taken=_is_lost,
+        )
+
+    def _plug(self, task: Task) -> None:
+        if not self._send(task, on=True):
+            self._failed(task, self._silent(task))
+
+    def _plugged(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+        self._cloud.store.run(lambda c: _end(c, task))
+        LOG.info("An interface is attached.")
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        if not self._may_pass(task, failure):
+            self._unwind(task, failure)
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def _plug_back(self, task: Task) -> bool:
+        if _is_lost(task):
+            return True
+        if not self._send(task, on=False):
+            self._cloud.wait(task.operation, backoff(task.operation.attempt))
+        return False
+
+    def _is_back(self, task: Task, outcome: Outcome) -> bool:
+        if not outcome.ok:
+            ends.again(self._cloud, task.operation, outcome.failure)
+        return outcome.ok
+
+
+class DetachFlow(_Plugging):
+    """The flow of the action ``detach_interface``."""
+
+    def table(self) -> Table[Task]:
+        """Return its one stage; where it fails the interface stays, and so does its port."""
+        return Table(
+            (Stage(UNPLUG, self._unplug, self._unplugged),),
+            lost=self._lost,
+            late=lambda task: self._fail(task, self._too_late(task)),
+            owns=False,
+            taken=_is_lost,
+        )
+
+    def _unplug(self, task: Task) -> None:
+        if not self._send(task, on=False):
+            self._failed(task, self._silent(task))
+
+    def _unplugged(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+
+        def work(connection: Transaction) -> None:
+            _delete_port(connection, task)
+            _end(connection, task)
+
+        self._cloud.store.run(work)
+        LOG.info("An interface is detached.")
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        if not self._may_pass(task, failure):
+            self._fail(task, failure)
+
+    def _fail(self, task: Task, failure: Failure) -> None:
+        ends.failed(self._cloud, task, failure, None)
+        LOG.warning("An interface stays (%s): %s", failure.category, failure.message)
+
+
+def _end(connection: Transaction, task: Task) -> None:
+    """Show the server's addresses as its ports are now, and end the operation."""
+    servers.get(connection, task.server.uuid, lock=True)
+    addresses = guest_data.addresses(networks.nics_of(connection, task.server.uuid))
+    servers.change(connection, task.server, {"addresses": addresses})
+    ledger.close(connection, task.operation.id, OperationState.DONE)
+
+
+def _delete_port(connection: Transaction, task: Task) -> None:
+    nic = task.operation.planned(PlugPlan).nic
+    if nic is not None:
+        networks.delete_port(connection, nic.port_id)
+
+
+def _give_back(connection: Transaction, task: Task, failure: Failure | None) -> Task:
+    _delete_port(connection, task)
+    return task
+
+
+def _undone(connection: Transaction, task: Task) -> None:
+    ledger.close(connection, task.operation.id, OperationState.FAILED, task.operation.message)

@@ -1,0 +1,70 @@
+"""What reaches into a server that runs: by the unmodified `openstack` and openstacksdk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from openstack.exceptions import ConflictException
+
+from tests.compat.conftest import Site
+from tests.compat.test_openstack_cli import Client
+from tests.functional.waiting import eventually
+
+
+@pytest.fixture
+def client(site: Site) -> Client:
+    return Client(site)
+
+
+@pytest.fixture
+def server(client: Client, site: Site) -> Iterator[str]:
+    """The UUID of a server that is active."""
+    made = client.ask(
+        *("server", "create", "--image", site.image, "--flavor", "m1.small"),
+        *("--network", "vmbr0", "--wait", "visited"),
+    )
+    yield made["id"]
+    client.run("server", "delete", "--wait", made["id"])
+
+
+def test_diagnostics(site: Site, client: Client, server: str) -> None:
+    compute = site.cloud.connection("micronova").compute
+    shown = compute.get_server_diagnostics(server)
+    assert (shown.state, shown.hypervisor, shown.num_cpus) == ("running", "kvm", 1)
+    assert "memory" in client.run("server", "show", "--diagnostics", server).stdout
+
+
+def test_a_password(site: Site, client: Client, server: str) -> None:
+    compute = site.cloud.connection("micronova").compute
+
+    def is_set() -> bool:
+        """The guest's agent answers only once its system has booted."""
+        try:
+            compute.change_server_password(server, "Tr0ub4dor&3")
+        except ConflictException:
+            return False
+        return True
+
+    eventually(is_set, 60)
+    assert client.run("server", "set", "--password", "Tr0ub4dor&4", server).returncode == 0
+    client.do("server", "stop", server)
+    compute.wait_for_server(compute.get_server(server), status="SHUTOFF", wait=60)
+    refused = client.run("server", "set", "--password", "Tr0ub4dor&5", server)
+    assert f"Cannot 'changePassword' instance {server} while it is in" in refused.stderr
+
+
+def test_interfaces(site: Site, client: Client, server: str) -> None:
+    compute = site.cloud.connection("micronova").compute
+    [first] = compute.server_interfaces(server)
+    client.do("server", "add", "network", server, "vmbr0")
+    second = next(one for one in compute.server_interfaces(server) if one.id != first.id)
+    assert second.port_state == "ACTIVE"
+    client.do("server", "remove", "port", server, second.id)
+    eventually(lambda: [one.id for one in compute.server_interfaces(server)] == [first.id], 30)
+    made = compute.create_server_interface(server, net_id=first.net_id, tag="backup")
+    assert (made.net_id, made.port_id != first.id) == (first.net_id, True)
+    compute.delete_server_interface(made, server=server)
+    eventually(lambda: [one.id for one in compute.server_interfaces(server)] == [first.id], 30)
+    refused = client.run("server", "add", "port", server, first.id)
+    assert "still in use" in refused.stderr

@@ -1,4 +1,4 @@
-"""Moves a build to its next stage: the server's state and the plan, in one transaction."""
+"""Moves a build through its stages: server, plan and events, each written once a transaction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.errors import StaleTransition
+from common.messages.reports import Step
 from common.states import TaskState, VmState
 from conductor.plans import Plan
 from conductor.store import leases, transitions
+from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -29,33 +31,58 @@ def must_build(operation: Operation, server: Server) -> None:
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation.id)
 
 
-def step_on(
-    connection: Transaction,
-    owner: str,
-    operation: Operation,
-    server: Server,
-    plan: Plan,
-    **values: Any,
-) -> tuple[Operation, Server]:
-    """Move the server to the next task_state of its build, and store what was decided.
+class Walk:
+    """The stages of a build that one transaction commits; ``write`` is the last part of that.
 
-    The stage that follows is stored with it. If nothing was decided the task_state alone says
-    which it is.
-
-    ``owner`` is the conductor that must have the lease; ``values`` are further columns of the
-    server. Returns both as they now are. Raises StaleTransition, also if the build has ended.
+    ``operation`` and ``server`` are as they will be then.
     """
-    must_build(operation, server)
-    following = transitions.next_task("create", server.task_state)
-    server = transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState.BUILDING,
-        task_state=following,
-        **values,
-    )
-    stage = STAGES[following] if following is not None else None
-    if plan != operation.plan:
-        leases.advance(connection, operation, plan, stage, owner)
-    return dataclasses.replace(operation, plan=plan, stage=stage), server
+
+    def __init__(self, owner: str, operation: Operation, server: Server) -> None:
+        """``owner`` is the conductor that must have the lease."""
+        self.operation, self.server = operation, server
+        self._owner, self._read = owner, (operation, server)
+        self._moves: list[tuple[VmState, TaskState | None]] = []
+        self._values: dict[str, Any] = {}
+        self._steps: list[Step] = []
+        self._lease: dict[str, Any] = {}
+
+    def step_on(self, plan: Plan, **values: Any) -> None:
+        """Move the server to the next task_state of its build, with what was decided.
+
+        ``values`` are further columns of the server. Raises StaleTransition if the build has
+        ended.
+        """
+        must_build(self.operation, self.server)
+        following = transitions.next_task("create", self.server.task_state)
+        self._moves.append((VmState.BUILDING, following))
+        self._values |= values
+        stage = STAGES[following] if following is not None else None
+        self.server = self.server.replace(task_state=following, **values)
+        self.operation = dataclasses.replace(self.operation, plan=plan, stage=stage)
+
+    def record(self, step: Step) -> None:
+        """Record a step of the conductor."""
+        self._steps.append(step)
+
+    def hand_over(self, worker: str, lease_seconds: float) -> None:
+        """Pass the lease to an agent's worker, with the stage that it is given."""
+        self._lease = leases.owned(leases.of_worker(worker), lease_seconds)
+        del self._lease["state"]  # It is the owner's, and so it is not queued.
+        self.operation = dataclasses.replace(self.operation, lease_owner=leases.of_worker(worker))
+
+    def write(self, connection: Transaction) -> tuple[Operation, Server]:
+        """Write all of it, by one statement a table; return both as they now are.
+
+        The stage is stored with the plan. If nothing was decided the task_state alone says which
+        it is. Raises StaleTransition when the server, or the lease, is in other hands.
+        """
+        operation, server = self._read
+        events = [ledger.conductor_event(operation, step) for step in self._steps]
+        if events:
+            ledger.upsert_events(connection, events)
+        if self._moves:
+            transitions.move_through(connection, server, operation.id, self._moves, self._values)
+        if self._lease or self.operation.plan != operation.plan:
+            plan, stage = self.operation.plan, self.operation.stage
+            leases.advance(connection, operation, plan, stage, self._owner, **self._lease)
+        return self.operation, self.server

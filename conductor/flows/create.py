@@ -22,7 +22,7 @@ from conductor.cloud import Cloud
 from conductor.engine import endings, ends
 from conductor.engine.endings import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task
-from conductor.engine.walk import must_build, step_on
+from conductor.engine.walk import Walk, must_build
 from conductor.flows import build_command, guest_data
 from conductor.flows.batch import Together
 from conductor.flows.schedule import Moved, Placing
@@ -37,7 +37,6 @@ from conductor.store import (
     servers,
     templates,
 )
-from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -118,16 +117,19 @@ class Create:
         if server.task_state == TaskState.SCHEDULING:
             must_build(operation, server)
             return operation, server
-        return step_on(connection, self._cloud.name, operation, server, operation.plan)
+        walk = self._walk(operation, server)
+        walk.step_on(operation.plan)
+        return walk.write(connection)
+
+    def _walk(self, operation: Operation, server: Server) -> Walk:
+        return Walk(self._cloud.name, operation, server)
 
     def _begin(self, task: Task) -> Task | None:
         if self._decides_together(task):
             return None
-        operation, server, name = task.operation, task.server, self._cloud.name
-        moved = self._cloud.store.run(
-            lambda c: step_on(c, name, operation, server, operation.plan)
-        )
-        return Task(*moved, task.fresh)
+        walk = self._walk(task.operation, task.server)
+        walk.step_on(task.operation.plan)
+        return Task(*self._cloud.store.run(walk.write), task.fresh)
 
     def _place(self, task: Task) -> Task | None:
         """Run the stage ``scheduling``, unless it was decided for all of its create at once."""
@@ -142,18 +144,15 @@ class Create:
         moved = self._placing.place(task.operation, task.server)
         return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
 
-    def _go_on(
-        self, connection: Transaction, operation: Operation, server: Server, facts: HostFacts
-    ) -> Moved:
+    def _go_on(self, connection: Transaction, walk: Walk, facts: HostFacts) -> None:
         """Do the stages that follow in the transaction that commits the host, as far as they go.
 
         Raises what they raise; by themselves they say what is wrong.
         """
-        operation, server = self._connect(connection, operation, server)
-        image = build_command.image(connection, server.image_id, facts)
-        if image is None:
-            return operation, server
-        return self._choose_disk(connection, operation, server, facts, image)
+        self._connect(connection, walk)
+        image = build_command.image(connection, walk.server.image_id, facts)
+        if image is not None:
+            self._choose_disk(connection, walk, facts, image)
 
     def _decides_together(self, task: Task) -> bool:
         """Return whether it is one of several bound by ``min_count``, to be decided first."""
@@ -171,10 +170,14 @@ class Create:
         if task.shown != TaskState.NETWORKING:
             return task
         operation, server = task.operation, task.server
+
+        def work(connection: Transaction) -> Task:
+            walk = self._walk(operation, server)
+            self._connect(connection, walk)
+            return Task(*walk.write(connection))
+
         try:
-            return self._cloud.store.run(
-                lambda connection: Task(*self._connect(connection, operation, server))
-            )
+            return self._cloud.store.run(work)
         except StaleTransition:
             raise
         except (Conflict, Invalid) as error:
@@ -187,10 +190,9 @@ class Create:
             self._unwinding.fail(operation, server, failure, gone=True)
             return None
 
-    def _connect(
-        self, connection: Transaction, operation: Operation, server: Server
-    ) -> tuple[Operation, Server]:
+    def _connect(self, connection: Transaction, walk: Walk) -> None:
         """Create the server's ports, or find those of an earlier attempt."""
+        operation, server = walk.operation, walk.server
         started = clock.utcnow()
         asked = {one.id: one for one in build_command.interfaces(operation)}
         ports = networks.ports_of(connection, server.uuid) if operation.attempt > 1 else []
@@ -209,15 +211,8 @@ class Create:
         step = Step(
             "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
         )
-        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
-        return step_on(
-            connection,
-            self._cloud.name,
-            operation,
-            server,
-            plan,
-            addresses=guest_data.addresses(nics),
-        )
+        walk.record(step)
+        walk.step_on(plan, addresses=guest_data.addresses(nics))
 
     def _map_disk(self, task: Task) -> Task | None:
         """Run the stage ``block_device_mapping``; ERROR if the image has left the cluster."""
@@ -233,29 +228,24 @@ class Create:
                 operation, server, Failure(Category.IMAGE_NOT_FOUND, text), gone=True
             )
             return None
-        return self._cloud.store.run(
-            lambda c: _task(self._choose_disk(c, operation, server, facts, image))
-        )
+
+        def work(connection: Transaction) -> Task:
+            walk = self._walk(operation, server)
+            self._choose_disk(connection, walk, facts, image)
+            return _task(walk.write(connection))
+
+        return self._cloud.store.run(work)
 
     def _choose_disk(
-        self,
-        connection: Transaction,
-        operation: Operation,
-        server: Server,
-        facts: HostFacts,
-        image: Image,
-    ) -> tuple[Operation, Server]:
+        self, connection: Transaction, walk: Walk, facts: HostFacts, image: Image
+    ) -> None:
         """Reserve the template to clone from, if the host can clone; pass on the lease."""
         template = None
         if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
             template = templates.reserve(connection, facts, image.id)
-        plan = operation.planned(CreatePlan)
-        plan = dataclasses.replace(plan, image=image, template=template)
-        worker = str(plan.worker)
-        operation, server = step_on(connection, self._cloud.name, operation, server, plan)
-        leases.hand_over(connection, operation, worker, self._cloud.lease_seconds)
-        operation = dataclasses.replace(operation, lease_owner=leases.of_worker(worker))
-        return operation, server
+        plan = walk.operation.planned(CreatePlan)
+        walk.step_on(dataclasses.replace(plan, image=image, template=template))
+        walk.hand_over(str(plan.worker), self._cloud.lease_seconds)
 
     def _spawn(self, task: Task) -> None:
         """Send the command; it may be repeated."""

@@ -18,7 +18,7 @@ from common.messages.reports import Category, Failure, Step
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.server_groups import GroupFacts
 from conductor.cloud import Cloud
-from conductor.engine.walk import step_on
+from conductor.engine.walk import Walk
 from conductor.flows import build_command, no_valid_host, replace_vmid
 from conductor.flows.accept import scope
 from conductor.flows.offers import Offers
@@ -39,7 +39,7 @@ _LOSSES = 10
 Moved = tuple[Operation, Server]
 
 #: what follows on a host, in the transaction that commits it
-GoOn = Callable[[Transaction, Operation, Server, HostFacts], Moved]
+GoOn = Callable[[Transaction, Walk, HostFacts], None]
 
 
 class _GoesOnApart(Exception):
@@ -219,8 +219,12 @@ class Placing:
 
             def work(connection: Transaction) -> Moved | str:
                 told = _retried(decision, next(runs))
-                placed = self._place(connection, operation, server, told, step)
-                return placed if isinstance(placed, str) else following(connection, *placed)
+                walk = Walk(self._cloud.name, operation, server)
+                facts = self._place(connection, walk, told, step)
+                if isinstance(facts, str):
+                    return facts
+                following(connection, walk, facts)
+                return walk.write(connection)
 
             return self._cloud.store.run(work)
 
@@ -229,29 +233,23 @@ class Placing:
         except _GoesOnApart:
             return run(_stay)
 
-    def _further(
-        self, connection: Transaction, operation: Operation, server: Server, facts: HostFacts
-    ) -> Moved:
+    def _further(self, connection: Transaction, walk: Walk, facts: HostFacts) -> None:
         try:
-            return self._go_on(connection, operation, server, facts)
+            self._go_on(connection, walk, facts)
         except StaleTransition:
             raise
         except MicronovaError as error:
             raise _GoesOnApart from error
 
     def _place(
-        self,
-        connection: Transaction,
-        operation: Operation,
-        server: Server,
-        decision: Decision,
-        step: Step,
-    ) -> tuple[Operation, Server, HostFacts] | str:
-        """Reserve what the build will use on the chosen host, and commit.
+        self, connection: Transaction, walk: Walk, decision: Decision, step: Step
+    ) -> HostFacts | str:
+        """Reserve what the build will use on the chosen host.
 
         Return why the host can't be used, if an administrator, its zone, or a server of the group
         came between.
         """
+        operation, server = walk.operation, walk.server
         found = registry.chosen(connection, str(decision.host))
         if isinstance(found, str):
             return _Unusable(found)
@@ -271,12 +269,8 @@ class Placing:
             alternates=decision.alternates,
         )
         ledger.record_decision(connection, operation, decision)
-        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
-        moved = step_on(
-            connection,
-            self._cloud.name,
-            operation,
-            server,
+        walk.record(step)
+        walk.step_on(
             plan,
             host=facts.host,
             node=facts.node,
@@ -284,7 +278,7 @@ class Placing:
             vmid=vmid,
             availability_zone=facts.availability_zone,
         )
-        return *moved, facts
+        return facts
 
     def _nowhere(
         self,
@@ -337,8 +331,8 @@ class Placing:
         self._unwinding.fail(operation, server, failure, gone=True)
 
 
-def _stay(_: Transaction, operation: Operation, server: Server, facts: HostFacts) -> Moved:
-    return operation, server
+def _stay(_: Transaction, walk: Walk, facts: HostFacts) -> None:
+    """Go no further than to the host."""
 
 
 def _retried(decision: Decision, retries: int) -> Decision:

@@ -166,12 +166,18 @@ def confirm(
 
 
 def advance(
-    connection: sa.Connection, operation: Operation, plan: Plan, stage: str | None, owner: str
+    connection: sa.Connection,
+    operation: Operation,
+    plan: Plan,
+    stage: str | None,
+    owner: str,
+    **values: Any,
 ) -> None:
     """Store what was decided, and the stage that follows, if the lease is the owner's.
 
-    Raises StaleTransition when another process has taken the operation over: what that one
-    decides counts, and it may have released what ``plan`` names.
+    ``values`` are further columns, such as another owner. Raises StaleTransition when another
+    process has taken the operation over: what that one decides counts, and it may have released
+    what ``plan`` names.
     """
     changed = connection.execute(
         _ADVANCE,
@@ -182,6 +188,7 @@ def advance(
             "updated_at": clock.utcnow(),
             "plan": plans.dump_plan(plan),
             "stage": stage,
+            **values,
         },
     )
     if changed.rowcount != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -86,9 +87,6 @@ _SAVE = operations.update().where(operations.c.id == sa.bindparam("of"))
 _CLOSE = operations.update().where(
     operations.c.id.in_(sa.bindparam("those", expanding=True)),
     operations.c.state.in_(OPEN_STATES),
-)
-_DELETE_DECISION = decisions.delete().where(
-    decisions.c.operation_id == sa.bindparam("of"), decisions.c.attempt == sa.bindparam("tried")
 )
 
 
@@ -308,10 +306,8 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
 
 def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
     """Store a decision under its request ID; deciding an attempt again replaces it."""
-    key = {"of": operation.id, "tried": operation.attempt}
-    connection.execute(_DELETE_DECISION, key)
     connection.execute(
-        decisions.insert(),
+        _replace_decision(connection.dialect.name),
         {
             "operation_id": operation.id,
             "attempt": operation.attempt,
@@ -321,4 +317,24 @@ def record_decision(connection: sa.Connection, operation: Operation, decision: D
             "body": decision,
             "created_at": clock.utcnow(),
         },
+    )
+
+
+@functools.cache
+def _replace_decision(dialect: str) -> Any:
+    """Return the statement that inserts a decision, or replaces that of the same attempt."""
+    changing = ("server_uuid", "request_id", "body", "created_at")
+    if dialect in {"mysql", "mariadb"}:
+        from sqlalchemy.dialects.mysql import insert as mysql_insert
+
+        new = mysql_insert(decisions)
+        return new.on_duplicate_key_update({name: new.inserted[name] for name in changing})
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as conflict_insert
+    else:
+        from sqlalchemy.dialects.sqlite import insert as conflict_insert  # type: ignore[assignment]
+    inserted = conflict_insert(decisions)
+    return inserted.on_conflict_do_update(
+        index_elements=["operation_id", "attempt"],
+        set_={name: inserted.excluded[name] for name in changing},
     )

@@ -70,6 +70,31 @@ def move(
     return server.replace(**_columns(made))
 
 
+def move_through(
+    connection: sa.Connection,
+    server: Server,
+    operation_id: int,
+    states: Sequence[tuple[VmState, TaskState | None]],
+    values: Mapping[str, Any],
+) -> None:
+    """Move a server through several states at once: one update to the last, a history of all.
+
+    ``values`` are further columns. Raises StaleTransition as ``move`` does.
+    """
+    if server.operation_id != operation_id:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    now = clock.utcnow()
+    last = Move(server, operation_id, *states[-1], values)
+    if connection.execute(_MOVE, _update(last, now)).rowcount != 1:
+        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    history = []
+    for vm_state, task_state in states:
+        made = Move(server, operation_id, vm_state, task_state, {})
+        history.append(_history(made, now))
+        server = server.replace(vm_state=vm_state, task_state=task_state)
+    connection.execute(_MOVED, history)
+
+
 def record_begun(
     connection: sa.Connection,
     begun: Sequence[Operation],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 from typing import Any
 
+from common import clock
 from common.log import logger
 from common.messages.reports import Outcome
 from conductor.engine.stages import Table, Task, Work
@@ -13,6 +16,9 @@ from conductor.store.operations import Operation
 from conductor.store.transactions import Store, Transaction
 
 LOG = logger(__name__)
+
+#: how old a record may be that is not read again
+JUST_BEGUN = datetime.timedelta(seconds=2)
 
 
 class StageRunner:
@@ -78,6 +84,9 @@ class StageRunner:
             self._lose(task)
 
     def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
+        if fresh and operation.begun_on is not None and _just_begun(operation):
+            # Whoever has taken it since makes the first commit fail: no agent knows it before.
+            return Task(dataclasses.replace(operation, begun_on=None), operation.begun_on, fresh)
         with self._store.read() as connection:
             if self.table.load is not None:
                 loaded: Work = self.table.load(connection, operation)
@@ -93,6 +102,11 @@ class StageRunner:
     def _lose(self, task: Work) -> None:
         if self.table.lost is not None:
             self.table.lost(task)
+
+
+def _just_begun(operation: Operation) -> bool:
+    """Return whether it has not waited long for a thread: its server may be renamed meanwhile."""
+    return clock.utcnow() - operation.started_at < JUST_BEGUN
 
 
 def _never(_: Transaction, task: Work) -> None:

@@ -39,7 +39,8 @@ class Walk:
 
     def __init__(self, owner: str, operation: Operation, server: Server) -> None:
         """``owner`` is the conductor that must have the lease."""
-        self.operation, self.server = operation, server
+        # What it began on is not what it continues with.
+        self.operation, self.server = dataclasses.replace(operation, begun_on=None), server
         self._owner, self._read = owner, (operation, server)
         self._moves: list[tuple[VmState, TaskState | None]] = []
         self._values: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +86,7 @@ class Accept:
         uuids = [ids.new_uuid() for _ in range(count)]
         begun = self._begin(connection, ctxt, project_id, uuids, params, quota)
         reservation = f"r-{secrets.token_hex(4)}"
-        servers.insert(
+        new = servers.insert(
             connection,
             [
                 _record(ctxt, request, operation, reservation, index, count)
@@ -94,6 +95,10 @@ class Accept:
         )
         # They begin in the same transaction: the first thing done to each is a decision.
         transitions.record_begun(connection, begun, VmState.BUILDING, TaskState.SCHEDULING)
+        begun = [
+            dataclasses.replace(operation, begun_on=server)
+            for operation, server in zip(begun, new, strict=True)
+        ]
         return CreatedServers(reservation, tuple(uuids)), begun
 
     def _begin(

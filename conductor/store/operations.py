@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -20,6 +20,7 @@ from common.states import OPEN_STATES, OperationState, ResourceType
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import events, request_events
+from conductor.store.servers import Server
 from db import resources
 from db.schema import decisions, faults, operation_events, operations
 
@@ -50,6 +51,8 @@ class Operation:
     lease_owner: str | None = None
     lease_expires_at: datetime.datetime | None = None
     message: str | None = None
+    begun_on: Server | None = field(default=None, compare=False, repr=False)
+    """Its new server, as the transaction that began it wrote both; not of the row."""
 
     @property
     def server_uuid(self) -> str:
@@ -75,7 +78,7 @@ class Operation:
         return RequestContext.from_message({**self.context, "server_uuid": server_uuid})
 
 
-_NAMES = [item.name for item in dataclasses.fields(Operation)]
+_NAMES = [item.name for item in dataclasses.fields(Operation) if item.name != "begun_on"]
 #: the columns of an Operation
 FIELDS: list[sa.ColumnElement[Any]] = [
     resources.RESOURCE_ID if name == "resource_id" else operations.c[name] for name in _NAMES

@@ -65,6 +65,9 @@ _NAMES = set(_FIELDS)
 _COLUMNS = [servers.c[name].label(name) for name in _FIELDS]
 #: the columns of a Server, beside those of other tables
 BESIDE = [servers.c[name].label(f"server_{name}") for name in _FIELDS]
+#: the columns of a row that has no value for them
+_EMPTY: dict[str, Any] = dict.fromkeys(_FIELDS)
+_INSERT = servers.insert().returning(servers.c.id, sort_by_parameter_order=True)
 # Built once: statements of so many columns take longer to build than to execute.
 _GET = sa.select(*_COLUMNS).where(servers.c.uuid == sa.bindparam("uuid"))
 _GET_LOCKED = _GET.with_for_update()
@@ -137,9 +140,13 @@ def is_held(connection: sa.Connection, server: Server) -> bool:
     return bool(connection.execute(query).scalar_one())
 
 
-def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert servers, in one statement."""
-    connection.execute(servers.insert(), rows)
+def insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> list[Server]:
+    """Insert servers, in one statement; return them."""
+    keys = connection.execute(_INSERT, rows).scalars().all()
+    return [
+        Server(**{**_EMPTY, **{name: row[name] for name in row.keys() & _NAMES}, "id": key})
+        for key, row in zip(keys, rows, strict=True)
+    ]
 
 
 def change(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> None:

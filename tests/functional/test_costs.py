@@ -41,14 +41,14 @@ from tests.fixtures.auth import ADMIN, MEMBER, SERVICE, header_auth
 from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
-CREATE_STATEMENTS = 45
+CREATE_STATEMENTS = 36
 DELETE_STATEMENTS = 17
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6
 #: of nine servers in one request, which are decided and claimed together
 BATCH = 9
-BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 280, 14
+BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 200, 14
 HOSTS = 3
 CREATE_CALLS, CREATE_CASTS = 2, 10
 #: of a create over the quota: it is looked at, refused, and kept why

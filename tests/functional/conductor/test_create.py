@@ -11,10 +11,11 @@ from common.messages.commands import Build, Destroy
 from common.messages.reports import Category, Failure
 from conductor.endpoints.keypairs import KeyPairEndpoint
 from conductor.endpoints.servers import ServerEndpoint
-from conductor.messages import FlavorSnapshot, NewKeyPair, RequestedNetwork
-from conductor.store import networks, quotas
+from conductor.messages import CreateServers, FlavorSnapshot, NewKeyPair, RequestedNetwork
+from conductor.store import networks, quotas, servers
+from conductor.store.operations import Operation
 from db import schema
-from tests.functional.conductor.harness import World
+from tests.functional.conductor.harness import IMAGE, World
 
 
 def network_id(world: World, bridge: str = "vmbr0") -> str:
@@ -29,6 +30,32 @@ def test_the_disk_configuration_that_was_asked_for_is_kept(world: World) -> None
     doors = ServerEndpoint(world.conductor.cloud, world.conductor.runner, lambda operations: [])
     doors.update_server(RequestContext(is_admin=True), manual, {"auto_disk_config": True})
     assert world.row(manual).auto_disk_config
+
+
+def accepted(world: World) -> Operation:
+    """The operation of a server that was accepted, and not begun."""
+    flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+    request = CreateServers("web", flavor, IMAGE, networks=(), tags=("a",), metadata={"b": "c"})
+    _, (operation,) = world.conductor.accept.create(world.ctxt, request)
+    return operation
+
+
+def test_a_build_begins_on_the_record_that_was_written(world: World) -> None:
+    operation = accepted(world)
+    with world.conductor.store.read() as connection:
+        assert operation.begun_on == servers.get(connection, operation.server_uuid)
+    world.conductor.runner.submit(operation)
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(operation.server_uuid, "active")
+
+
+def test_a_server_deleted_before_its_build_begins_reaches_no_agent(world: World) -> None:
+    operation = accepted(world)
+    world.act(operation.server_uuid, "delete")
+    world.until(operation.server_uuid, "deleted")
+    world.conductor.runner.submit(operation)
+    world.until_operation("failed", "done")
+    assert world.compute.sent == []
 
 
 def test_a_build_walks_every_state_and_ends_active(world: World) -> None:

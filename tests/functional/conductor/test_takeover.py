@@ -7,6 +7,7 @@ slow, so that another one has ended all when it commits, changes nothing.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -275,7 +276,7 @@ def _without_image(cloud: Cloud) -> Operation:
     server = schema.servers.c.uuid == operation.server_uuid
     change = schema.servers.update().where(server).values(image_id=ids.named("image", "gone"))
     cloud.world.conductor.store.run(lambda c: c.execute(change))
-    return operation
+    return dataclasses.replace(operation, begun_on=None)
 
 
 def _overtaken(cloud: Cloud) -> Operation:

@@ -53,7 +53,9 @@ class PlainApi:
         pairs = parse_qsl(req.query_string, keep_blank_values=True)
         return Call(wsgi.context(req), req.forwarded_prefix, req.path, pairs)
 
-    def admit(self, req: falcon.Request, call: Call, operation: Operation, status: int) -> None:
+    def check_request(
+        self, req: falcon.Request, call: Call, operation: Operation, status: int
+    ) -> None:
         """Admit all."""
 
     def check(self, call: Call, rule: str, target: Target) -> None:

@@ -50,20 +50,20 @@ class Ratios:
     """Hosts with a ratio from an aggregate: {host: {one of ``RATIOS``: ratio}}."""
 
 
-def ratios(told: AllAggregates) -> Ratios:
+def ratios(settings: AllAggregates) -> Ratios:
     """Return the allocation ratios that aggregates set; of several the smallest, as in Nova.
 
     Values that are no number above 0 are ignored.
     """
     hosts: dict[str, dict[str, float]] = {}
-    for aggregate in told.aggregates:
+    for aggregate in settings.aggregates:
         said = {name: _ratio(aggregate.metadata.get(name, "")) for name in RATIOS}
         for host in aggregate.hosts:
             for name, ratio in said.items():
                 if ratio is not None:
                     mine = hosts.setdefault(host, {})
                     mine[name] = min(ratio, mine.get(name, ratio))
-    return Ratios(told.version, hosts)
+    return Ratios(settings.version, hosts)
 
 
 def _ratio(text: str) -> float | None:

@@ -46,7 +46,7 @@ class HostEvents(Protocol):
     def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Publish a worker's hosts."""
 
-    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
+    def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
         """Publish all aggregates, and which hosts are disabled, from the conductor."""
 
 

@@ -145,12 +145,12 @@ class ComputeClient:
             members=sorted(members.items()),
         )
 
-    def forget_group(
+    def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """Remove a group from the cluster (best effort; the audit finds what remains)."""
         self._workers.to(worker).cast(
-            ctxt, WorkerRpc.forget_group, cluster=cluster, cloud=cloud, group=group
+            ctxt, WorkerRpc.remove_group_rules, cluster=cluster, cloud=cloud, group=group
         )
 
     def heard(self, worker: str, sent_at: datetime.datetime) -> None:

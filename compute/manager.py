@@ -166,7 +166,9 @@ class Manager:
         except HypervisorError as error:
             raise Unavailable(f"Cluster {cluster} takes no rule: {error.message}") from error
 
-    def forget_group(self, ctxt: RequestContext, cluster: str, cloud: str, group: str) -> None:
+    def remove_group_rules(
+        self, ctxt: RequestContext, cluster: str, cloud: str, group: str
+    ) -> None:
         """Remove a strict server group from the cluster."""
         try:
             nobody = StrictGroup(group, apart=False)

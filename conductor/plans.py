@@ -60,7 +60,7 @@ class CreatePlan(Plan):
     """Why none of a create's builds bound by ``min_count`` is done; empty: enough hosts were
     found. None: not decided yet."""
 
-    def elsewhere(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
+    def on_another_host(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
         """Return the plan of an attempt on other hosts; ``awaited``: these didn't answer."""
         others = tuple(host for host in self.awaited if host not in failed)
         return CreatePlan(
@@ -74,7 +74,7 @@ class CreatePlan(Plan):
             too_few=self.too_few,
         )
 
-    def anew(self, attempt: int) -> CreatePlan:
+    def after_wait(self, attempt: int) -> CreatePlan:
         """Return the plan of an attempt after a wait: awaited hosts count as not tried."""
         kept, waits = tuple(h for h in self.failed_hosts if h not in self.awaited), self.waits + 1
         return dataclasses.replace(

@@ -80,8 +80,8 @@ class ConductorService:
             heard_for=self._beat.hearing.for_seconds,
         )
         flows |= all_flows.flows(cloud)
-        forget = Periodic("forget_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
-        self.runner.periodic.add(forget)
+        tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
+        self.runner.periodic.add(tidy)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -150,7 +150,9 @@ class PlacementApi:
             query_string=req.query_string,
         )
 
-    def admit(self, req: falcon.Request, call: Call, operation: Operation, status: int) -> None:
+    def check_request(
+        self, req: falcon.Request, call: Call, operation: Operation, status: int
+    ) -> None:
         """Raise UnsupportedMedia, NotAcceptable unless both sides speak JSON."""
         if operation.body is not None and operation.body.at(call.version) is not None:
             given = (req.content_type or "").partition(";")[0].strip()

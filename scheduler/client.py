@@ -76,6 +76,6 @@ class SchedulerClient:
         """Report to every scheduler that a build failed on a host."""
         self._rpc.to_all().cast(ctxt, SchedulerRpc.note_failure, host=host)
 
-    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
+    def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
         """Publish all aggregates to every scheduler."""
-        self._everyone.cast(ctxt, HostEvents.update_aggregates, told=told)
+        self._everyone.cast(ctxt, HostEvents.update_aggregates, settings=settings)

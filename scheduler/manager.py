@@ -94,6 +94,6 @@ class HostFactsManager:
         """Store the facts of a worker's hosts."""
         self._table.update(heartbeat)
 
-    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
+    def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
         """Store the conductor's aggregates, and administrators' settings of hosts."""
-        self._table.update_aggregates(told)
+        self._table.update_aggregates(settings)

@@ -55,7 +55,9 @@ class Api(Protocol[C_in]):
     def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> C_in:
         """Read the request. Raises what refuses it before its operation is known."""
 
-    def admit(self, req: falcon.Request, call: C_in, operation: Operation, status: int) -> None:
+    def check_request(
+        self, req: falcon.Request, call: C_in, operation: Operation, status: int
+    ) -> None:
         """Raise what refuses the request now that its operation is known."""
 
     def check(self, call: C_in, rule: str, target: Target) -> None:
@@ -184,7 +186,7 @@ class Guard(Generic[C]):
         method = self._method(call)
         described = operation_of(method)
         status = described.status.at(call.version) or 200
-        self._api.admit(req, call, described, status)
+        self._api.check_request(req, call, described, status)
         try:
             result = self._guarded(call, described, method, params, req.method == "GET")
         except tuple(described.errors) as error:

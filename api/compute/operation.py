@@ -53,7 +53,9 @@ class ComputeApi:
             call.body = _body(req)
         return call
 
-    def admit(self, req: falcon.Request, call: Call, operation: Operation, status: int) -> None:
+    def check_request(
+        self, req: falcon.Request, call: Call, operation: Operation, status: int
+    ) -> None:
         """Note how it was asked. Raises Invalid where the path names another project."""
         named = req.env.get(PROJECT)
         if named is not None and named != call.ctxt.project_id:

@@ -121,7 +121,7 @@ class Auditor:
             run(lambda c: store.end(c, audit_id, store.FAILED, failed))
             raise
         run(lambda c: store.end(c, audit_id, store.DONE, report))
-        run(lambda c: store.forget(c, KEEP_DAYS))
+        run(lambda c: store.delete_old(c, KEEP_DAYS))
         level = LOG.info if report["clean"] and report["complete"] else LOG.warning
         level("Audit %d: %s", audit_id, codec.dumps(report))
 

@@ -165,7 +165,7 @@ KINDS: Mapping[str, Kind] = {
             "the task that made the volume for ours",
             "micronova orphan reap",
             "A VM of this cloud had the VMID, but no task on record says that it made this disk. "
-            "If it is that VM's, and nobody misses it, as root on {node}: pvesm free {volid}",
+            "If it is that VM's, and it is not needed, as root on {node}: pvesm free {volid}",
         ),
         Kind(
             "volume_foreign",
@@ -243,7 +243,7 @@ KINDS: Mapping[str, Kind] = {
             Severity.LEAK,
             Verb.AFFINITY,
             "its name, and the comment of its resources, say this cloud and the group",
-            "If nobody needs it, in Datacenter, HA: remove the rule and resources that name the "
+            "If it is not needed, in Datacenter, HA: remove the rule and resources that name the "
             "group {subject}",
         ),
         Kind(
@@ -258,7 +258,7 @@ KINDS: Mapping[str, Kind] = {
             "vmid_without_owner",
             Severity.LEAK,
             Verb.FREE_VMID,
-            "who reserved it is gone, and the cluster has no VM and no volume of it",
+            "the server that reserved it is gone, and the cluster has no VM and no volume of it",
         ),
         Kind(
             "vmid_not_reserved",

@@ -19,7 +19,7 @@ class ManageCalls(Base):
         """
         return self._rpc.call(ctxt, ManageRpc.adopt, adoption=adoption)
 
-    def forget(
+    def abandon(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> None:
         """Delete a record whose VM isn't ours, or can't be read (only with ``force``).
@@ -27,7 +27,9 @@ class ManageCalls(Base):
         Raises ServerNotFound; Conflict if the VM is the server's, or can't be read; Invalid if
         forced without a reason.
         """
-        self._rpc.call(ctxt, ManageRpc.forget, server_uuid=server_uuid, reason=reason, force=force)
+        self._rpc.call(
+            ctxt, ManageRpc.abandon, server_uuid=server_uuid, reason=reason, force=force
+        )
 
     def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
         """Write the owner mark of a server's VM again, if all else proves it the server's.

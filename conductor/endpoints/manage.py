@@ -33,12 +33,12 @@ class ManageEndpoint:
         self._runner.submit(operation)
         return adopted
 
-    def forget(
+    def abandon(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, force: bool
     ) -> None:
-        """See ``ConductorClient.forget``."""
+        """See ``ConductorClient.abandon``."""
         ctxt.server_uuid = server_uuid
-        self._runner.submit(self._abandoning.forget(ctxt, server_uuid, reason, force=force))
+        self._runner.submit(self._abandoning.begin(ctxt, server_uuid, reason, force=force))
 
     def hold_server(self, ctxt: RequestContext, server_uuid: str, held: bool) -> None:
         """See ``ConductorClient.hold_server``."""

@@ -43,4 +43,4 @@ class QuotaEndpoint:
 
     def reset_quota(self, ctxt: RequestContext, project_id: str) -> None:
         """See ``ConductorClient.reset_quota``."""
-        self._cloud.store.run(lambda c: quotas.forget_limits(c, project_id))
+        self._cloud.store.run(lambda c: quotas.delete_limits(c, project_id))

@@ -50,7 +50,9 @@ class ServerGroupEndpoint:
 
         for cluster, worker in self._cloud.store.run(work).items():
             try:
-                self._cloud.compute.forget_group(ctxt, worker, cluster, self._cloud.id, group_uuid)
+                self._cloud.compute.remove_group_rules(
+                    ctxt, worker, cluster, self._cloud.id, group_uuid
+                )
             except MicronovaError as error:
                 # The group is deleted; the audit updates the cluster.
                 LOG.warning(

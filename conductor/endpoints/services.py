@@ -48,7 +48,7 @@ class ServiceEndpoint:
         """See ``ConductorClient.delete_service``."""
 
         def work(connection: Transaction) -> None:
-            aggregates.forget_service(connection, service_uuid)
+            aggregates.delete_service(connection, service_uuid)
             registry.delete_service(connection, service_uuid)
 
         self._cloud.store.run(work)

@@ -29,11 +29,11 @@ class History:
         before = clock.after(-days * _DAY_SECONDS) if days else None
         total = 0
         for _ in range(BATCHES):
-            count = self._store.run(lambda c: history.forget(c, before, newest or None, BATCH))
+            count = self._store.run(lambda c: history.delete_old(c, before, newest or None, BATCH))
             total += count
             if count < BATCH:
                 break
         if before is not None:
-            self._store.run(lambda c: refusals.forget(c, before, BATCH))
+            self._store.run(lambda c: refusals.delete_old(c, before, BATCH))
         if total:
             LOG.info("The details of %d old operations are deleted.", total)

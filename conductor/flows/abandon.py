@@ -36,10 +36,10 @@ class Abandoning:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
 
-    def forget(
+    def begin(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> Operation:
-        """See ``ConductorClient.forget``."""
+        """See ``ConductorClient.abandon``."""
         if force and not reason:
             raise Invalid("Who forces it gives the reason: it stays in the history.")
         with self._cloud.store.read() as connection:

@@ -85,7 +85,7 @@ class Acceptance:
 def _host(connection: Transaction, cluster: str, node: str) -> HostFacts:
     there = store.hosts_of(connection, cluster).get(node)
     if there is None:
-        raise Conflict(f"The VM is on node {node}, of which no agent has ever told.")
+        raise Conflict(f"The VM is on node {node}, which no agent has reported.")
     return registry.host(connection, there.host, lock=True)[0]
 
 

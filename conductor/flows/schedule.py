@@ -218,9 +218,9 @@ class Placing:
             runs = itertools.count()
 
             def work(connection: Transaction) -> Moved | str:
-                told = _retried(decision, next(runs))
+                recorded = _retried(decision, next(runs))
                 walk = Walk(self._cloud.name, operation, server)
-                facts = self._place(connection, walk, told, step)
+                facts = self._place(connection, walk, recorded, step)
                 if isinstance(facts, str):
                     return facts
                 following(connection, walk, facts)
@@ -301,10 +301,10 @@ class Placing:
                 ),
             ),
         )
-        told = dataclasses.replace(decision, owner_reason=owner_reason)
+        recorded = dataclasses.replace(decision, owner_reason=owner_reason)
 
         def work(connection: Transaction) -> None:
-            ledger.record_decision(connection, operation, told)
+            ledger.record_decision(connection, operation, recorded)
             ledger.upsert_events(connection, [event])
 
         self._cloud.store.run(work)

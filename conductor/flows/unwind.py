@@ -71,13 +71,13 @@ class Unwinding:
             self.fail(operation, server, failure)
         elif not failure.refused and not self._may_go_on(operation, verdict):
             if may_wait:
-                self._elsewhere(operation, server, failure, verdict, wait=True)
+                self._reschedule(operation, server, failure, verdict, wait=True)
             else:
                 self.fail(operation, server, failure, gone=True)
         elif verdict == Verdict.QUARANTINE:
             self._replace_vmid(operation, server, failure)
         else:
-            self._elsewhere(operation, server, failure, verdict)
+            self._reschedule(operation, server, failure, verdict)
 
     def _may_go_on(self, operation: Operation, verdict: Verdict) -> bool:
         if verdict == Verdict.FATAL:
@@ -97,7 +97,7 @@ class Unwinding:
 
     def await_hosts(self, operation: Operation, why: str) -> None:
         """Retry awaited hosts after the back-off, as there is no other host."""
-        plan = operation.planned(CreatePlan).anew(operation.attempt)
+        plan = operation.planned(CreatePlan).after_wait(operation.attempt)
 
         def work(connection: Transaction) -> None:
             ledger.save(connection, operation.id, plan=plan, message=why)
@@ -131,11 +131,11 @@ class Unwinding:
     def _no_vmid(self, operation: Operation, server: Server, failure: Failure) -> None:
         """Retry on another cluster: this one has no VMID left."""
         if self._may_go_on(operation, Verdict.OTHER_CLUSTER):
-            self._elsewhere(operation, server, failure, Verdict.OTHER_CLUSTER)
+            self._reschedule(operation, server, failure, Verdict.OTHER_CLUSTER)
         else:
             self.fail(operation, server, failure, gone=True)
 
-    def _elsewhere(
+    def _reschedule(
         self,
         operation: Operation,
         server: Server,
@@ -170,15 +170,15 @@ class Unwinding:
                 vmid=None,
                 availability_zone=None,
             )
-            fresh = plan.elsewhere(failed, awaited=verdict == Verdict.AWAIT_HOST)
+            fresh = plan.on_another_host(failed, awaited=verdict == Verdict.AWAIT_HOST)
             if wait:
-                fresh = fresh.anew(following.attempt)
+                fresh = fresh.after_wait(following.attempt)
             ledger.save(connection, following.id, plan=fresh, message=failure.message)
             leases.postpone(connection, following.id, backoff(fresh.waits) if wait else 0)
 
         self._cloud.store.run(work)
         self._cloud.wake()
-        LOG.info("Build failed on %s (%s): scheduling anew.", plan.target.host, verdict)
+        LOG.info("Build failed on %s (%s): scheduling again.", plan.target.host, verdict)
 
     # --- the end
 

@@ -202,7 +202,7 @@ def remove_host(connection: sa.Connection, number: int, host: str) -> None:
     add_to_outbox(connection, [host], version)
 
 
-def forget_service(connection: sa.Connection, service_uuid: str) -> None:
+def delete_service(connection: sa.Connection, service_uuid: str) -> None:
     """Remove the host of a deleted compute service from every aggregate."""
     version = begin(connection)
     host = compute_host(connection, service_uuid)

@@ -79,7 +79,7 @@ def end(connection: sa.Connection, audit_id: int, state: str, report: Mapping[st
     )
 
 
-def forget(connection: sa.Connection, days: float) -> None:
+def delete_old(connection: sa.Connection, days: float) -> None:
     """Delete audits that ended longer ago, and findings that were healed."""
     before = clock.after(-days * 86_400)
     connection.execute(audits.delete().where(audits.c.finished_at < before))

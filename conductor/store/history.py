@@ -19,7 +19,7 @@ from db.schema import decisions, faults, operation_events, operations, servers, 
 _TABLES = (decisions, operation_events, transitions, faults)
 
 
-def forget(
+def delete_old(
     connection: sa.Connection,
     before: datetime.datetime | None,
     newest: int | None,

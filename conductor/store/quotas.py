@@ -232,6 +232,6 @@ def set_class_limits(
         )
 
 
-def forget_limits(connection: sa.Connection, project_id: str) -> None:
+def delete_limits(connection: sa.Connection, project_id: str) -> None:
     """Reset the limits to the defaults."""
     connection.execute(quota_limits.delete().where(quota_limits.c.project_id == project_id))

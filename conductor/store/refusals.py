@@ -42,7 +42,7 @@ def keep(connection: sa.Connection, ctxt: RequestContext, refused: Refused, newe
         connection.execute(refusals.delete().where(mine, refusals.c.id <= crowded_out))
 
 
-def forget(connection: sa.Connection, before: datetime.datetime, batch: int) -> int:
+def delete_old(connection: sa.Connection, before: datetime.datetime, batch: int) -> int:
     """Delete at most ``batch`` that were answered ``before``; return how many."""
     old = (
         sa.select(refusals.c.id)

@@ -26,7 +26,7 @@ class Saw(enum.StrEnum):
 
     MOVED = "moved"
     VANISHED = "vanished"  #: nowhere
-    FOREIGN = "foreign"  #: the VMID is in the hands of somebody else
+    FOREIGN = "foreign"  #: the VM with the VMID belongs to somebody else
     UNMANAGED = "unmanaged"  #: on a node that no agent carries
 
 
@@ -42,53 +42,53 @@ class Difference:
 
 
 def differences(
-    told: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
+    report: VmStates, servers: Iterable[Known], hosts: Mapping[str, HostOf], settle_seconds: float
 ) -> Iterator[Difference]:
     """Return the servers of which the message has something new that it may report."""
-    seen = {vm.vmid: vm for vm in told.vms if vm.kind == VM}
-    others = {vm.vmid for vm in told.vms if vm.kind != VM}
-    carried = {one.host for one in hosts.values() if one.worker == told.worker}
-    settled = told.seen_at - datetime.timedelta(seconds=settle_seconds)
+    seen = {vm.vmid: vm for vm in report.vms if vm.kind == VM}
+    others = {vm.vmid for vm in report.vms if vm.kind != VM}
+    carried = {one.host for one in hosts.values() if one.worker == report.worker}
+    settled = report.seen_at - datetime.timedelta(seconds=settle_seconds)
     for known in servers:
         if known.changed_at > settled:
             continue
         vm = seen.get(known.vmid)
         if vm is None:
-            found = _absent(told, known, carried, others)
+            found = _absent(report, known, carried, others)
         else:
-            found = _present(told, known, vm, carried, hosts)
+            found = _present(report, known, vm, carried, hosts)
         if found is not None:
             yield found
 
 
 def _absent(
-    told: VmStates, known: Known, carried: set[str], others: set[int]
+    report: VmStates, known: Known, carried: set[str], others: set[int]
 ) -> Difference | None:
     """Return whether it is gone: missing twice from the whole cluster, its node included."""
-    covered = told.low is not None and told.high is not None
-    within = covered and told.low <= known.vmid <= told.high  # type: ignore[operator]
-    gone = within or known.vmid in told.gone or known.vmid in others
-    if not told.whole or not gone:
+    covered = report.low is not None and report.high is not None
+    within = covered and report.low <= known.vmid <= report.high  # type: ignore[operator]
+    gone = within or known.vmid in report.gone or known.vmid in others
+    if not report.whole or not gone:
         return None
-    if known.host not in carried or known.node not in told.nodes or known.saw == Saw.VANISHED:
+    if known.host not in carried or known.node not in report.nodes or known.saw == Saw.VANISHED:
         return None
-    return Difference(known) if _due(told, known) else None
+    return Difference(known) if _due(report, known) else None
 
 
 def _present(
-    told: VmStates,
+    report: VmStates,
     known: Known,
     vm: VmFacts,
     carried: set[str],
     hosts: Mapping[str, HostOf],
 ) -> Difference | None:
-    if not vm.node or vm.node not in told.nodes:
+    if not vm.node or vm.node not in report.nodes:
         return None
     there = hosts.get(vm.node)
     if known.host not in carried and (there is None or there.host not in carried):
         return None
     if known.saw in (Saw.VANISHED, Saw.FOREIGN) or vm.node != known.node:
-        return Difference(known, vm.node) if _due(told, known) else None
+        return Difference(known, vm.node) if _due(report, known) else None
     if vm.power_state == PowerState.NOSTATE or _may_be_paused(known, vm):
         return None
     stale = as_seen(known.vm_state, vm.power_state) != known.vm_state
@@ -102,8 +102,8 @@ def _may_be_paused(known: Known, vm: VmFacts) -> bool:
     return known.vm_state == VmState.PAUSED and vm.power_state == PowerState.RUNNING
 
 
-def _due(told: VmStates, known: Known) -> bool:
+def _due(report: VmStates, known: Known) -> bool:
     """Return whether a search may help now."""
     if known.saw not in (Saw.FOREIGN, Saw.UNMANAGED):
         return True
-    return told.seen_at - known.changed_at > datetime.timedelta(seconds=SEARCH_AGAIN_SECONDS)
+    return report.seen_at - known.changed_at > datetime.timedelta(seconds=SEARCH_AGAIN_SECONDS)

@@ -138,7 +138,7 @@ class Follow:
         if facts is None:
             text = (
                 f"Its VM is on node {found.node} of cluster {server.cluster}, "
-                "of which no agent has ever told."
+                "which no agent has reported."
             )
             self._unmanaged(operation, server, found, text)
             return None
@@ -281,14 +281,14 @@ def _fault(server: Server, found: Inspection, saw: Saw) -> Failure:
     if saw is Saw.VANISHED:
         text = (
             f"{where} is gone: the whole cluster answers, its node {server.node} included, "
-            "and nobody has it. Nothing is made anew; delete the server, or restore the VM."
+            "and no node has it. It is not created again: delete the server, or restore the VM."
         )
     elif found.ours:
         text = f"{where} is a {found.kind} now: it can't run any more. It was not touched."
     else:
         whose = f"that of server {found.marked_by}" if found.marked_by else "not ours"
         text = (
-            f"{where} is in the hands of somebody else: the one on {found.node} is {whose}. "
+            f"{where} belongs to somebody else: the VM on {found.node} is {whose}. "
             "It was not touched."
         )
     return Failure(Category.VANISHED, text, "conductor_follow_vm", server.host)

@@ -40,56 +40,56 @@ class VmSync:
         look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
         runner.periodic.add(look)
 
-    def take(self, told: VmStates) -> None:
+    def take(self, report: VmStates) -> None:
         """Compare a batch with the record: two queries, and writes only for differences."""
-        if told.unlocked or told.eased:
-            self._hasten(told)
-        if not told.vms and not told.gone and told.low is None:
+        if report.unlocked or report.eased:
+            self._hasten(report)
+        if not report.vms and not report.gone and report.low is None:
             return
-        seen = [vm.vmid for vm in told.vms]
+        seen = [vm.vmid for vm in report.vms]
         with self._cloud.store.read() as connection:
-            hosts = store.hosts_of(connection, told.cluster)
-            covers = told.low is not None
+            hosts = store.hosts_of(connection, report.cluster)
+            covers = report.low is not None
             known = store.known(
                 connection,
-                told.cluster,
-                [*told.gone, *([] if covers else seen)],
-                told.low,
-                told.high,
+                report.cluster,
+                [*report.gone, *([] if covers else seen)],
+                report.low,
+                report.high,
             )
         settle = self._cloud.conf.conductor.settle_seconds
-        found = list(drift.differences(told, known, hosts, settle))
+        found = list(drift.differences(report, known, hosts, settle))
         powers = [one for one in found if one.power_state is not None]
         for start in range(0, len(powers), SYNCED_AT_ONCE):
             self._sync_powers(powers[start : start + SYNCED_AT_ONCE])
         searches = [one for one in found if one.power_state is None][:SEARCHES]
         for difference in searches:
             self._search(difference)
-        self._notice(told)
+        self._notice(report)
 
     # --- VMIDs that others have
 
-    def _notice(self, told: VmStates) -> None:
+    def _notice(self, report: VmStates) -> None:
         """Store which VMIDs of the band others have, so that no build gets them."""
-        seen = {vm.vmid: vm for vm in told.vms if vm.node}
+        seen = {vm.vmid: vm for vm in report.vms if vm.node}
         # What was missing only once is not known to be free.
-        there = [vm.vmid for vm in told.vms]
+        there = [vm.vmid for vm in report.vms]
         covered = None
-        if told.low is not None and told.high is not None and told.whole:
-            covered = (told.low, told.high)
+        if report.low is not None and report.high is not None and report.whole:
+            covered = (report.low, report.high)
         with self._cloud.store.read() as connection:
-            new, free = vmids.unexplained(connection, told.cluster, there, told.gone, covered)
+            new, free = vmids.unexplained(connection, report.cluster, there, report.gone, covered)
         strangers = {vmid: seen[vmid] for vmid in new if vmid in seen}
         if strangers or free:
-            self._cloud.store.run(lambda c: vmids.take_notice(c, told.cluster, strangers, free))
+            self._cloud.store.run(lambda c: vmids.take_notice(c, report.cluster, strangers, free))
 
-    def _hasten(self, told: VmStates) -> None:
+    def _hasten(self, report: VmStates) -> None:
         """Make operations due whose cause of waiting has ended."""
         hastened = self._cloud.store.run(
-            lambda c: waiting.hasten(c, told.cluster, told.unlocked, told.eased)
+            lambda c: waiting.hasten(c, report.cluster, report.unlocked, report.eased)
         )
         if hastened:
-            LOG.info("Cluster %s: %d operations are due early.", told.cluster, hastened)
+            LOG.info("Cluster %s: %d operations are due early.", report.cluster, hastened)
             self._cloud.wake()
 
     # --- servers in ERROR whose VMs may be well

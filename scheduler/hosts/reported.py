@@ -67,25 +67,25 @@ class HostTable:
         told = bool(self._news) or len(self._states) > 0
         return told or self._timer() - self._made_at > FIRST_NEWS_SECONDS
 
-    def update_aggregates(self, told: AllAggregates) -> None:
+    def update_aggregates(self, settings: AllAggregates) -> None:
         """Store the conductor's aggregates; messages that were overtaken are ignored."""
         with self._lock:
-            if told.version < self._aggregates.version:
+            if settings.version < self._aggregates.version:
                 return
-            if told.version > self._aggregates.version:
-                self._take_over(told)
-            if told.hosts is not None:
-                self._keep_only(frozenset(told.hosts))
+            if settings.version > self._aggregates.version:
+                self._take_over(settings)
+            if settings.hosts is not None:
+                self._keep_only(frozenset(settings.hosts))
 
-    def _take_over(self, told: AllAggregates) -> None:
+    def _take_over(self, settings: AllAggregates) -> None:
         """Store aggregates and disabled hosts; renew only hosts that these change."""
-        old, self._aggregates = self._aggregates, told
-        disabled, forced_down = frozenset(told.disabled), frozenset(told.forced_down)
+        old, self._aggregates = self._aggregates, settings
+        disabled, forced_down = frozenset(settings.disabled), frozenset(settings.forced_down)
         changed = (disabled ^ self._disabled) | (forced_down ^ self._forced_down)
         self._disabled, self._forced_down = disabled, forced_down
         facts = {host.facts.uuid: host.facts for host in self._states.hosts}
-        if told.aggregates != old.aggregates:
-            self._memberships = memberships.by_host(told.aggregates)
+        if settings.aggregates != old.aggregates:
+            self._memberships = memberships.by_host(settings.aggregates)
             self._states = HostStates([])
         else:
             facts = {uuid: one for uuid, one in facts.items() if one.host in changed}

@@ -49,7 +49,7 @@ ENDPOINTS = (
 #: sent in a recorded run
 RECORDED = frozenset(
     {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
-    | {"build", "destroy", "converge_affinity", "forget_group", "introduce", "update_ratios"}
+    | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there

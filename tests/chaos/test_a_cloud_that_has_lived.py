@@ -129,7 +129,7 @@ def test_everything_agrees_whatever_a_cloud_has_lived_through(cloud: World) -> N
         for name in ("description", "smbios1", "tags"):
             cluster.edit(mine).config.pop(name, None)
     assert left(cloud) == [("vm_replaced", f"sim1/{victim.vmid}")]
-    cloud.client.forget(ADMIN, victim.uuid, "somebody took it", force=False)
+    cloud.client.abandon(ADMIN, victim.uuid, "somebody took it", force=False)
     # The VM, which was let go, still has the server's config drive in it.
     assert [kind for kind, _ in left(cloud)] == ["config_drive_without_server", "vm_foreign"]
     with cluster.turn():

@@ -76,7 +76,7 @@ class ManageActions:
         """Abandon a server whose VM isn't ours, or whose cluster is gone for good."""
         asked = call.body["forget"] or {}
         force = strutils.bool_from_string(asked.get("force", False), strict=True)
-        call.conductor.forget(call.ctxt, call.server.uuid, asked.get("reason"), force=bool(force))
+        call.conductor.abandon(call.ctxt, call.server.uuid, asked.get("reason"), force=bool(force))
 
 
 def _flavor(call: Call, named: str | None) -> FlavorSnapshot | None:

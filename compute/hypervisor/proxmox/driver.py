@@ -15,6 +15,7 @@ from common.streams import Stream
 from compute.hypervisor.port import Detail, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity
 from compute.hypervisor.proxmox.ha.rules import has_rules
@@ -35,10 +36,14 @@ class ProxmoxHypervisor:
     """The hosts of one cluster; safe for any number of threads."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, settings: ClusterSettings, client: Client | None = None
+        self,
+        conf: cfg.ConfigOpts,
+        settings: ClusterSettings,
+        client: Client | None = None,
+        stray_volumes: StrayVolumes | None = None,
     ) -> None:
         self._conf, self._settings = conf, settings
-        self.shared = Shared(settings, client)
+        self.shared = Shared(settings, client, stray_volumes)
         self._refresher = Refresher(
             self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
         )

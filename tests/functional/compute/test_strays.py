@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from common.messages.commands import Build
 from common.messages.reports import Category
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
+from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -111,17 +115,28 @@ def test_one_build_asks_each_storage_once_and_for_its_own_vmid(
     assert [one["path"].split("/")[4] for one in images] == ["pve1"], "once, by the placed node"
 
 
+@pytest.fixture
+def patient(
+    worker: Worker, simulator: RunningSimulator, tmp_path: Path
+) -> Iterator[tuple[Worker, StrayVolumes]]:
+    """A worker that waits long for listings, and its listings."""
+    conf = configuration(tmp_path, proxmox_text(simulator))
+    (one,) = settings.clusters(conf)
+    client = Client(one)
+    strays = StrayVolumes(client, patience_seconds=60)
+    made = Worker(conf, [ProxmoxHypervisor(conf, one, client, strays)])
+    made.start()
+    try:
+        yield made, strays
+    finally:
+        made.stop()
+
+
 def test_parallel_builds_share_what_began_after_they_asked(
-    worker: Worker,
-    cluster: Cluster,
-    simulator: RunningSimulator,
-    monkeypatch: pytest.MonkeyPatch,
+    patient: tuple[Worker, StrayVolumes], cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     """One listing is under way while the others ask: one more serves them all."""
-    (hypervisor,) = worker.hypervisors
-    shared = hypervisor.shared  # type: ignore[attr-defined]
-    strays = StrayVolumes(shared.client, patience_seconds=60)
-    monkeypatch.setattr(shared, "stray_volumes", strays)
+    worker, strays = patient
     assert worker.run(a_build()).ok  # the template
     simulator.control("DELETE", "calls")
     held = simulator.fault(action="hold", method="GET", path=f"{LISTING}$")

@@ -186,7 +186,7 @@ class Compute:
             self.seen[cluster], affinity=(told,) if vmids else ()
         )
 
-    def forget_group(
+    def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """As an agent that is told nobody is left."""

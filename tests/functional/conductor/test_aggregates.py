@@ -75,8 +75,8 @@ class Schedulers:
 
     told: AllAggregates | None = None
 
-    def update_aggregates(self, ctxt: RequestContext, told: AllAggregates) -> None:
-        self.told = told
+    def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
+        self.told = settings
 
 
 class Site:
@@ -252,7 +252,7 @@ def test_a_service_that_goes_leaves_its_aggregates(site: Site) -> None:
         uuid = connection.execute(
             sa.select(schema.services.c.uuid).where(schema.services.c.host == "pve2")
         ).scalar_one()
-        aggregates.forget_service(connection, uuid)
+        aggregates.delete_service(connection, uuid)
         registry.delete_service(connection, uuid)
 
     site.store.run(forget)

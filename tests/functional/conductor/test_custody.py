@@ -255,7 +255,7 @@ def test_another_projects_server_cant_be_held(world: World) -> None:
 
 
 def forget(world: World, uuid: str, reason: str | None = None, *, force: bool = False) -> None:
-    world.conductor.custody.forget(ADMIN, uuid, reason, force)
+    world.conductor.custody.abandon(ADMIN, uuid, reason, force)
 
 
 def test_a_delete_that_never_ends_is_ended_by_forgetting(world: World) -> None:

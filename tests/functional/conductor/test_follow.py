@@ -194,7 +194,7 @@ def test_a_vm_that_vanished_is_told_and_shown_again_when_it_is_back(world: World
     world.until_operation("done", "failed")
     (fault,) = world.rows(schema.faults)
     assert fault.category == "vanished"
-    assert "Nothing is made anew" in fault.message
+    assert "It is not created again" in fault.message
     # Nothing was given back, nothing is made anew, nothing is told twice.
     assert world.placement.claims == {server.uuid: "pve1"}
     tell(world, low=0, high=10**6)
@@ -255,7 +255,7 @@ def test_a_node_without_agent_is_told(world: World) -> None:
     world.until_operation("done", "failed")
     row = world.row(server.uuid)
     assert (row.vm_state, row.node) == ("active", "pve1")
-    assert "no agent has ever told" in world.rows(schema.faults)[0].message
+    assert "no agent has reported" in world.rows(schema.faults)[0].message
     tell(world, sighting(server, "pve9"), nodes=(*NODES, "pve9"))
     assert len(world.rows(schema.operations)) == 2
 
@@ -285,4 +285,4 @@ def test_a_container_at_our_vmid_is_told_as_a_vm_that_is_gone(world: World) -> N
     there = VmFacts(server.vmid, "pve1", 0, kind="container")
     tell(world, there)
     world.until(server.uuid, "error")
-    assert "in the hands of somebody else" in world.rows(schema.faults)[0].message
+    assert "belongs to somebody else" in world.rows(schema.faults)[0].message

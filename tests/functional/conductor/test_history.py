@@ -99,7 +99,7 @@ def forget(
     newest: int | None = None,
     batch: int = 100,
 ) -> int:
-    return store.run(lambda c: history.forget(c, before, newest, batch))
+    return store.run(lambda c: history.delete_old(c, before, newest, batch))
 
 
 def test_the_old_is_forgotten_but_not_that_it_was(store: Store) -> None:
@@ -206,7 +206,7 @@ def test_old_refusals_are_forgotten(store: Store) -> None:
     for at in (OLD, OLD, OLD):
         refuse(store, "old", at)
     refuse(store, "new")
-    assert [store.run(lambda c: refusals.forget(c, LIMIT, 2)) for _ in range(3)] == [2, 1, 0]
+    assert [store.run(lambda c: refusals.delete_old(c, LIMIT, 2)) for _ in range(3)] == [2, 1, 0]
     assert refused(store) == [(4, "new")]
     conf = config.load([conductor_config.register])
     refuse(store, "old", OLD)

@@ -335,7 +335,7 @@ def _forget(cloud: Cloud) -> Operation:
     abandoning = Abandoning(cloud.world.conductor.cloud)
     server = cloud.server()
     cloud.vms.discard(server.uuid)
-    return abandoning.forget(ADMIN, server.uuid, None, force=False)
+    return abandoning.begin(ADMIN, server.uuid, None, force=False)
 
 
 def _mark(cloud: Cloud) -> Operation:

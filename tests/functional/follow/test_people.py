@@ -135,7 +135,7 @@ def test_servers_follow_what_somebody_does(people: People) -> None:
     people.until(moved["uuid"], status="SHUTOFF", task=None)
 
     (fault,) = people.story(removed["uuid"], "follow")["faults"]
-    assert (fault["category"], "Nothing is made anew" in fault["message"]) == ("vanished", True)
+    assert (fault["category"], "It is not created again" in fault["message"]) == ("vanished", True)
     assert people.proxmox.vm(removed["vmid"]) is None
     # Somebody restores it, with its marks.
     people.let_settle(removed["uuid"])

@@ -37,7 +37,7 @@ class Restarts:
     def ended(self, vmid: int) -> None:
         """Record that we ended a VM's QEMU just now."""
         with self._lock:
-            self._forget_old()
+            self._drop_old()
             self._windows.pop(vmid, None)
             self._ended[vmid] = self._timer()
 
@@ -63,7 +63,7 @@ class Restarts:
                 return 0.0
             return max(0.0, rest - self._seconds * _CALL_WAITS * 0.8)
 
-    def _forget_old(self) -> None:
+    def _drop_old(self) -> None:
         before = self._timer() - 2 * self._seconds
         for kept in (self._ended, self._windows):
             if len(kept) > _MANY:

@@ -29,13 +29,18 @@ class Listed:
 class Shared:
     """The shared state of one cluster; thread-safe."""
 
-    def __init__(self, settings: ClusterSettings, client: Client | None = None) -> None:
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        client: Client | None = None,
+        stray_volumes: StrayVolumes | None = None,
+    ) -> None:
         self.settings = settings
         self.client = client or Client(settings)
         self.tasks = Tasks(self.client, blind_seconds=settings.blind_seconds)
         self.restarts = Restarts(settings.restart_lock_seconds)
         self.affinity = Affinity(self.client)
-        self.stray_volumes = StrayVolumes(self.client)
+        self.stray_volumes = stray_volumes or StrayVolumes(self.client)
         self.storage_queue = StorageQueue(
             settings.local_storage_slots,
             settings.shared_storage_slots,

@@ -66,7 +66,7 @@ class Creation:
                 raise
             # The template is not where it was last seen: look once more, and make it again if it
             # was removed; if its node is down, import the image.
-            self._templates.forget(build.template)
+            self._templates.drop(build.template)
             self._work.report(template=f"{build.template.vmid} was not to be had: {error.message}")
             self._work.report(**self.ensure_image(build))
             self._make(build, storage)

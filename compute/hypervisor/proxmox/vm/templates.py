@@ -66,7 +66,7 @@ class Templates:
             and error.verdict is not Verdict.OTHER_CLUSTER
         )
 
-    def forget(self, template: Template) -> None:
+    def drop(self, template: Template) -> None:
         """Drop a template that was missing when it was needed."""
         self._ready.pop(template.vmid, None)
 

@@ -19,7 +19,7 @@ HOSTS = {"a": HostOf("host-a", "w1"), "b": HostOf("host-b", "w1"), "c": HostOf("
 SERVER = Known("uuid", 100, "host-a", "a", "active", PowerState.RUNNING, 7, LONG_AGO)
 
 
-def told(*vms: VmFacts, **more: Any) -> VmStates:
+def report(*vms: VmFacts, **more: Any) -> VmStates:
     values: dict[str, Any] = {"nodes": ("a", "b", "c"), "whole": True} | more
     return VmStates("w1", "c1", NOW, vms=vms, **values)
 
@@ -33,72 +33,72 @@ def seen(node: str = "a", power: PowerState = PowerState.RUNNING) -> VmFacts:
 
 
 def test_what_is_as_recorded_is_no_difference() -> None:
-    assert found(told(seen())) is None
+    assert found(report(seen())) is None
 
 
 @pytest.mark.parametrize("power", [PowerState.SHUTDOWN, PowerState.PAUSED])
 def test_another_power_state_is_one(power: PowerState) -> None:
-    assert found(told(seen(power=power))) == Difference(SERVER, "a", power)
+    assert found(report(seen(power=power))) == Difference(SERVER, "a", power)
 
 
 def test_power_that_isnt_known_says_nothing() -> None:
-    assert found(told(seen(power=PowerState.NOSTATE))) is None
+    assert found(report(seen(power=PowerState.NOSTATE))) is None
 
 
 def test_a_vm_state_that_doesnt_fit_the_power_is_mended() -> None:
     stopped = replace(SERVER, vm_state="stopped")
-    assert found(told(seen()), stopped) == Difference(stopped, "a", PowerState.RUNNING)
+    assert found(report(seen()), stopped) == Difference(stopped, "a", PowerState.RUNNING)
 
 
 def test_a_paused_server_is_listed_as_running() -> None:
     paused = replace(SERVER, vm_state="paused", power_state=PowerState.PAUSED)
-    assert found(told(seen()), paused) is None
-    stopped = told(seen(power=PowerState.SHUTDOWN))
+    assert found(report(seen()), paused) is None
+    stopped = report(seen(power=PowerState.SHUTDOWN))
     assert found(stopped, paused) == Difference(paused, "a", PowerState.SHUTDOWN)
 
 
 def test_a_look_right_after_a_change_doesnt_count() -> None:
     fresh = replace(SERVER, changed_at=NOW - datetime.timedelta(seconds=10))
-    assert found(told(seen(power=PowerState.SHUTDOWN)), fresh) is None
+    assert found(report(seen(power=PowerState.SHUTDOWN)), fresh) is None
 
 
 def test_another_node_is_searched() -> None:
-    assert found(told(seen("b"))) == Difference(SERVER, "b")
+    assert found(report(seen("b"))) == Difference(SERVER, "b")
 
 
 def test_a_node_that_is_offline_has_no_say() -> None:
-    assert found(told(seen("b"), nodes=("a",))) is None
-    assert found(told(seen("", PowerState.NOSTATE))) is None
+    assert found(report(seen("b"), nodes=("a",))) is None
+    assert found(report(seen("", PowerState.NOSTATE))) is None
 
 
 def test_a_worker_may_speak_of_its_own_hosts_only() -> None:
     other = replace(SERVER, host="host-c", node="c")
-    assert found(told(VmFacts(100, "c", PowerState.SHUTDOWN)), other) is None
-    assert found(told(gone=(100,)), other) is None
+    assert found(report(VmFacts(100, "c", PowerState.SHUTDOWN)), other) is None
+    assert found(report(gone=(100,)), other) is None
     # It came to one of its own.
-    assert found(told(seen("b")), other) == Difference(other, "b")
+    assert found(report(seen("b")), other) == Difference(other, "b")
 
 
 @pytest.mark.parametrize("how", [{"gone": (100,)}, {"low": 0, "high": 500}])
 def test_what_the_whole_cluster_hasnt_got_is_searched(how: dict[str, Any]) -> None:
-    assert found(told(**how)) == Difference(SERVER)
-    assert found(told(**how, whole=False)) is None
-    assert found(told(**how, nodes=("b", "c"))) is None
+    assert found(report(**how)) == Difference(SERVER)
+    assert found(report(**how, whole=False)) is None
+    assert found(report(**how, nodes=("b", "c"))) is None
 
 
 def test_a_range_says_nothing_of_what_is_outside() -> None:
-    assert found(told(low=101, high=500)) is None
-    assert found(told()) is None
+    assert found(report(low=101, high=500)) is None
+    assert found(report()) is None
 
 
 def test_a_vanished_one_is_searched_when_it_is_seen_again_only() -> None:
     gone = replace(SERVER, vm_state="error", power_state=0, saw=Saw.VANISHED)
-    assert found(told(gone=(100,)), gone) is None
-    assert found(told(seen()), gone) == Difference(gone, "a")
+    assert found(report(gone=(100,)), gone) is None
+    assert found(report(seen()), gone) == Difference(gone, "a")
 
 
 def test_somebody_elses_vm_is_looked_at_again_after_a_while_only() -> None:
     foreign = replace(SERVER, vm_state="error", power_state=0, saw=Saw.FOREIGN)
-    assert found(told(seen()), foreign) == Difference(foreign, "a")
+    assert found(report(seen()), foreign) == Difference(foreign, "a")
     recent = replace(foreign, changed_at=NOW - datetime.timedelta(minutes=5))
-    assert found(told(seen()), recent) is None
+    assert found(report(seen()), recent) is None

@@ -44,6 +44,9 @@ class TaskState(enum.StrEnum):
     RESIZE_MIGRATING = "resize_migrating"  #: the VM is stopped and gets its new size
     RESIZE_REVERTING = "resize_reverting"  #: it gets its old size back
     UPDATING_PASSWORD = "updating_password"  # noqa: S105 - the guest gets another one
+    REBUILDING = "rebuilding"  #: its host is asked about the image
+    REBUILD_BLOCK_DEVICE_MAPPING = "rebuild_block_device_mapping"  #: the image is being located
+    REBUILD_SPAWNING = "rebuild_spawning"  #: the VM gets a new disk
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -268,6 +271,19 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "rebuild",
+            "rebuild",
+            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
+            _IDLE,
+            (
+                TaskState.REBUILDING,
+                TaskState.REBUILD_BLOCK_DEVICE_MAPPING,
+                TaskState.REBUILD_SPAWNING,
+            ),
+            VmState.ACTIVE,
+            VmState.ERROR,
+        ),
+        Action(
             "delete",
             "delete",
             None,
@@ -387,6 +403,11 @@ _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
         (vm, task): "RESIZE"
         for vm in (VmState.ACTIVE, VmState.STOPPED)
         for task in (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING)
+    },
+    **{
+        (vm, task): "REBUILD"
+        for vm in (VmState.ACTIVE, VmState.STOPPED, VmState.ERROR)
+        for task in ACTIONS["rebuild"].walk
     },
 }
 

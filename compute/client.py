@@ -16,6 +16,7 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    EndSwap,
     Grow,
     Mark,
     Move,
@@ -24,6 +25,7 @@ from common.messages.commands import (
     RetireTemplate,
     Shape,
     StrictGroup,
+    Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
@@ -87,6 +89,16 @@ class ComputeClient:
     def plug(self, ctxt: RequestContext, worker: str, command: Plug) -> None:
         """Give the VM an interface or take it away; on failure it is as it was."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.plug, command=self._sent(worker, command))
+
+    def swap(self, ctxt: RequestContext, worker: str, command: Swap) -> None:
+        """Give the VM another root disk, beside the old one; on failure it is as it was."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.swap, command=self._sent(worker, command))
+
+    def end_swap(self, ctxt: RequestContext, worker: str, command: EndSwap) -> None:
+        """Remove what the VM had before a swap, or give it back."""
+        self._workers.to(worker).cast(
+            ctxt, WorkerRpc.end_swap, command=self._sent(worker, command)
+        )
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image's template before any build; a failure is only reported."""

@@ -13,6 +13,7 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    EndSwap,
     Grow,
     Mark,
     Move,
@@ -20,9 +21,10 @@ from common.messages.commands import (
     Power,
     RetireTemplate,
     Shape,
+    Swap,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, destroy, mark, move, plug, power, retire, shape
+from compute import build, cache, destroy, mark, move, plug, power, retire, shape, swap
 from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
 from compute.repeats import Repeats
@@ -111,7 +113,7 @@ class Executor:
         machine = hypervisor.machine(job)
         if isinstance(command, CacheImage):
             return cache.cache(job, machine, command)
-        if isinstance(command, Build):
+        if isinstance(command, Build) and not isinstance(command, Swap):
             return build.build(job, machine, command, hypervisor.group_writer(command))
         if isinstance(command, Destroy):
             return destroy.destroy(job, machine, command, self._graceful_seconds)
@@ -121,6 +123,10 @@ class Executor:
 
     def _with_machine(self, job: Job, machine: Machine, command: Command) -> Outcome:
         """Carry out a command that changes the VM, or its place."""
+        if isinstance(command, Swap):
+            return swap.swap(job, machine, command, self._graceful_seconds)
+        if isinstance(command, EndSwap):
+            return swap.end_swap(job, machine, command)
         if isinstance(command, Move):
             return move.move(job, machine, command)
         if isinstance(command, Shape):

@@ -13,6 +13,7 @@ from common.messages.commands import (
     CacheImage,
     Command,
     Destroy,
+    EndSwap,
     Grow,
     Mark,
     Move,
@@ -21,6 +22,7 @@ from common.messages.commands import (
     RetireTemplate,
     Shape,
     StrictGroup,
+    Swap,
 )
 from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
@@ -79,6 +81,14 @@ class Manager:
 
     def plug(self, ctxt: RequestContext, command: Plug) -> None:
         """Accept a Plug."""
+        self._accept(ctxt, command)
+
+    def swap(self, ctxt: RequestContext, command: Swap) -> None:
+        """Accept a Swap."""
+        self._accept(ctxt, command)
+
+    def end_swap(self, ctxt: RequestContext, command: EndSwap) -> None:
+        """Accept an EndSwap."""
         self._accept(ctxt, command)
 
     def mark(self, ctxt: RequestContext, command: Mark) -> None:

@@ -11,6 +11,7 @@ from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 from compute.job import Job
 from compute.steps import Step, carry_out
+from compute.vm_steps import find, seen
 
 
 def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:
@@ -22,28 +23,17 @@ def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> 
         _require(machine, command.action)
         return detail
 
-    failure = carry_out(job, (Step("compute_find_vm", lambda: _find(machine)), Step(name, work)))
-    try:
-        seen = machine.power_state()
-    except HypervisorError:
-        seen = PowerState.NOSTATE
-    return Outcome(failure is None, seen, failure)
-
-
-def _find(machine: Machine) -> Detail:
-    detail = machine.find()
-    if machine.absent:
-        raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
-    return detail
+    failure = carry_out(job, (Step("compute_find_vm", lambda: find(machine)), Step(name, work)))
+    return Outcome(failure is None, seen(machine), failure)
 
 
 def _require(machine: Machine, action: PowerAction) -> None:
     """Check the power state: somebody may have locked or moved the VM meanwhile."""
-    seen, wanted = machine.power_state(), _WANTED.get(action)
-    if wanted not in (None, seen):
+    now, wanted = machine.power_state(), _WANTED.get(action)
+    if wanted not in (None, now):
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
-            f"After its {action.value} the VM is {seen.name}: it was locked or moved meanwhile.",
+            f"After its {action.value} the VM is {now.name}: it was locked or moved meanwhile.",
             verdict=Verdict.WAIT,
         )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from common.messages.commands import Grow, Shape, Size
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Outcome
 from common.states import PowerState
-from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
+from compute.hypervisor.port import Detail, Machine, Removal
 from compute.job import Job
 from compute.steps import Step, carry_out
+from compute.vm_steps import find, seen
 
 
 def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> Outcome:
@@ -43,34 +44,20 @@ def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> 
         return give(command.size, command.former)
 
     steps = (
-        Step("compute_find_vm", lambda: _find(machine)),
+        Step("compute_find_vm", lambda: find(machine)),
         Step("compute_stop_vm", stop, start_again, "compute_start_vm_again"),
         Step("compute_resize_instance", give_new, give_back, "compute_shape_back"),
         Step("compute_finish_resize", start),
     )
     failure = carry_out(job, steps)
-    return Outcome(failure is None, _seen(machine), failure)
+    return Outcome(failure is None, seen(machine), failure)
 
 
 def grow(job: Job, machine: Machine, command: Grow) -> Outcome:
     """Grow the root disk, whether the VM runs or not."""
     steps = (
-        Step("compute_find_vm", lambda: _find(machine)),
+        Step("compute_find_vm", lambda: find(machine)),
         Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),
     )
     failure = carry_out(job, steps)
-    return Outcome(failure is None, _seen(machine), failure)
-
-
-def _find(machine: Machine) -> Detail:
-    detail = machine.find()
-    if machine.absent:
-        raise HypervisorError(Category.CONFIGURATION, "The server has no VM.")
-    return detail
-
-
-def _seen(machine: Machine) -> PowerState:
-    try:
-        return machine.power_state()
-    except HypervisorError:
-        return PowerState.NOSTATE
+    return Outcome(failure is None, seen(machine), failure)

@@ -95,6 +95,18 @@ class CreateServers:
 
 
 @dataclass(frozen=True)
+class RebuildServer:
+    """A server that gets a new disk, made from an image."""
+
+    image_id: str
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Other columns of the server that change with it."""
+    admin_password: str | None = field(default=None, repr=False)
+    files: tuple[GuestFile, ...] = ()
+
+
+@dataclass(frozen=True)
 class CreatedServers:
     """The records that were created, in launch order."""
 

@@ -137,6 +137,18 @@ class PlugPlan(Plan):
 
 
 @dataclass(frozen=True)
+class RebuildPlan(Plan):
+    """The plan of a rebuild."""
+
+    was: str = ""
+    """The server's vm_state before."""
+    former: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the server before, which its disk was made by."""
+    image: Image | None = None
+    nics: tuple[Nic, ...] = ()
+
+
+@dataclass(frozen=True)
 class RemoveTemplatePlan(Plan):
     """The plan of the removal of a cached template."""
 
@@ -185,6 +197,14 @@ class CreateParams(Params):
 
 
 @dataclass(frozen=True)
+class RebuildParams(Params):
+    """What was asked of a rebuild, beyond the server's record."""
+
+    admin_password: str | None = field(default=None, repr=False)
+    files: tuple[GuestFile, ...] = ()
+
+
+@dataclass(frozen=True)
 class AdoptParams(Params):
     """What was asked of an adoption."""
 
@@ -204,11 +224,16 @@ PLANS: Mapping[str, type[Plan]] = {
     "revertResize": ResizePlan,
     "attach_interface": PlugPlan,
     "detach_interface": PlugPlan,
+    "rebuild": RebuildPlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }
 #: actions with parameters
-PARAMS: Mapping[str, type[Params]] = {"create": CreateParams, "adopt": AdoptParams}
+PARAMS: Mapping[str, type[Params]] = {
+    "create": CreateParams,
+    "adopt": AdoptParams,
+    "rebuild": RebuildParams,
+}
 
 
 def load_plan(action: str, data: Mapping[str, Any]) -> Plan:

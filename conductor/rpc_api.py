@@ -23,6 +23,7 @@ from conductor.messages import (
     NewFlavor,
     NewKeyPair,
     NewServerGroup,
+    RebuildServer,
     Refused,
 )
 from scheduler.messages import Capacity, Rebalancing
@@ -39,6 +40,9 @@ class ServerRpc(Protocol):
         self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot
     ) -> int: ...
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int: ...
+    def rebuild_server(
+        self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
+    ) -> int: ...
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None: ...

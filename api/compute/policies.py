@@ -60,6 +60,14 @@ _ROWS = (
     ("servers:resize", PROJECT_MEMBER, "Resize a server.", "POST", f"{_SERVER}/action"),
     ("servers:confirm_resize", PROJECT_MEMBER, "Confirm.", "POST", f"{_SERVER}/action"),
     ("servers:revert_resize", PROJECT_MEMBER, "Revert.", "POST", f"{_SERVER}/action"),
+    ("servers:rebuild", PROJECT_MEMBER, "Rebuild a server.", "POST", f"{_SERVER}/action"),
+    (
+        "servers:rebuild:trusted_certs",
+        PROJECT_MEMBER,
+        "Rebuild it with certificates (which is refused).",
+        "POST",
+        f"{_SERVER}/action",
+    ),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

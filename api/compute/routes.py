@@ -94,6 +94,7 @@ ROUTES = (
             "changePassword": "change_password",
             "addFixedIp": "add_fixed_ip",
             "removeFixedIp": "remove_fixed_ip",
+            "rebuild": "rebuild",
             "lock": "lock",
             "unlock": "unlock",
             "forceDelete": "force_delete",

@@ -138,6 +138,27 @@ class Build(Command):
 
 
 @dataclass(frozen=True)
+class Swap(Build):
+    """Give the VM a new root disk made of the image, and a new config drive; it keeps the old
+    ones beside them until an EndSwap. On failure it is as it was."""
+
+    running: bool = False
+    """Whether it is to run, before and after."""
+    former_properties: Mapping[str, str] = field(default_factory=dict)
+    """The image properties that decide the guest's hardware before."""
+
+
+@dataclass(frozen=True)
+class EndSwap(Command):
+    """Remove what the VM had before a Swap, or give it back and remove what is new."""
+
+    keep: bool = True
+    """Whether it keeps the new."""
+    running: bool = False
+    """Where it gets the old back: whether it is to run then."""
+
+
+@dataclass(frozen=True)
 class CacheImage(Build):
     """Make the template of a build's image ahead of any build; nothing else is made.
 

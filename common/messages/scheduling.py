@@ -44,6 +44,8 @@ class RequestSpec:
     least_memory_mib: int = 0
     """The image's minimum disk and memory."""
     least_disk_gib: int = 0
+    claimed: bool = False
+    """It has its resources on the host already: only what else it needs is checked."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from common.messages.commands import Build, Move, Plug, Size
+from common.messages.commands import Build, Move, Plug, Size, Swap
 from common.messages.reports import Category
 from common.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
@@ -23,6 +23,9 @@ class Vm:
     disk_gib: int
     power: PowerState = PowerState.SHUTDOWN
     macs: set[str] = field(default_factory=set)
+    image_id: str | None = None
+    before: tuple[int, str | None] | None = None
+    """A swap's operation, and the image that the VM had before."""
 
 
 class NullMachine:
@@ -31,6 +34,11 @@ class NullMachine:
     def __init__(self, vms: dict[int, Vm], lock: threading.Lock, work: Work) -> None:
         self._vms, self._lock, self._work = vms, lock, work
         self._vmid = work.command.placed.vmid
+
+    @property
+    def disks(self) -> NullDisks:
+        """Its disks."""
+        return NullDisks(self.required())
 
     @property
     def _vm(self) -> Vm | None:
@@ -79,6 +87,7 @@ class NullMachine:
             build.memory_mib,
             build.disk_gib,
             macs={nic.mac for nic in build.nics},
+            image_id=None if build.image is None else build.image.id,
         )
         with self._lock:
             self._vms.setdefault(self._vmid, vm)
@@ -273,4 +282,47 @@ class NullMoving:
 
     def clean_up(self) -> Removal:
         """Return an empty removal: there are no copies."""
+        return Removal(True)
+
+
+class NullDisks:
+    """The image of a VM's root disk; implements ``port.Disks``."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm = vm
+
+    def check(self, swap: Swap) -> Detail:
+        """Refuse what names no image."""
+        if swap.image is None:
+            raise HypervisorError(Category.IMAGE_NOT_FOUND, "The swap names no image.")
+        return {}
+
+    def swapped(self, swap: Swap) -> bool:
+        """Return whether this operation's swap is stored."""
+        before = self._vm.before
+        return before is not None and before[0] == swap.operation_id
+
+    def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
+        """Do nothing: nobody reads it here."""
+        return {}
+
+    def swap(self, swap: Swap) -> Detail:
+        """Store the image, and the one before."""
+        if not self.swapped(swap):
+            self.give_back()
+            self._vm.before = (swap.operation_id, self._vm.image_id)
+            self._vm.image_id = None if swap.image is None else swap.image.id
+        return {"image": self._vm.image_id}
+
+    def give_back(self) -> Removal:
+        """Store the image before."""
+        if self._vm.before is None:
+            return Removal(True)
+        gone = f"disk of image {self._vm.image_id}"
+        self._vm.image_id, self._vm.before = self._vm.before[1], None
+        return Removal(True, (gone,))
+
+    def let_go(self) -> Removal:
+        """Forget the image before."""
+        self._vm.before = None
         return Removal(True)

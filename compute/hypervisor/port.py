@@ -19,6 +19,7 @@ from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, Se
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
+from compute.hypervisor.disks import Disks
 from compute.hypervisor.moving import Moving
 from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414 - a part of the port
 from compute.hypervisor.results import Removal as Removal  # noqa: PLC0414
@@ -84,6 +85,10 @@ class Work(Protocol):
 
 class Machine(Protocol):
     """One VM of one server. Every method raises HypervisorError if it can't continue."""
+
+    @property
+    def disks(self) -> Disks:
+        """Its disks."""
 
     @property
     def absent(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot
+from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot, RebuildServer
 from conductor.rpc_api import ServerRpc
 
 
@@ -51,6 +51,19 @@ class ServerCalls(Base):
         down), Invalid (it was not resized).
         """
         return self._rpc.call(ctxt, ServerRpc.end_resize, server_uuid=server_uuid, action=action)
+
+    def rebuild_server(
+        self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
+    ) -> int:
+        """Give a server a new disk, on its own host; returns the operation's id.
+
+        Its record has what was asked at once. Raises ServerNotFound, ServerLocked,
+        ServerStateConflict, Conflict (it has a TPM, or no host), QuotaExceeded (metadata,
+        files), and Invalid for an image that needs other hardware than the server can get.
+        """
+        return self._rpc.call(
+            ctxt, ServerRpc.rebuild_server, server_uuid=server_uuid, request=request
+        )
 
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]

@@ -14,8 +14,10 @@ from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
 from conductor.flows import lock, reset_state, suspendable
 from conductor.flows.accept import Accept, scope
+from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
+from conductor.flows.begin_rebuild import RebuildAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
-from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot
+from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot, RebuildServer
 from conductor.store import quotas, servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -41,6 +43,7 @@ class ServerEndpoint:
         self._begin_builds = begin_builds
         self._accept = Accept(cloud)
         self._resizes = ResizeAcceptance(cloud)
+        self._rebuilds = RebuildAcceptance(cloud)
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
@@ -76,6 +79,14 @@ class ServerEndpoint:
         ctxt.server_uuid = server_uuid
         return self._begin(self._resizes.end(ctxt, server_uuid, action))
 
+    def rebuild_server(
+        self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
+    ) -> int:
+        """See ``ConductorClient.rebuild_server``."""
+        ctxt.server_uuid = server_uuid
+        _check_names(request.changes, CHANGEABLE | REBUILT)
+        return self._begin(self._rebuilds.rebuild(ctxt, server_uuid, request))
+
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)
         self._runner.submit(operation)
@@ -85,9 +96,7 @@ class ServerEndpoint:
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None:
         """See ``ConductorClient.update_server``."""
-        unknown = set(changes) - CHANGEABLE
-        if unknown:
-            raise Invalid(f"These can't be changed: {', '.join(sorted(unknown))}.")
+        _check_names(changes, CHANGEABLE)
         self._change(ctxt, server_uuid, changes)
 
     def set_server_metadata(
@@ -138,6 +147,13 @@ class ServerEndpoint:
             servers.change(connection, server, changes)
 
         self._cloud.store.run(work)
+
+
+def _check_names(changes: Mapping[str, Any], allowed: frozenset[str]) -> None:
+    """Raise Invalid for columns that aren't among these."""
+    unknown = set(changes) - allowed
+    if unknown:
+        raise Invalid(f"These can't be changed: {', '.join(sorted(unknown))}.")
 
 
 def _check_pin(server: Server, zone: str | None) -> None:

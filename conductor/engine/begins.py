@@ -18,6 +18,7 @@ from conductor.store.transactions import Transaction
 #: the option of ``[conductor]`` with an action's time limit, if it has its own
 _TIMEOUTS = {
     "create": "build_timeout_seconds",
+    "rebuild": "build_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from common.errors import MicronovaError
 from common.messages.commands import Build, Image, Nic, StrictGroup
@@ -77,21 +78,38 @@ def build(
         server_uuid=server.uuid,
         placed=where,
         deadline=operation.deadline,
-        name=server.name,
-        hostname=server.hostname,
-        project_id=server.project_id,
-        user_id=server.user_id,
-        vcpus=server.vcpus,
-        memory_mib=server.memory_mib,
-        disk_gib=server.disk_gib,
+        **of_server(server),
         storage=plan.storage or None,
         image=plan.image,
         template=plan.template,
         nics=plan.nics,
         config_drive=guest_data.config_drive(server, plan.nics, asked.admin_password, asked.files),
-        tags=tuple(server.tags),
         cloud=cloud,
-        extra_specs=server.flavor.get("extra_specs") or {},
         group=group,
-        image_properties=server.image_properties,
+    )
+
+
+def of_server(server: Server) -> dict[str, Any]:
+    """Return the fields of a ``Build`` that are the server's record."""
+    return {
+        "name": server.name,
+        "hostname": server.hostname,
+        "project_id": server.project_id,
+        "user_id": server.user_id,
+        "vcpus": server.vcpus,
+        "memory_mib": server.memory_mib,
+        "disk_gib": server.disk_gib,
+        "tags": tuple(server.tags),
+        "extra_specs": server.flavor.get("extra_specs") or {},
+        "image_properties": server.image_properties,
+    }
+
+
+def nics_of(connection: Transaction, server_uuid: str) -> tuple[Nic, ...]:
+    """Return the interfaces of a server that has its ports."""
+    known = {one.id: one for one in networks.known(connection)}
+    return tuple(
+        nic(port, Interface(net.id, net.name, net.bridge, net.vlan, net.mtu))
+        for port in networks.ports_of(connection, server_uuid)
+        if (net := known.get(port.network_id)) is not None
     )

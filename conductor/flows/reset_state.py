@@ -2,7 +2,8 @@
 
 The ledger stays whole. What changes power, and a build, gives way as it does to a delete: its end
 no longer counts, and what it reserved stays the server's. A delete goes on, and its end applies on
-top; so it keeps its task_state. Whatever else is under way refuses the reset: it ends by itself.
+top; so it keeps its task_state. Whatever else is under way refuses the reset, as a resize or a
+rebuild does: it ends by itself, and until then only it knows what the VM has.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from conductor.flows.mark import Remark
 from conductor.flows.plug import AttachFlow, DetachFlow
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
+from conductor.flows.rebuild import RebuildFlow
 from conductor.flows.resize import ResizeFlow
 from conductor.flows.unmanage import Unmanage
 from conductor.images.cache_image import Cache
@@ -39,6 +40,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "changePassword": ChangePasswordFlow(cloud).table(),
         "attach_interface": AttachFlow(cloud).table(),
         "detach_interface": DetachFlow(cloud).table(),
+        "rebuild": RebuildFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

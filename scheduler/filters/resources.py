@@ -67,13 +67,13 @@ def needs(request: RequestSpec) -> Requirements:
 
 def wanted(request: RequestSpec) -> Mapping[str, int]:
     """Return the amount of each resource class of a request, without zeros (as in Nova)."""
-    return needs(request).resources
+    return {} if request.claimed else needs(request).resources
 
 
-def _senseless(amounts: Mapping[str, int]) -> str | None:
+def _senseless(request: RequestSpec, amounts: Mapping[str, int]) -> str | None:
     """Return why no host at all could have this."""
     if not amounts:
-        return _NOTHING
+        return None if request.claimed else _NOTHING
     wrong = next((name for name in amounts if not _CLASS.fullmatch(name)), None)
     if wrong is None:
         return None
@@ -82,7 +82,7 @@ def _senseless(amounts: Mapping[str, int]) -> str | None:
 
 def _full(columns: HostColumns, request: RequestSpec) -> Mask:
     amounts = wanted(request)
-    refused = np.full(len(columns), _senseless(amounts) is not None)
+    refused = np.full(len(columns), _senseless(request, amounts) is not None)
     for name, amount in amounts.items():
         refused |= columns.room(name) < amount
     return refused
@@ -93,7 +93,7 @@ def _why_full(
 ) -> Iterator[Group]:
     """Return reasons by group: which classes are short, and how; the numbers as columns."""
     amounts = wanted(request)
-    senseless = _senseless(amounts)
+    senseless = _senseless(request, amounts)
     if senseless is not None:
         yield Group(positions, constant(senseless))
         return
@@ -132,7 +132,7 @@ def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> li
     """Return what none of these hosts has enough of, with the largest amount on one of them."""
     found: list[Shortage] = []
     amounts = wanted(request)
-    if _senseless(amounts) is not None:
+    if _senseless(request, amounts) is not None:
         return found
     for name, amount in amounts.items():
         room = columns.room(name)[positions]
@@ -151,7 +151,7 @@ def shortages(columns: HostColumns, request: RequestSpec, positions: Rows) -> li
 def resources(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts without room; the reason has each short resource with its numbers."""
     amounts = wanted(request)
-    senseless = _senseless(amounts)
+    senseless = _senseless(request, amounts)
     if senseless is not None:
         return senseless
     short = [

@@ -67,6 +67,7 @@ OTHERS = frozenset(
     {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
     | {"mark_server", "retry_server"}
     | {"resize_server", "end_resize", "shape", "grow", "move"}
+    | {"rebuild_server", "swap", "end_swap"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}

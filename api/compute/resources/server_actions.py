@@ -10,11 +10,14 @@ from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
 from api.compute.resources.server_interfaces import FixedIpActions
+from api.compute.resources.server_rebuild import RebuildActions
 from api.compute.resources.server_resize import ResizeActions
 from api.compute.schemas import servers as schemas
 
 
-class ServerActions(ManageActions, AdminActions, ResizeActions, ConsoleActions, FixedIpActions):
+class ServerActions(
+    ManageActions, AdminActions, ResizeActions, RebuildActions, ConsoleActions, FixedIpActions
+):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 
     @operation(named("servers:start"), body=schemas.START, status=202, on=the_server)

@@ -113,12 +113,17 @@ def _for_the_guest(
         "security_groups": _groups(asked),
         "scheduler_hints": _checked_hints(call, asked_hints),
         "server_group": _server_group(asked_hints),
-        "admin_password": asked.get("adminPass") or _password(),
-        "files": tuple(
-            GuestFile(one.get("path", ""), one.get("contents", ""))
-            for one in asked.get("personality", ())
-        ),
+        "admin_password": asked.get("adminPass") or password(),
+        "files": files(asked),
     }
+
+
+def files(asked: Mapping[str, Any]) -> tuple[GuestFile, ...]:
+    """Return the files that a body has for the guest."""
+    return tuple(
+        GuestFile(one.get("path", ""), one.get("contents", ""))
+        for one in asked.get("personality", ())
+    )
 
 
 def _checked_hints(call: Call, asked: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -175,7 +180,7 @@ def _checked(
     return flavor, image
 
 
-def check_size(flavor: Flavor, image: Image) -> None:
+def check_size(flavor: Flavor | FlavorSnapshot, image: Image) -> None:
     """Raise Invalid for a flavor that is too small for the image."""
     if image.min_ram_mib > flavor.memory_mib:
         raise Invalid("Flavor's memory is too small for requested image.")
@@ -314,7 +319,7 @@ def _boolean(value: Any) -> bool:
     return bool(strutils.bool_from_string(value, strict=True))
 
 
-def _password() -> str:
+def password() -> str:
     """Return a random password without characters that look alike."""
     letters = [char for char in string.ascii_letters + string.digits if char not in "0O1lI"]
     return "".join(secrets.choice(letters) for _ in range(_PASSWORD_LENGTH))

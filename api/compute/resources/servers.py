@@ -44,7 +44,7 @@ class Servers:
     @operation(named("servers:show"), on=the_server_with_host)
     def show(self, call: Call) -> Any:
         """Show a server."""
-        return {"server": _view(call, call.server)}
+        return {"server": views.shown(call, call.server)}
 
     @operation(
         named("servers:create"), body=schemas.CREATE, status=202, errors={NotFound: Invalid}
@@ -82,7 +82,7 @@ class Servers:
         if changes:
             call.conductor.update_server(call.ctxt, call.server.uuid, changes)
         the_server_with_host(call, {"server_id": call.server.uuid})
-        return {"server": _view(call, call.server, all_fields=call.version >= 75)}
+        return {"server": views.shown(call, call.server, all_fields=call.version >= 75)}
 
     @operation(named("servers:delete"), status=204, on=the_server)
     def delete(self, call: Call) -> None:
@@ -113,10 +113,3 @@ def _next(call: Call, path: str, found: list[Server]) -> dict[str, Any]:
     if not found or len(found) < limit:
         return {}
     return {"servers_links": call.links.after(path, call.query, found[-1].uuid)}
-
-
-def _view(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:
-    target = {"project_id": server.project_id, "user_id": server.user_id}
-    sight = views.sight_of(call, target, all_fields=all_fields)
-    known = call.read(servers.faults_of, failed) if (failed := views.failed([server])) else {}
-    return views.View(sight, known).detailed(server)

@@ -130,16 +130,14 @@ _242 = _server(
 )
 _252 = _server(_242, tags={"type": "array", "items": types.TAG, "maxItems": types.MAX_TAGS})
 _257 = _server(_252, personality=None)
-_263 = _server(
-    _257,
-    trusted_image_certificates={
-        "type": ["array", "null"],
-        "minItems": 1,
-        "maxItems": 50,
-        "uniqueItems": True,
-        "items": {"type": "string", "minLength": 1},
-    },
-)
+_CERTIFICATES: Schema = {
+    "type": ["array", "null"],
+    "minItems": 1,
+    "maxItems": 50,
+    "uniqueItems": True,
+    "items": {"type": "string", "minLength": 1},
+}
+_263 = _server(_257, trusted_image_certificates=_CERTIFICATES)
 _267 = _server(
     _263,
     block_device_mapping_v2=_devices(
@@ -164,6 +162,37 @@ CREATE = {
     "2.74": _274,
     "2.90": _290,
     "2.94": _294,
+}
+
+_REBUILT = ("name", "adminPass", "metadata", "OS-DCF:diskConfig", "accessIPv4", "accessIPv6")
+_REBUILD = body(
+    "rebuild",
+    record(
+        {
+            "imageRef": types.UUID,
+            **{name: _CREATED[name] for name in (*_REBUILT, "personality")},
+            "preserve_ephemeral": types.BOOLEAN,
+        },
+        ["imageRef"],
+    ),
+)
+_REBUILD_219 = changed(_REBUILD, "rebuild", description=types.DESCRIPTION)
+_REBUILD_254 = changed(_REBUILD_219, "rebuild", key_name=types.NAME_OR_NONE)
+_REBUILD_257 = changed(
+    _REBUILD_254,
+    "rebuild",
+    personality=None,
+    user_data={"type": ["string", "null"], "format": "base64", "maxLength": 65_535},
+)
+_REBUILD_263 = changed(_REBUILD_257, "rebuild", trusted_image_certificates=_CERTIFICATES)
+REBUILD = {
+    "2.1": _REBUILD,
+    "2.19": _REBUILD_219,
+    "2.54": _REBUILD_254,
+    "2.57": _REBUILD_257,
+    "2.63": _REBUILD_263,
+    "2.90": changed(_REBUILD_263, "rebuild", hostname=types.HOSTNAME),
+    "2.94": changed(_REBUILD_263, "rebuild", hostname=types.FQDN),
 }
 
 _UPDATED = ("name", "OS-DCF:diskConfig", "accessIPv4", "accessIPv6")

@@ -19,7 +19,7 @@ from api.compute.views import faults
 from api.compute.views.hosts import HostStatus
 from common import clock, states
 from common.states import VmState
-from db.reads.servers import Fault, Server
+from db.reads.servers import Fault, Server, faults_of
 
 AUTO = "AUTO"
 """What `OS-DCF:diskConfig` says where it isn't `MANUAL`."""
@@ -284,3 +284,11 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 def failed(servers: Sequence[Server]) -> list[str]:
     """Return the UUIDs of the servers whose fault is shown."""
     return [server.uuid for server in servers if status(server) in _WITH_FAULT]
+
+
+def shown(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:
+    """Return one server with details, as the policy allows this call to see it."""
+    target = {"project_id": server.project_id, "user_id": server.user_id}
+    sight = sight_of(call, target, all_fields=all_fields)
+    known = call.read(faults_of, uuids) if (uuids := failed([server])) else {}
+    return View(sight, known).detailed(server)

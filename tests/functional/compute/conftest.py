@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import uuid
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from common.messages.commands import (
     Command,
     ConfigDrive,
     Destroy,
+    EndSwap,
     Grow,
     Image,
     Mark,
@@ -32,6 +34,7 @@ from common.messages.commands import (
     RetireTemplate,
     Shape,
     Size,
+    Swap,
     Template,
 )
 from common.messages.reports import Outcome
@@ -133,6 +136,8 @@ class Worker:
             Power: self.client.power,
             Shape: self.client.shape,
             Grow: self.client.grow,
+            Swap: self.client.swap,
+            EndSwap: self.client.end_swap,
             Mark: self.client.mark,
             Move: self.client.move,
             Plug: self.client.plug,
@@ -287,6 +292,31 @@ def a_plug(build: Build, nic: Nic, **changes: Any) -> Plug:
     return Plug(
         next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | changes)
     )
+
+
+def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
+    """A rebuild of a built VM."""
+    drive = ConfigDrive({"uuid": build.server_uuid, "hostname": "new"}, {"links": []}, {})
+    values: dict[str, Any] = {
+        **{one.name: getattr(build, one.name) for one in dataclasses.fields(build)},
+        "operation_id": next(_numbers),
+        "hostname": "new",
+        "template": None,
+        "config_drive": drive,
+        "running": running,
+        "deadline": clock.after(60),
+        "sent_at": None,
+    }
+    return Swap(**(values | changes))
+
+
+def an_end(
+    build: Build, *, keep: bool, running: bool = True, operation_id: int | None = None
+) -> EndSwap:
+    """The end of a rebuild."""
+    number = operation_id or next(_numbers)
+    placed, late = build.placed, clock.after(60)
+    return EndSwap(number, 1, build.server_uuid, placed, late, keep=keep, running=running)
 
 
 class Cluster:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from common.messages.commands import Build, Command, Destroy
+from common.messages.commands import Build, Command, Destroy, Swap
 from common.messages.reports import Outcome
 
 SERVER = "micronova: server="
@@ -62,7 +62,7 @@ class Reckoning:
         last: dict[tuple[str, int], tuple[Command, Outcome]] = {}
         for worker in self.workers:
             for command in worker.sent:
-                if not isinstance(command, Build | Destroy) or _drive_only(command):
+                if not _makes_or_removes(command):
                     continue
                 for outcome in worker.conductor.outcomes(command)[-1:]:
                     last[command.server_uuid, command.placed.vmid] = (command, outcome)
@@ -97,8 +97,11 @@ class Reckoning:
                         yield f"volume {volume['volid']}", f"of {server} is there"
 
 
-def _drive_only(command: Command) -> bool:
-    return isinstance(command, Destroy) and command.drive_only
+def _makes_or_removes(command: Command) -> bool:
+    """Whether its outcome says if there is a VM."""
+    if isinstance(command, Destroy):
+        return not command.drive_only
+    return isinstance(command, Build) and not isinstance(command, Swap)
 
 
 def _says(vm: Mapping[str, Any], server: str) -> bool:

@@ -21,6 +21,8 @@ from tests.functional.compute.conftest import (
     a_growth,
     a_power,
     a_shape,
+    a_swap,
+    an_end,
     configuration,
 )
 
@@ -77,6 +79,13 @@ def test_the_life_of_a_server(null: Worker) -> None:
     assert null.run(a_shape(build, Size(4, 1024))).power_state == PowerState.RUNNING
     assert null.run(a_shape(build, Size(4, 1024), running=False)).ok
     assert null.run(a_growth(build, 5)).ok
+    swap = a_swap(build)
+    for _ in range(2):
+        assert null.run(swap).power_state == PowerState.RUNNING
+    assert null.run(an_end(build, keep=False)).ok
+    assert null.run(a_swap(build, running=False)).ok
+    assert null.run(an_end(build, keep=True)).ok
+    assert not null.run(a_swap(build, image=None)).ok
     there = null.hypervisors[0].inspect(build.placed.vmid, None, build.server_uuid)
     assert (there.vcpus, there.memory_mib, there.disk_gib) == (4, 1024, 5)
     assert null.run(a_destroy(build)).gone

@@ -39,10 +39,11 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.manage import ManageEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
+from conductor.flows.begin_rebuild import RebuildAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
-from conductor.messages import CreateServers, FlavorSnapshot
+from conductor.messages import CreateServers, FlavorSnapshot, RebuildServer
 from conductor.store.transactions import Store
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
@@ -165,7 +166,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
-    shape = grow = plug = _keep
+    shape = grow = plug = swap = end_swap = _keep
 
     def converge_affinity(
         self,
@@ -397,6 +398,7 @@ class Conductor:
         flows |= all_flows(self.cloud)
         self.accept = Accept(self.cloud)
         self.resizes = ResizeAcceptance(self.cloud)
+        self.rebuilds = RebuildAcceptance(self.cloud)
         self.reports = Reports(self.cloud, self.runner, endings(self.cloud))
         self.followed = VmSync(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
@@ -498,6 +500,10 @@ class World:
 
     def end_resize(self, uuid: str, action: str) -> None:
         operation = self.conductor.resizes.end(self.ctxt, uuid, action)
+        self.conductor.runner.submit(operation)
+
+    def rebuild(self, uuid: str, request: RebuildServer) -> None:
+        operation = self.conductor.rebuilds.rebuild(self.ctxt, uuid, request)
         self.conductor.runner.submit(operation)
 
     def answer(self, command: Command, **outcome: Any) -> None:

@@ -19,7 +19,16 @@ import sqlalchemy as sa
 from common import ids
 from common.context import RequestContext
 from common.errors import StaleTransition, Unavailable
-from common.messages.commands import Build, Command, Destroy, Mark, Plug, RetireTemplate, Shape
+from common.messages.commands import (
+    Build,
+    Command,
+    Destroy,
+    Mark,
+    Plug,
+    RetireTemplate,
+    Shape,
+    Swap,
+)
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure, Outcome
 from common.states import InternalAction, ResourceType
@@ -35,6 +44,7 @@ from conductor.messages import (
     Attachment,
     CreateServers,
     FlavorSnapshot,
+    RebuildServer,
     RequestedNetwork,
 )
 from conductor.plans import FollowPlan, Place, Plan, ReapPlan
@@ -112,6 +122,10 @@ class Cloud:
     def resize(self, server: Any) -> Operation:
         flavor = FlavorSnapshot("2", "m1.larger", 4, 256, 3)
         return self.world.conductor.resizes.resize(self.world.ctxt, server.uuid, flavor)
+
+    def rebuild(self, server: Any, image_id: str = IMAGE) -> Operation:
+        request = RebuildServer(image_id, changes={"key_name": "new"})
+        return self.world.conductor.rebuilds.rebuild(self.world.ctxt, server.uuid, request)
 
     def insert(self, server: Any, action: str, plan: Plan) -> Operation:
         new = NewOperation(server.uuid, "p", action, "c1", 60, 60, plan=plan)
@@ -212,6 +226,7 @@ class Cloud:
             "claim": self.world.placement.claims.get(uuid),
             "size": (row.vcpus, row.memory_mib, row.disk_gib, row.flavor["vcpus"]),
             "amounts": self._amounts(uuid),
+            "made_of": (row.image_id, row.key_name),
             "resizes": [
                 one.status for one in self.world.rows(schema.migrations) if one.server_uuid == uuid
             ],
@@ -248,6 +263,10 @@ def _end_resize(action: str) -> Callable[[Cloud], Operation]:
         return resizes.end(cloud.world.ctxt, operation.server_uuid, action)
 
     return begin
+
+
+def _rebuild(cloud: Cloud) -> Operation:
+    return cloud.rebuild(cloud.server())
 
 
 def _resize_without_room(cloud: Cloud) -> Operation:
@@ -401,6 +420,9 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("resize", "badly, without room"): _resize_without_room,
     ("confirmResize", "well"): _end_resize("confirmResize"),
     ("revertResize", "well"): _end_resize("revertResize"),
+    ("rebuild", "well"): _rebuild,
+    ("rebuild", "badly"): lambda cloud: _refused(cloud, Swap, _rebuild),
+    ("rebuild", "badly, without the image"): lambda cloud: cloud.rebuild(cloud.server(), "gone"),
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -440,6 +462,9 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":
         assert (alike["ports"], alike["record"][0]) == (1, 1)
+    elif how.startswith("badly") and action == "rebuild":
+        assert alike["server"][0] == "error"
+        assert alike["made_of"] == (IMAGE, None)
     elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}

@@ -15,6 +15,8 @@ def test_every_state_has_a_status() -> None:
         assert states.status(vm_state, task_state)
     assert states.status("active", "rebooting_hard") == "HARD_REBOOT"
     assert states.status("paused", None) == "PAUSED"
+    for vm_state in ("active", "stopped", "error"):
+        assert states.status(vm_state, "rebuild_spawning") == "REBUILD"
     assert states.status("suspended", "resuming") == "SUSPENDED"
 
 
@@ -78,6 +80,13 @@ def test_each_action_walks_and_ends(action: str) -> None:
         ("revertResize", "resized", "resize_reverting", True, ("task_state", "resize_reverting")),
         ("stop", "resized", None, True, ("vm_state", "resized")),
         ("delete", "resized", "resize_reverting", True, None),
+        ("rebuild", "stopped", None, True, None),
+        ("rebuild", "error", None, True, None),
+        ("rebuild", "error", None, False, ("launched_at", "None")),
+        ("rebuild", "paused", None, True, ("vm_state", "paused")),
+        ("rebuild", "active", "rebuilding", True, ("task_state", "rebuilding")),
+        ("reboot-hard", "active", "rebuilding", True, ("task_state", "rebuilding")),
+        ("delete", "active", "rebuild_spawning", True, None),
         ("delete", "error", None, False, None),
     ],
 )

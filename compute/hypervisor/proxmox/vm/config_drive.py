@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from compute.hypervisor.port import Removal
 from compute.hypervisor.proxmox.cluster.vmid import ForeignError, Vm
@@ -11,43 +11,56 @@ from compute.hypervisor.proxmox.vm import host_checks, removal
 from compute.hypervisor.proxmox.vmconfig import hardware
 
 
-def upload(vm: Vm, server_uuid: str, iso: bytes) -> str:
-    """Upload to the VM's node under the server's own name, so that a repeat replaces it; return
-    the volume."""
-    storage = host_checks.config_drives(vm.shared, vm.node).name
-    name = hardware.config_drive_name(vm.vmid, server_uuid)
-    volid = f"{storage}:iso/{name}"
+def upload(vm: Vm, server_uuid: str, iso: bytes, beside: str = "") -> str:
+    """Upload under the server's own name, so that a repeat replaces it; return the volume.
+
+    ``beside``: the drive that is to stay, which has the other name.
+    """
+    target = volid(vm, server_uuid, beside)
+    storage, _, name = target.partition(":iso/")
     vm.converge(
-        lambda: volumes.exists(vm, vm.node, storage, volid),
+        lambda: volumes.exists(vm, vm.node, storage, target),
         lambda: vm.shared.client.upload(vm.node, storage, "iso", name, iso),
         look_first=False,
     )
-    return volid
+    return target
 
 
-def present(vm: Vm, name: str) -> str | None:
-    """Return the volume with this file name on the VM's node, if there is one."""
+def present(vm: Vm, names: Collection[str]) -> str | None:
+    """Return the volume with one of these file names on the VM's node, if there is one."""
     for storage in host_checks.all_config_drives(vm.shared, vm.node):
-        volid = f"{storage}:iso/{name}"
-        if volumes.exists(vm, vm.node, storage, volid):
-            return volid
+        for there in (f"{storage}:iso/{name}" for name in names):
+            if volumes.exists(vm, vm.node, storage, there):
+                return there
     return None
 
 
-def remove(vm: Vm, server_uuid: str) -> Removal:
-    """Delete the ISO by its name, on every storage where this driver may have put it."""
-    name = hardware.config_drive_name(vm.vmid, server_uuid)
+def volid(vm: Vm, server_uuid: str, beside: str = "") -> str:
+    """Return the volume that a config drive is uploaded as; see ``upload``."""
+    storage = host_checks.config_drives(vm.shared, vm.node).name
+    names = hardware.config_drive_names(vm.vmid, server_uuid)
+    name = next(one for one in names if not beside.endswith(f"/{one}"))
+    return f"{storage}:iso/{name}"
+
+
+def remove(vm: Vm, server_uuid: str, keep: str = "") -> Removal:
+    """Delete the ISO by its names, on every storage where this driver may have put it.
+
+    ``keep`` is the volume of one that stays.
+    """
+    names = hardware.config_drive_names(vm.vmid, server_uuid)
     cleaned: list[str] = []
     for node, storage in _places(vm):
-        volid = f"{storage}:iso/{name}"
-        if volumes.exists(vm, node, storage, volid):
-            user = usage.user(vm, storage, volid, node) if removal.stopped_on(vm) else None
+        for there in (f"{storage}:iso/{name}" for name in names):
+            if there == keep or not volumes.exists(vm, node, storage, there):
+                continue
+            user = usage.user(vm, storage, there, node) if removal.stopped_on(vm) else None
             if user is not None:
-                return Removal(False, tuple(cleaned), (f"volume {volid}: {user} uses it",))
-            volumes.delete(vm, node, storage, volid)
-            if volumes.exists(vm, node, storage, volid):
-                return Removal(False, tuple(cleaned), (f"volume {volid}",))
-            cleaned.append(f"volume {volid}")
+                return Removal(False, tuple(cleaned), (f"volume {there}: {user} uses it",))
+            volumes.delete(vm, node, storage, there)
+            if volumes.exists(vm, node, storage, there):
+                return Removal(False, tuple(cleaned), (f"volume {there}",))
+            cleaned.append(f"volume {there}")
     return Removal(True, tuple(cleaned))
 
 
@@ -71,7 +84,7 @@ def let_go(vm: Vm, server_uuid: str) -> Removal:
         config = vm.locate() or {}
     except ForeignError:
         config = {}  # a container has no drives
-    name = hardware.config_drive_name(vm.vmid, server_uuid)
-    if any(name in str(value) for value in config.values()):
-        return Removal(False, left=(f"config drive {name}: {vm} uses it",))
+    for name in hardware.config_drive_names(vm.vmid, server_uuid):
+        if any(name in str(value) for value in config.values()):
+            return Removal(False, left=(f"config drive {name}: {vm} uses it",))
     return remove(vm, server_uuid)

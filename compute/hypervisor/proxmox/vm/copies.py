@@ -26,18 +26,20 @@ def require_none(vm: Vm, source: str, target: str) -> None:
         )
 
 
-def remove(vm: Vm, other: str, source: str, named: Collection[str], drive: str) -> Removal:
+def remove(
+    vm: Vm, other: str, source: str, named: Collection[str], drives: Collection[str]
+) -> Removal:
     """Remove what is left on a node's own storages of a VM that is on another node.
 
     Ours are volumes that its configuration names or named, those made while a migration of ours
-    ran, and the config drive of that file name.
+    ran, and config drives of those file names.
     """
     if not vm.shared.node(other).online:
         return Removal(False, left=(f"copies of {vm} on {other}: the node is offline",))
     found = list(_local(vm, other))
     made = [] if all(one.volid in named for one in found) else _made_by_moves(vm, source, found)
     ours = [one for one in found if one.volid in named or one in made]
-    ours += _drives(vm, other, drive)
+    ours += _drives(vm, other, drives)
     for one in ours:
         volumes.delete(
             vm, one.node, one.storage, one.volid, fence=lambda: _require_away(vm, other)
@@ -62,13 +64,13 @@ def _local(vm: Vm, node: str) -> Iterator[Volume]:
             yield from volumes.listed_on(vm, node, storage.name)
 
 
-def _drives(vm: Vm, node: str, name: str) -> list[Volume]:
+def _drives(vm: Vm, node: str, names: Collection[str]) -> list[Volume]:
     found = []
     for storage in vm.shared.node(node).storages.values():
-        volid = f"{storage.name}:iso/{name}"
         own = "iso" in storage.content and not storage.shared and storage.active
-        if own and volumes.exists(vm, node, storage.name, volid):
-            found.append(Volume(volid, storage.name, node, None))
+        for volid in (f"{storage.name}:iso/{name}" for name in names if own):
+            if volumes.exists(vm, node, storage.name, volid):
+                found.append(Volume(volid, storage.name, node, None))
     return found
 
 

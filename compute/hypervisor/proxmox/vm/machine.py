@@ -24,6 +24,7 @@ from compute.hypervisor.proxmox.vm import (
     saved,
 )
 from compute.hypervisor.proxmox.vm.creation import Creation
+from compute.hypervisor.proxmox.vm.disk_swap import VmDisks
 from compute.hypervisor.proxmox.vm.moving import ProxmoxMoving
 from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, marks, power_states
@@ -48,6 +49,11 @@ class ProxmoxMachine:
         self._clear: volumes.Seen | None = None
         self._creation = Creation(self._vm, templates, self._see)
         self._root = ""
+
+    @property
+    def disks(self) -> VmDisks:
+        """Its disks."""
+        return VmDisks(self._vm)
 
     @property
     def absent(self) -> bool:

@@ -104,7 +104,7 @@ class ProxmoxMoving:
             return {"skipped": "somebody removed its CD drive"}
         if not str(inserted).startswith("none"):
             return {"volume": str(inserted).split(",", 1)[0]}
-        volid = config_drive.present(self._vm, self._drive_name) or config_drive.upload(
+        volid = config_drive.present(self._vm, self._drive_names) or config_drive.upload(
             self._vm, self._move.server_uuid, image()
         )
         self._insert(f"{volid},media=cdrom")
@@ -128,7 +128,7 @@ class ProxmoxMoving:
         config = self._require()
         other = self._source if self._node != self._source else self._move.target_node
         named = self._named | disks.volumes(config, self._vm.vmid)
-        return copies.remove(self._vm, other, self._source, named, self._drive_name)
+        return copies.remove(self._vm, other, self._source, named, self._drive_names)
 
     # --- inner
 
@@ -156,12 +156,12 @@ class ProxmoxMoving:
         return Situation(vm.vmid, found, config, kinds, self._local_drive(config))
 
     @property
-    def _drive_name(self) -> str:
-        return hardware.config_drive_name(self._vm.vmid, self._move.server_uuid)
+    def _drive_names(self) -> tuple[str, ...]:
+        return hardware.config_drive_names(self._vm.vmid, self._move.server_uuid)
 
     def _local_drive(self, config: Config) -> str | None:
         """Return the config drive's volume if it is on a storage of the node's own."""
-        volid = movable.drive(config, self._drive_name)
+        volid = movable.drive(config, self._drive_names)
         if volid is None:
             return None
         shared = self._vm.shared.storage_key(self._vm.node, volid.partition(":")[0])[0] is None

@@ -11,6 +11,7 @@ from common.messages.commands import Build
 
 ROOT_DISK = "scsi0"
 CONFIG_DRIVE = "ide2"
+BOOT = "boot"
 
 #: storages that keep disks as files, where the format can be chosen
 FILE_TYPES = frozenset({"dir", "nfs", "cifs", "cephfs", "glusterfs", "btrfs"})

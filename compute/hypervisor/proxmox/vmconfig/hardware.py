@@ -73,10 +73,16 @@ def vm_name(build: Build) -> str:
 
 def config_drive_name(vmid: int, server_uuid: str) -> str:
     """Return the file name of a server's config drive, which names its owner."""
-    return f"micronova-{vmid}-{server_uuid}.iso"
+    return config_drive_names(vmid, server_uuid)[0]
 
 
-CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}\.iso$"
+def config_drive_names(vmid: int, server_uuid: str) -> tuple[str, str]:
+    """Return both names that it may have: a new one is uploaded beside the one in use."""
+    name = f"micronova-{vmid}-{server_uuid}"
+    return f"{name}.iso", f"{name}-2.iso"
+
+
+CONFIG_DRIVE_NAME = r"/micronova-(?P<vmid>\d+)-[0-9a-f-]{36}(?:-2)?\.iso$"
 """Finds the VMID in a config drive's volume."""
 
 

@@ -7,7 +7,7 @@ before anything is touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +35,10 @@ class Situation:
     """The config drive's volume, if it will be taken out before."""
 
 
-def drive(config: Mapping[str, Any], name: str) -> str | None:
-    """Return the volume of the config drive with this file name, if it is inserted."""
+def drive(config: Mapping[str, Any], names: Collection[str]) -> str | None:
+    """Return the volume of the config drive with one of these file names, if it is inserted."""
     volid = str(config.get(CONFIG_DRIVE, "")).split(",", 1)[0]
-    return volid if volid.endswith(f":iso/{name}") else None
+    return volid if volid.partition(":iso/")[2] in names else None
 
 
 def refusal(now: Situation, move: Move) -> str | None:

@@ -1,0 +1,114 @@
+"""Rebuild of a server: a new disk, made from an image."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_utils import strutils
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources import startable
+from api.compute.resources.found import the_server, the_server_with_host
+from api.compute.resources.server_create import access_addresses, check_size, files, password
+from api.compute.schemas import servers as schemas
+from api.compute.views import servers as views
+from common import codec
+from common.errors import ImageNotFound, Invalid, KeyPairNotFound, NotSupported
+from conductor.messages import FlavorSnapshot, RebuildServer
+from db.reads import images, keypairs
+from db.reads.images import Image
+from db.reads.keypairs import KeyPair
+from web.guard import Reply
+
+_CERTIFICATES = "trusted_image_certificates"
+
+
+class RebuildActions:
+    """The action that gives a server a new disk."""
+
+    @operation(
+        named("servers:rebuild"),
+        body=schemas.REBUILD,
+        status=202,
+        on=the_server,
+        errors={ImageNotFound: Invalid, KeyPairNotFound: Invalid},
+    )
+    def rebuild(self, call: Call) -> Any:
+        """Give a server a new disk, made from an image; all that was on the old one is lost.
+
+        The server keeps its host, its addresses and its ID, and gets its firmware, TPM and NUMA
+        topology by no other image. It is stopped for it, and runs again if it ran.
+        """
+        request = _request(call)
+        call.conductor.rebuild_server(call.ctxt, call.server.uuid, request)
+        the_server_with_host(call, {"server_id": call.server.uuid})
+        server = views.shown(call, call.server, all_fields=call.version >= 75)
+        if call.version >= 54:
+            server["key_name"] = call.server.key_name
+        if call.version >= 57:
+            server["user_data"] = call.server.user_data
+        if call.cloud.conf.api.enable_instance_password:
+            server["adminPass"] = request.admin_password
+        location = call.links.location(views.COLLECTION, call.server.uuid)
+        return Reply({"server": server}, headers={"Location": location})
+
+
+def _request(call: Call) -> RebuildServer:
+    """Return the message for the conductor, checked against the database."""
+    asked = call.body["rebuild"]
+    if _CERTIFICATES in asked:
+        target = {"project_id": call.server.project_id, "user_id": call.server.user_id}
+        call.check(named("servers:rebuild:trusted_certs"), target)
+    startable.require(call, "rebuild")
+    if asked.get(_CERTIFICATES):
+        raise NotSupported("Image certificates are not supported.")
+    if strutils.bool_from_string(asked.get("preserve_ephemeral", False), strict=True):
+        raise NotSupported("preserve_ephemeral is not supported: a rebuild replaces the disk.")
+    image, keypair = call.read(_read, call, asked)
+    if image is None:
+        raise ImageNotFound("Cannot find image for rebuild")
+    if image.status != "active":
+        raise Invalid(f"Image {image.id} is not active.")
+    if asked.get("key_name") and keypair is None:
+        raise KeyPairNotFound("Invalid key_name provided.")
+    check_size(codec.load(FlavorSnapshot, dict(call.server.flavor)), image)
+    return RebuildServer(
+        image_id=image.id,
+        image_properties={key: str(value) for key, value in image.properties.items()},
+        changes=_changes(asked, keypair),
+        admin_password=asked.get("adminPass") or password(),
+        files=files(asked),
+    )
+
+
+def _read(
+    connection: sa.Connection, call: Call, asked: Mapping[str, Any]
+) -> tuple[Image | None, KeyPair | None]:
+    key_name = asked.get("key_name")
+    user = call.ctxt.user_id or ""
+    return (
+        images.get(connection, str(uuid.UUID(asked["imageRef"]))),
+        keypairs.find(connection, user, key_name) if key_name else None,
+    )
+
+
+def _changes(asked: Mapping[str, Any], keypair: KeyPair | None) -> dict[str, Any]:
+    """Return the columns of the server that a body changes."""
+    changes: dict[str, Any] = {
+        name: asked[name] for name in ("description", "hostname", "user_data") if name in asked
+    }
+    if "name" in asked:
+        changes["name"] = asked["name"].strip()
+    if "metadata" in asked:
+        changes["meta"] = asked["metadata"]
+    if "key_name" in asked:
+        changes["key_name"] = keypair.name if keypair is not None else None
+        changes["public_key"] = keypair.public_key if keypair is not None else None
+    if "OS-DCF:diskConfig" in asked:
+        changes["auto_disk_config"] = asked["OS-DCF:diskConfig"] == views.AUTO
+    return changes | access_addresses(asked)

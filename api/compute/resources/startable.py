@@ -1,0 +1,30 @@
+"""Whether an action may begin on a server: asked before what the action itself checks.
+
+The conductor asks again when it begins.
+"""
+
+from __future__ import annotations
+
+from api.compute.call import Call
+from common import locks, states
+from common.errors import ServerStateConflict
+from common.states import ACTIONS
+
+
+def require(call: Call, action: str) -> None:
+    """Raise ServerLocked or, in Nova's words, ServerStateConflict if it may not begin now."""
+    server = call.server
+    locks.check(server.uuid, server.locked_by, is_admin=call.is_admin)
+    launched = server.launched_at is not None
+    refused = states.refusal(action, server.vm_state, server.task_state, launched)
+    if refused is None:
+        return
+    attribute, state = refused
+    label = ACTIONS[action].label
+    raise ServerStateConflict(
+        f"Cannot '{label}' instance {server.uuid} while it is in {attribute} {state}",
+        attribute=attribute,
+        state=state,
+        action=label,
+        server_uuid=server.uuid,
+    )

@@ -1,0 +1,32 @@
+"""The part of the protocol between the flows and a driver that is about swapping disks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from common.messages.commands import Swap
+from compute.hypervisor.results import Detail, Removal
+
+
+class Disks(Protocol):
+    """The disks of one VM, to be swapped for others. Every method raises HypervisorError if it
+    can't continue."""
+
+    def check(self, swap: Swap) -> Detail:
+        """Refuse what the VM can't be given; nothing is touched."""
+
+    def swapped(self, swap: Swap) -> bool:
+        """Return whether the VM has what this operation gives it."""
+
+    def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
+        """Upload the config drive, which `image` makes, beside the one that the VM has."""
+
+    def swap(self, swap: Swap) -> Detail:
+        """Give the stopped VM the disk and the config drive; it keeps the old ones beside them."""
+
+    def give_back(self) -> Removal:
+        """Give the stopped VM back what it had before a swap, and remove what is new."""
+
+    def let_go(self) -> Removal:
+        """Remove what the VM had before a swap."""

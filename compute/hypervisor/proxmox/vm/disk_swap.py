@@ -1,0 +1,113 @@
+"""The disks of a VM: implements ``port.Disks`` with Proxmox VE's calls.
+
+A new root disk is imported on the storage of the old one. Firmware and TPM stay; the options that
+the new image decides otherwise change with the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from common.failures import Verdict
+from common.messages.commands import Swap
+from common.messages.reports import Category
+from compute.hypervisor.port import Detail, HypervisorError, Removal
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.observe.snapshot import Storage
+from compute.hypervisor.proxmox.vm import config_drive, host_checks, noted_swap, saved
+from compute.hypervisor.proxmox.vmconfig import disks, guest, hardware, power_states, swaps
+
+
+class VmDisks:
+    """The disks of one VM, for one operation."""
+
+    def __init__(self, vm: Vm) -> None:
+        self._vm, self._shared = vm, vm.shared
+
+    def check(self, swap: Swap) -> Detail:
+        """Refuse an image that isn't there or doesn't fit; a replaced one is listed anew."""
+        host_checks.node(self._shared, swap)
+        storage = self._storage(self._vm.look() or {})
+        image = host_checks.image(self._shared, swap)
+        host_checks.room(swap, storage)
+        try:
+            host_checks.image_is_as_listed(self._shared, self._vm.node, image)
+        except host_checks.ReplacedError as replaced:
+            self._vm.work.report(listed_anew=replaced.message)
+            host_checks.relist(self._shared, swap, self._vm.node)
+        if swap.config_drive is not None:
+            host_checks.config_drives(self._shared, self._vm.node)
+        return {"image": image.name, "storage": storage.name}
+
+    def swapped(self, swap: Swap) -> bool:
+        """Return whether it has the new root disk and all that goes with it."""
+        return noted_swap.is_swapped(self._vm, swap.operation_id, self._wanted(swap))
+
+    def upload(self, swap: Swap, image: Callable[[], bytes]) -> Detail:
+        """Upload the ISO under the name that the one in use doesn't have."""
+        self._make_ready(swap)
+        iso = image()
+        stays = noted_swap.drive_before(self._vm)
+        volid = config_drive.upload(self._vm, swap.server_uuid, iso, stays)
+        return {"volume": volid, "bytes": len(iso)}
+
+    def swap(self, swap: Swap) -> Detail:
+        """Import the image as another root disk; the old one becomes unused."""
+        self._make_ready(swap)
+        image = host_checks.image(self._shared, swap)
+        storage = noted_swap.root_storage(self._vm, self._vm.look() or {})
+        noted_swap.swap(self._vm, swap.operation_id, self._wanted(swap), storage, image.volid)
+        root = swaps.volume(swaps.root(self._vm.look() or {}))
+        return {"image": image.name, "volume": root}
+
+    def give_back(self) -> Removal:
+        """Give it back what it had, and remove what is new."""
+        self._discard_memory()
+        return noted_swap.give_back(self._vm, self._vm.work.command.server_uuid)
+
+    def let_go(self) -> Removal:
+        """Remove what it had before."""
+        return noted_swap.let_go(self._vm, self._vm.work.command.server_uuid)
+
+    def _wanted(self, swap: Swap) -> Callable[[Config], Mapping[str, str | None]]:
+        """Return what gives the options for a configuration: {option: value; None: not set}."""
+        specs, has = swap.extra_specs, (swap.vcpus, swap.memory_mib)
+        new = guest.of_size(*has, specs, swap.image_properties)
+        old = guest.of_size(*has, specs, swap.former_properties)
+        drive = self._drive(swap) if swap.config_drive is not None else None
+
+        def wanted(config: Config) -> Mapping[str, str | None]:
+            storage = self._storage(config)
+            image = host_checks.image(self._shared, swap)
+            cpu_type = self._shared.settings.cpu_type
+            values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
+            values["name"] = hardware.vm_name(swap)
+            values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
+            if drive is not None:
+                values[disks.CONFIG_DRIVE] = f"{drive},media=cdrom"
+            return values
+
+        return wanted
+
+    def _drive(self, swap: Swap) -> str:
+        return config_drive.volid(self._vm, swap.server_uuid, noted_swap.drive_before(self._vm))
+
+    def _storage(self, config: Config) -> Storage:
+        name = noted_swap.root_storage(self._vm, config)
+        found = self._shared.snapshot.storage(self._vm.node, name)
+        if found is None or not found.active:
+            raise HypervisorError(
+                Category.CONFIGURATION,
+                f"Storage {name} of the root disk is not active on {self._vm.node}.",
+                verdict=Verdict.WAIT,
+            )
+        return found
+
+    def _make_ready(self, swap: Swap) -> None:
+        self._discard_memory()
+        noted_swap.give_back_others(self._vm, swap.operation_id)
+
+    def _discard_memory(self) -> None:
+        """Let a suspended VM, which can't be changed, be a stopped one."""
+        if (self._vm.look() or {}).get("lock") == power_states.SUSPENDED:
+            saved.discard(self._vm)

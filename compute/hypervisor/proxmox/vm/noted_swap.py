@@ -1,0 +1,185 @@
+"""Swaps disks and options of one stopped VM: it gets new ones and keeps the old ones beside them,
+until it gets those back or they are removed.
+
+Proxmox VE keeps a disk that is replaced as ``unusedN``. What the VM had is noted in its
+description first, so each function here may run again after a crash, on whichever agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from common.failures import Verdict
+from common.messages.reports import Category
+from compute.hypervisor.port import HypervisorError, Removal
+from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
+from compute.hypervisor.proxmox.vm import config_drive
+from compute.hypervisor.proxmox.vmconfig import disks, swaps
+from compute.hypervisor.proxmox.vmconfig.swaps import Note
+
+Wanted = Mapping[str, str | None]
+
+
+def root_storage(vm: Vm, config: Config) -> str:
+    """Return the storage of the root disk. Raises HypervisorError if it isn't where ours are."""
+    root = swaps.volume(swaps.root(config))
+    if ":" not in root:
+        raise HypervisorError(
+            Category.API_NOT_SUPPORTED,
+            f"{vm} has no disk {disks.ROOT_DISK}, which would be replaced.",
+            verdict=Verdict.FATAL,
+        )
+    return root.partition(":")[0]
+
+
+def noted(vm: Vm, operation_id: int) -> Note | None:
+    """Return the operation's note, if the VM has it."""
+    found = swaps.note_of(vm.look() or {})
+    return found if found is not None and found.operation_id == operation_id else None
+
+
+def drive_before(vm: Vm) -> str:
+    """Return the volume of the config drive that must not be touched; empty: there is none."""
+    config = vm.look() or {}
+    found = swaps.note_of(config)
+    if found is not None:
+        return found.config_drive
+    return swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))
+
+
+def give_back_others(vm: Vm, operation_id: int) -> None:
+    """Give the VM back what it had before another operation's swap, which was left unended."""
+    found = swaps.note_of(vm.look() or {})
+    if found is not None and found.operation_id != operation_id:
+        give_back(vm, vm.work.command.server_uuid)
+
+
+def is_swapped(vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted]) -> bool:
+    """Return whether the VM has all that the operation gives it."""
+    config = vm.look() or {}
+    found = swaps.note_of(config)
+    if found is None or found.operation_id != operation_id:
+        return False
+    return not swaps.missing(config, found, wanted(config))
+
+
+def swap(
+    vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted], storage: str, source: str
+) -> None:
+    """Give the VM what ``wanted`` returns for its configuration, and see that it has it.
+
+    ``source`` is what a disk is made from, on this storage.
+    """
+    found = noted(vm, operation_id) or _write_note(vm, operation_id, wanted)
+
+    def lacks() -> dict[str, str]:
+        config = vm.look() or {}
+        return swaps.missing(config, found, wanted(config))
+
+    def call() -> Any:
+        config = vm.fence()
+        values = swaps.missing(config, found, wanted(config))
+        return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], **values)
+
+    key = vm.shared.storage_key(vm.node, storage)
+    with vm.shared.storage_queue.slot(vm.work, key, f"swap {source}"):
+        vm.converge(lambda: not lacks(), call)
+    _require(vm, not lacks(), "what it was given")
+
+
+def give_back(vm: Vm, server_uuid: str) -> Removal:
+    """Give the VM back what it had before it was swapped, and remove what it was given.
+
+    A VM without a note has what it had: only a config drive that it doesn't use is removed.
+    """
+    config = vm.look() or {}
+    found = swaps.note_of(config)
+    cleaned: list[str] = []
+    if found is not None:
+
+        def restore() -> Any:
+            now = vm.fence()
+            values = swaps.given_back(now, found)
+            return vm.shared.client.post(f"{vm.path}/config", digest=now["digest"], **values)
+
+        vm.converge(lambda: not swaps.given_back(vm.look() or {}, found), restore)
+        _require(vm, not swaps.given_back(vm.look() or {}, found), "what it had before")
+        cleaned += _free(vm, swaps.made_since(vm.look() or {}, found))
+    return _end(vm, server_uuid, cleaned)
+
+
+def let_go(vm: Vm, server_uuid: str) -> Removal:
+    """Remove what the VM had before it was swapped: it keeps what it was given."""
+    found = swaps.note_of(vm.look() or {})
+    cleaned = _free(vm, found.replaced) if found is not None else []
+    return _end(vm, server_uuid, cleaned)
+
+
+def _end(vm: Vm, server_uuid: str, cleaned: list[str]) -> Removal:
+    """Remove the config drive that isn't used, and at last the note."""
+    config = vm.look() or {}
+    drive = config_drive.remove(
+        vm, server_uuid, keep=swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))
+    )
+    if not drive.gone:
+        return Removal(False, (*cleaned, *drive.cleaned), drive.left)
+    _set_description(vm, lambda one: swaps.note_of(one) is None, swaps.without_note)
+    return Removal(True, (*cleaned, *drive.cleaned))
+
+
+def _write_note(vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted]) -> Note:
+    """Note what the VM has."""
+
+    def has(config: Config) -> bool:
+        found = swaps.note_of(config)
+        return found is not None and found.operation_id == operation_id
+
+    def described(config: Config) -> str:
+        names = {**wanted(config), disks.BOOT: None}
+        return swaps.with_note(config, swaps.note(operation_id, config, names))
+
+    _set_description(vm, has, described)
+    found = noted(vm, operation_id)
+    if found is None:
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME, f"{vm} has no note of its disks after it was written."
+        )
+    return found
+
+
+def _set_description(
+    vm: Vm, done: Callable[[Config], bool], described: Callable[[Config], str]
+) -> None:
+    def call() -> Any:
+        config = vm.fence()
+        return vm.shared.client.post(
+            f"{vm.path}/config", digest=config["digest"], description=described(config)
+        )
+
+    vm.converge(lambda: done(vm.look() or {}), call)
+
+
+def _free(vm: Vm, volumes: frozenset[str]) -> list[str]:
+    """Delete the unused disks with these volumes, and see them gone; return them in words."""
+
+    def left() -> list[str]:
+        return swaps.surplus(vm.look() or {}, volumes)
+
+    def call() -> Any:
+        config = vm.fence()
+        names = ",".join(swaps.surplus(config, volumes))
+        return vm.shared.client.post(f"{vm.path}/config", digest=config["digest"], delete=names)
+
+    names = left()
+    if not names:
+        return []
+    storage = sorted(volumes)[0].partition(":")[0]
+    with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(vm.node, storage), "free"):
+        vm.converge(lambda: not left(), call)
+    return [f"volume {one}" for one in sorted(volumes)]
+
+
+def _require(vm: Vm, holds: bool, what: str) -> None:
+    if not holds:
+        raise HypervisorError(Category.UNKNOWN_OUTCOME, f"{vm} doesn't have {what}.")

@@ -1,0 +1,192 @@
+"""What a VM had before its disks were swapped, noted in its description; what it gets. Pure.
+
+The note is written before anything else, and removed last: whoever finds the VM in between can
+give it back what it had, or let that go, without any other journal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from common.guest.hardware import Hardware
+from compute.hypervisor.proxmox.vmconfig import guest, marks
+from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE, ROOT_DISK
+
+_NOTE = "micronova: before="
+_UNUSED = re.compile(r"unused\d+")
+_NETWORK = re.compile(r"net\d+")
+_DRIVE = re.compile(r"(?:scsi|virtio|ide|sata)\d+")
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Note:
+    """What an operation changes of a VM, as it was before."""
+
+    operation_id: int
+    before: Mapping[str, str | None]
+    """Option → its value; None: it was not set."""
+    volumes: frozenset[str]
+    """The volumes that the VM had."""
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """The volumes of the disks that it changes."""
+        values = (value for name, value in self.before.items() if _DRIVE.fullmatch(name))
+        return frozenset(volume(value) for value in values if value and not _is_cd(value))
+
+    @property
+    def config_drive(self) -> str:
+        """The volume of the config drive; empty: there was none."""
+        return volume(self.before.get(CONFIG_DRIVE) or "")
+
+
+def volume(value: str) -> str:
+    """Return the volume in a drive's value."""
+    return value.split(",", 1)[0]
+
+
+def note(operation_id: int, config: Config, names: Mapping[str, Any]) -> Note:
+    """Return the note of these options; ``names`` has them as keys."""
+    before = {name: str(config[name]) if name in config else None for name in sorted(names)}
+    drives = (str(value) for name, value in config.items() if _is_disk(name))
+    return Note(operation_id, before, frozenset(volume(value) for value in drives))
+
+
+def note_of(config: Config) -> Note | None:
+    """Return the note in a description; None if there is none that can be read."""
+    text = next((line for line in marks.lines(config) if line.startswith(_NOTE)), None)
+    if text is None:
+        return None
+    try:
+        found = json.loads(text.removeprefix(_NOTE))
+        return Note(int(found["operation"]), dict(found["had"]), frozenset(found["volumes"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def with_note(config: Config, noted: Note) -> str:
+    """Return the description with the note."""
+    content = {
+        "operation": noted.operation_id,
+        "had": dict(noted.before),
+        "volumes": sorted(noted.volumes),
+    }
+    return f"{without_note(config)}\n{_NOTE}{json.dumps(content, separators=(',', ':'))}"
+
+
+def without_note(config: Config) -> str:
+    """Return the description without any note."""
+    kept = str(config.get("description", "")).splitlines()
+    return "\n".join(line for line in kept if not line.strip().startswith(_NOTE)).rstrip()
+
+
+def missing(config: Config, noted: Note, wanted: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the parameters that give the VM what is wanted, {option: value, None: not set}.
+
+    A disk is wanted anew: it is there once its volume isn't one that the VM had before.
+    """
+    return _parameters(config, wanted, lambda name, value: _has_new(config, noted, name, value))
+
+
+def given_back(config: Config, noted: Note) -> dict[str, str]:
+    """Return the parameters that give the VM back what it had; empty: it has it."""
+    return _parameters(config, noted.before, lambda name, value: _has(config, name, value))
+
+
+def surplus(config: Config, volumes: frozenset[str]) -> list[str]:
+    """Return the unused disks with these volumes."""
+    return sorted(
+        name
+        for name, value in config.items()
+        if _UNUSED.fullmatch(name) and volume(str(value)) in volumes
+    )
+
+
+def made_since(config: Config, noted: Note) -> frozenset[str]:
+    """Return the volumes of unused disks that the VM didn't have before."""
+    unused = (volume(str(value)) for name, value in config.items() if _UNUSED.fullmatch(name))
+    return frozenset(unused) - noted.volumes
+
+
+def hardware(
+    config: Config, new: Hardware, old: Hardware, vcpus: int, cpu_type: str
+) -> dict[str, str | None]:
+    """Return the options that another image changes: {option: value; None: not set}.
+
+    Options that both images decide alike stay, as an operator may have changed them. Firmware and
+    TPM are not among them: a server keeps those for its life.
+    """
+    wanted, before = guest.options(new, cpu_type), guest.options(old, cpu_type)
+    changes: dict[str, str | None] = {
+        name: None if name not in wanted else str(wanted[name])
+        for name in sorted(wanted.keys() | before.keys())
+        if wanted.get(name) != before.get(name)
+    }
+    cards = guest.network(new, vcpus), guest.network(old, vcpus)
+    if cards[0] != cards[1]:
+        changes |= {
+            name: _card(str(value), *cards[0])
+            for name, value in sorted(config.items())
+            if _NETWORK.fullmatch(name)
+        }
+    return changes
+
+
+def _card(value: str, model: str, queues: int) -> str:
+    """Return a network interface with another model, and the same MAC."""
+    first, *others = value.split(",")
+    parts = [f"{model}={first.partition('=')[2]}"]
+    parts += [part for part in others if not part.startswith("queues=")]
+    return ",".join([*parts, f"queues={queues}"] if queues else parts)
+
+
+def _parameters(config: Config, wanted: Mapping[str, str | None], has: Any) -> dict[str, str]:
+    values = {
+        name: value
+        for name, value in sorted(wanted.items())
+        if value is not None and not has(name, value)
+    }
+    gone = [name for name, value in sorted(wanted.items()) if value is None and name in config]
+    return values | ({"delete": ",".join(gone)} if gone else {})
+
+
+def _has_new(config: Config, noted: Note, name: str, value: str) -> bool:
+    if _is_disk(name) and not _is_cd(value):
+        there = volume(str(config.get(name, "")))
+        return bool(there) and there not in noted.volumes
+    return _has(config, name, value)
+
+
+def _has(config: Config, name: str, value: str) -> bool:
+    there = config.get(name)
+    if there is None:
+        return False
+    if _is_disk(name):
+        return volume(str(there)) == volume(value)
+    if name == "boot":
+        # Each CD that is inserted is appended.
+        return _first(str(there)) == _first(value)
+    return set(str(there).split(",")) == set(value.split(","))
+
+
+def _first(order: str) -> str:
+    return order.removeprefix("order=").split(";")[0]
+
+
+def _is_disk(name: str) -> bool:
+    return _DRIVE.fullmatch(name) is not None or _UNUSED.fullmatch(name) is not None
+
+
+def _is_cd(value: str) -> bool:
+    return "media=cdrom" in value
+
+
+def root(config: Config) -> str:
+    """Return the value of the root disk; empty: it has none where we look for it."""
+    return str(config.get(ROOT_DISK, ""))

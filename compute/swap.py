@@ -1,0 +1,94 @@
+"""Swap: a VM gets another root disk, and runs again if it ran; on failure it is as it was.
+
+The old disk stays beside the new one until the conductor has it removed (``EndSwap``).
+"""
+
+from __future__ import annotations
+
+import functools
+
+from common.messages.commands import EndSwap, Swap
+from common.messages.reports import Category, Outcome
+from common.states import PowerState
+from compute import configdrive
+from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
+from compute.job import Job
+from compute.steps import Step, carry_out
+from compute.vm_steps import find, seen
+
+
+def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Outcome:
+    """Run the steps; the outcome has the last power state seen."""
+
+    def stop() -> Detail:
+        if machine.disks.swapped(command):
+            # An earlier run of this command came as far.
+            return {"swapped": True}
+        return machine.stop(graceful_seconds)
+
+    def start() -> Detail:
+        return machine.start() if command.running else {"power_state": PowerState.SHUTDOWN.name}
+
+    def start_again() -> Removal:
+        start()
+        return Removal(True)
+
+    def give_back() -> Removal:
+        machine.stop(0)
+        return machine.disks.give_back()
+
+    steps = (
+        Step("compute_find_vm", lambda: find(machine)),
+        Step("compute_check_host", lambda: machine.disks.check(command)),
+        Step("compute_stop_vm", stop, start_again, "compute_start_vm_again"),
+        # Undone with the disk.
+        Step(
+            "compute_upload_config_drive",
+            lambda: _upload(machine, command),
+            give_back,
+            "compute_give_disk_back",
+        ),
+        Step("compute_rebuild_instance", lambda: machine.disks.swap(command)),
+        Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),
+        Step("compute_start_vm", start),
+    )
+    failure = carry_out(job, steps)
+    return Outcome(failure is None, seen(machine), failure)
+
+
+def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
+    """Remove what the VM had before, or give it back and remove what is new."""
+
+    def start() -> Detail:
+        return machine.start() if command.running else {"power_state": PowerState.SHUTDOWN.name}
+
+    find_vm = Step("compute_find_vm", lambda: find(machine))
+    let_go = (Step("compute_remove_old_disk", lambda: _gone(machine.disks.let_go())),)
+    give_back = (
+        Step("compute_stop_vm", lambda: machine.stop(0)),
+        Step("compute_give_disk_back", lambda: _gone(machine.disks.give_back())),
+        Step("compute_start_vm", start),
+    )
+    failure = carry_out(job, (find_vm, *(let_go if command.keep else give_back)))
+    return Outcome(failure is None, seen(machine), failure)
+
+
+def _upload(machine: Machine, command: Swap) -> Detail:
+    if command.config_drive is None:
+        return {"skipped": "no config drive asked"}
+    if machine.disks.swapped(command):
+        return {"swapped": True}
+    return machine.disks.upload(
+        command, functools.partial(configdrive.image, command.config_drive)
+    )
+
+
+def _gone(removal: Removal) -> Detail:
+    if not removal.gone:
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME,
+            f"Not removed: {', '.join(removal.left)}.",
+            left=removal.left,
+            remedy=removal.remedy,
+        )
+    return {"cleaned": list(removal.cleaned)}

@@ -1,0 +1,59 @@
+"""Rebuild: by the unmodified `openstack` and openstacksdk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.compat.conftest import Site
+from tests.compat.test_openstack_cli import Client
+
+VERSION = ("--os-compute-api-version", "2.104")
+
+
+@pytest.fixture
+def client(site: Site) -> Client:
+    return Client(site)
+
+
+@pytest.fixture
+def connection(site: Site) -> Any:
+    return site.cloud.connection("micronova")
+
+
+@pytest.fixture
+def server(client: Client) -> Iterator[str]:
+    """The UUID of a server that is active."""
+    made = client.ask(
+        *("server", "create", "--image", "cirros", "--flavor", "m1.small"),
+        *("--network", "vmbr0", "--wait", "rebuilt"),
+    )
+    yield made["id"]
+    client.run("server", "delete", "--force", "--wait", made["id"])
+
+
+def test_another_image_and_name(client: Client, connection: Any, server: str) -> None:
+    shown = client.ask(
+        *(*VERSION, "server", "rebuild", "--image", "debian-12", "--name", "anew"),
+        *("--property", "a=b", "--password", "secret", "--wait", server),
+    )
+    assert (shown["name"], shown["adminPass"]) == ("anew", "secret")
+    found = connection.compute.get_server(server)
+    assert (found.status, found.metadata) == ("ACTIVE", {"a": "b"})
+    assert found.image.id == connection.image.find_image("debian-12").id
+    assert found.addresses == connection.compute.get_server(server).addresses
+    actions = {one.action for one in connection.compute.server_actions(server)}
+    assert {"create", "rebuild"} <= actions
+
+
+def test_a_stopped_server_stays_so(connection: Any, server: str) -> None:
+    compute = connection.compute
+    compute.stop_server(server)
+    compute.wait_for_server(compute.get_server(server), "SHUTOFF")
+    image = connection.image.find_image("cirros")
+    compute.rebuild_server(server, image=image.id)
+    compute.wait_for_server(compute.get_server(server), "SHUTOFF")
+    refused = compute.get_server(server)
+    assert (refused.status, refused.power_state) == ("SHUTOFF", 4)

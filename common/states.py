@@ -21,6 +21,7 @@ class VmState(enum.StrEnum):
     PAUSED = "paused"  #: its processors stand still; memory and claim are kept
     SUSPENDED = "suspended"  #: its memory is on disk, and no process runs
     RESIZED = "resized"  #: of its new size, to be confirmed or reverted
+    SOFT_DELETED = "soft-delete"  #: stopped, to be deleted for good unless it is restored
     ERROR = "error"  #: an operation failed; the fault says how
     DELETED = "deleted"  #: gone, seen gone
 
@@ -47,6 +48,8 @@ class TaskState(enum.StrEnum):
     REBUILDING = "rebuilding"  #: its host is asked about the image
     REBUILD_BLOCK_DEVICE_MAPPING = "rebuild_block_device_mapping"  #: the image is being located
     REBUILD_SPAWNING = "rebuild_spawning"  #: the VM gets a new disk
+    SOFT_DELETING = "soft-deleting"  #: the VM is stopped; it can be restored
+    RESTORING = "restoring"  #: a soft-deleted server is started again
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -107,6 +110,24 @@ class Action:
 
 
 _IDLE: frozenset[TaskState | None] = frozenset({None})
+#: what a soft delete interrupts: tasks that only change power
+_OF_POWER: frozenset[TaskState] = frozenset(
+    {
+        TaskState.POWERING_OFF,
+        TaskState.POWERING_ON,
+        TaskState.REBOOTING,
+        TaskState.REBOOTING_HARD,
+        TaskState.PAUSING,
+        TaskState.UNPAUSING,
+        TaskState.SUSPENDING,
+        TaskState.RESUMING,
+        TaskState.UPDATING_PASSWORD,
+    }
+)
+#: what can be restored as it was: a VM of its own, and nothing half done
+SOFT_DELETABLE: frozenset[VmState] = frozenset(
+    {VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED, VmState.ERROR}
+)
 
 ACTIONS: Mapping[str, Action] = {
     action.name: action
@@ -284,6 +305,24 @@ ACTIONS: Mapping[str, Action] = {
             VmState.ERROR,
         ),
         Action(
+            "soft-delete",
+            "delete",
+            SOFT_DELETABLE,
+            frozenset({None, *_OF_POWER}),
+            (TaskState.SOFT_DELETING,),
+            VmState.SOFT_DELETED,
+            None,
+        ),
+        Action(
+            "restore",
+            "restore",
+            frozenset({VmState.SOFT_DELETED}),
+            _IDLE,
+            (TaskState.RESTORING,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
             "delete",
             "delete",
             None,
@@ -365,13 +404,17 @@ BACK: Mapping[PowerState, VmState] = {
 }
 
 
+#: what a server is whatever its VM does
+_STAYS = frozenset({VmState.RESIZED, VmState.SOFT_DELETED})
+
+
 def found_well(vm_state: str, power_state: int) -> VmState:
     """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one.
 
-    A resized server stays so, as it is still to be confirmed or reverted.
+    A resized server stays so, as it is still to be confirmed or reverted, and a soft-deleted one.
     """
-    if vm_state == VmState.RESIZED:
-        return VmState.RESIZED
+    if vm_state in _STAYS:
+        return VmState(vm_state)
     return BACK.get(PowerState(power_state), VmState(vm_state))
 
 
@@ -381,7 +424,7 @@ def as_seen(vm_state: str, power_state: int) -> VmState:
 
 
 #: the name under which Nova shows an action, where it differs from ours
-SHOWN_ACTION: Mapping[str, str] = {"reboot-hard": "reboot"}
+SHOWN_ACTION: Mapping[str, str] = {"reboot-hard": "reboot", "soft-delete": "delete"}
 
 _STATUS: Mapping[VmState, str] = {
     VmState.BUILDING: "BUILD",
@@ -390,6 +433,7 @@ _STATUS: Mapping[VmState, str] = {
     VmState.PAUSED: "PAUSED",
     VmState.SUSPENDED: "SUSPENDED",
     VmState.RESIZED: "VERIFY_RESIZE",
+    VmState.SOFT_DELETED: "SOFT_DELETED",
     VmState.ERROR: "ERROR",
     VmState.DELETED: "DELETED",
 }

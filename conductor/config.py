@@ -40,6 +40,13 @@ OPTIONS = [
         "background.",
     ),
     cfg.IntOpt(
+        "reclaim_instance_interval",
+        default=0,
+        min=0,
+        help="Seconds for which a deleted server is only stopped and can be restored; then it is "
+        "deleted for good. 0: servers are deleted at once.",
+    ),
+    cfg.IntOpt(
         "max_attempts",
         default=3,
         min=1,

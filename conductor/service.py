@@ -39,6 +39,7 @@ from conductor.messages import NewFlavor
 from conductor.rpc_api import Endpoints
 from conductor.store import catalog, leases, networks
 from conductor.store.transactions import Store, Transaction
+from conductor.sync.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine
@@ -82,6 +83,9 @@ class ConductorService:
         flows |= all_flows.flows(cloud)
         tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
         self.runner.periodic.add(tidy)
+        if conf.conductor.reclaim_instance_interval:
+            reclaim = Periodic("reclaim", RECLAIM_SECONDS, Reclaim(cloud, self.runner).look)
+            self.runner.periodic.add(reclaim)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
         self.auditor = Auditor(cloud, Gatherer(cloud), healer)

@@ -78,6 +78,13 @@ _ROWS = (
         f"{_SERVER}/action",
     ),
     (
+        "os-deferred-delete:restore",
+        PROJECT_MEMBER,
+        "Restore a soft-deleted server.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
         "os-deferred-delete:force",
         PROJECT_MEMBER,
         "Delete a server at once.",

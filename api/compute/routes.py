@@ -98,6 +98,7 @@ ROUTES = (
             "lock": "lock",
             "unlock": "unlock",
             "forceDelete": "force_delete",
+            "restore": "restore",
             "trigger_crash_dump": "trigger_crash_dump",
             "os-resetState": "reset_state",
             "resetNetwork": "reset_network",

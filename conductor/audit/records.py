@@ -13,7 +13,10 @@ from conductor.audit.facts import Facts, Finding, ServerFacts
 OVERDUE = datetime.timedelta(seconds=900)
 #: states in which a server has a VM
 PRESENT = frozenset(
-    {VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED, VmState.RESIZED}
+    {
+        *(VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED),
+        *(VmState.RESIZED, VmState.SOFT_DELETED),
+    }
 )
 
 

@@ -28,7 +28,9 @@ class ServerCalls(Base):
         """Begin one of ``common.states.ACTIONS`` other than create; returns the operation's id.
 
         Raises ServerStateConflict (details: attribute, state, action, server_uuid), ServerLocked
-        and ServerNotFound. A second delete of a server that is being deleted changes nothing.
+        and ServerNotFound, and QuotaExceeded for a restore. A second delete of a server that is
+        being deleted changes nothing. With ``deferred`` a delete may be taken back, where the
+        cloud keeps deleted servers for some time.
         """
         return self._rpc.call(
             ctxt, ServerRpc.act, server_uuid=server_uuid, action=action, params=params

@@ -13,7 +13,7 @@ from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
 from conductor.flows import lock, reset_state, suspendable
-from conductor.flows.accept import Accept, scope
+from conductor.flows.accept import SOFT_DELETE, Accept, scope
 from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.begin_rebuild import RebuildAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
@@ -44,6 +44,7 @@ class ServerEndpoint:
         self._accept = Accept(cloud)
         self._resizes = ResizeAcceptance(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
+        self._defers = cloud.conf.conductor.reclaim_instance_interval > 0
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
@@ -62,6 +63,8 @@ class ServerEndpoint:
     ) -> int:
         """See ``ConductorClient.act``."""
         ctxt.server_uuid = server_uuid
+        if action == "delete" and params.get("deferred") and self._defers:
+            action = SOFT_DELETE
         if action == "suspend":
             suspendable.require(self._cloud, ctxt, server_uuid)
         operation = self._accept.act(ctxt, server_uuid, action)

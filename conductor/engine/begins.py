@@ -68,9 +68,18 @@ def begin(
     action: str,
     plan: Plan = NOTHING_PLANNED,
     handed_over: HandedOver | None = None,
+    quota: Step | None = None,
 ) -> Operation:
     """Write an operation on an existing server."""
-    item = new(cloud, action, server.uuid, server.project_id, plan=plan, handed_over=handed_over)
+    item = new(
+        cloud,
+        action,
+        server.uuid,
+        server.project_id,
+        plan=plan,
+        handed_over=handed_over,
+        quota=quota,
+    )
     return ledger.insert(connection, ctxt, [item])[0]
 
 

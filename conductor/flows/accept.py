@@ -40,6 +40,10 @@ _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 RESIZING = frozenset(ACTIONS["resize"].walk)
 
 
+#: a delete that can be taken back, and what takes it back
+SOFT_DELETE, RESTORE = "soft-delete", "restore"
+
+
 class Accept:
     """Begins operations."""
 
@@ -140,15 +144,26 @@ class Accept:
     ) -> Operation | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        if action == "delete" and server.task_state == TaskState.DELETING:
+        if action == SOFT_DELETE and server.launched_at is None:
+            # There is nothing to restore.
+            action = "delete"
+        if _is_on_its_way(server, action):
             return None
         check_state(server, action)
+        quota = self._take_back(connection, server) if action == RESTORE else None
         plan: Plan = NOTHING_PLANNED
         if server.vm_state == VmState.RESIZED or server.task_state in RESIZING:
             plan = DeletePlan(holders=migrations.end_open(connection, server.uuid))
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(
-            connection, self._cloud, ctxt, server, action, plan, handed_over=handed_over
+            connection,
+            self._cloud,
+            ctxt,
+            server,
+            action,
+            plan,
+            handed_over=handed_over,
+            quota=quota,
         )
         transitions.move(
             connection,
@@ -160,12 +175,39 @@ class Accept:
         )
         return operation
 
+    def reclaim(self, ctxt: RequestContext, server_uuid: str) -> Operation | None:
+        """Delete a soft-deleted server for good; None if it is none any more."""
+
+        def work(connection: Transaction) -> Operation | None:
+            server = servers.alive(connection, server_uuid, None)
+            if server.vm_state != VmState.SOFT_DELETED or server.task_state is not None:
+                return None
+            return self._act(connection, ctxt, server_uuid, "delete")
+
+        return self._cloud.store.run(work)
+
+    def _take_back(self, connection: Transaction, server: Server) -> Step:
+        """Take what a soft-deleted server has from the quota again. Raises QuotaExceeded."""
+        began = clock.utcnow()
+        each = {"instances": 1, "cores": server.vcpus, "ram": server.memory_mib}
+        allowed = quotas.locked(connection, server.project_id, self._cloud.quota)
+        return quotas.affordable(connection, server.project_id, allowed, each, (1, 1), began)[1]
+
     def _hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
         """Return the worker that a delete's one command goes to, which gets the lease at once."""
         if server.host is None or server.vmid is None:
             return None
         worker = self._cloud.worker_of(connection, server.host)
         return None if worker is None else HandedOver(worker, delete.STAGE)
+
+
+def _is_on_its_way(server: Server, action: str) -> bool:
+    """Return whether a delete finds the server deleted, or being deleted, as far as it goes."""
+    if action == SOFT_DELETE and server.vm_state == VmState.SOFT_DELETED:
+        return server.task_state in {None, TaskState.DELETING}
+    if action == SOFT_DELETE:
+        return server.task_state in {TaskState.DELETING, TaskState.SOFT_DELETING}
+    return action == "delete" and server.task_state == TaskState.DELETING
 
 
 def scope(ctxt: RequestContext) -> str | None:

@@ -1,4 +1,4 @@
-"""Stop, start, reboot, pause, unpause, suspend and resume."""
+"""Stop, start, reboot, pause, unpause, suspend and resume; soft delete and restore."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ COMMANDS: Mapping[str, PowerAction] = {
     "unpause": PowerAction.UNPAUSE,
     "suspend": PowerAction.SUSPEND,
     "resume": PowerAction.RESUME,
+    "soft-delete": PowerAction.STOP,
+    "restore": PowerAction.START,
 }
 
 

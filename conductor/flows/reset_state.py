@@ -26,7 +26,10 @@ from conductor.store.transactions import Transaction
 LOG = logger(__name__)
 
 #: actions that another operation may take the server from, whatever stage they are at
-_GIVES_WAY = frozenset({"create", "stop", "start", "reboot", "reboot-hard", "changePassword"})
+_GIVES_WAY = frozenset(
+    {"create", "stop", "start", "reboot", "reboot-hard", "changePassword", "soft-delete"}
+    | {"restore"}
+)
 #: actions behind their point of no return, which keep the server
 _GOES_ON = frozenset({"delete"})
 

@@ -32,6 +32,8 @@ _AGAIN = {
     "unpause": "openstack server unpause {}",
     "suspend": "openstack server suspend {}",
     "resume": "openstack server resume {}",
+    "soft-delete": "openstack server delete {}",
+    "restore": "openstack server restore {}",
 }
 
 

@@ -12,6 +12,7 @@ from common.messages.commands import GuestFile
 from common.messages.reports import Step
 from common.quotas import DEFAULT_CLASS
 from conductor.store import request_events
+from db.reads.quotas import counted
 from db.schema import keypairs, project_locks, quota_classes, quota_limits, servers
 
 # Built once: every create executes them.
@@ -34,7 +35,7 @@ _USAGE = sa.select(
     sa.func.count(),
     sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
     sa.func.coalesce(sa.func.sum(servers.c.memory_mib), 0),
-).where(servers.c.project_id == _PROJECT, servers.c.deleted_at.is_(None))
+).where(servers.c.project_id == _PROJECT, servers.c.deleted_at.is_(None), counted())
 
 
 def lock(connection: sa.Connection, project_id: str) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common.errors import ServerNotFound
-from db.schema import servers
+from common.states import VmState
+from db.schema import operations, servers
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,23 @@ def alive(
     if foreign or server.deleted_at is not None:
         raise ServerNotFound(f"Instance {uuid} could not be found.", server_uuid=uuid)
     return server
+
+
+def soft_deleted(connection: sa.Connection, before: datetime.datetime, limit: int) -> list[str]:
+    """Return the oldest servers that were soft-deleted, or not restored, before that time."""
+    query = (
+        sa.select(servers.c.uuid)
+        .select_from(servers.outerjoin(operations, operations.c.id == servers.c.operation_id))
+        .where(
+            servers.c.vm_state == VmState.SOFT_DELETED,
+            servers.c.task_state.is_(None),
+            servers.c.deleted_at.is_(None),
+            operations.c.id.is_(None) | (operations.c.finished_at < before),
+        )
+        .order_by(servers.c.id)
+        .limit(limit)
+    )
+    return list(connection.execute(query).scalars())
 
 
 def exists(connection: sa.Connection, uuid: str) -> bool:

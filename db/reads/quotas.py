@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common.quotas import DEFAULT_CLASS
+from common.states import TaskState, VmState
 from db import schema
 
 _SERVERS = schema.servers.c
@@ -25,6 +26,17 @@ class Quotas:
     used: Mapping[str, int]
 
 
+def counted() -> sa.ColumnElement[bool]:
+    """Return which living servers a quota counts: all but soft-deleted ones, as in Nova.
+
+    One that is being restored counts from then on.
+    """
+    return sa.or_(
+        _SERVERS.vm_state != VmState.SOFT_DELETED,
+        _SERVERS.task_state.is_not_distinct_from(TaskState.RESTORING),
+    )
+
+
 def of_project(connection: sa.Connection, project_id: str) -> Quotas:
     """Return both, by one query."""
     used = (
@@ -33,7 +45,7 @@ def of_project(connection: sa.Connection, project_id: str) -> Quotas:
             sa.func.coalesce(sa.func.sum(_SERVERS.vcpus), 0).label("cores"),
             sa.func.coalesce(sa.func.sum(_SERVERS.memory_mib), 0).label("ram"),
         )
-        .where(_SERVERS.project_id == project_id, _SERVERS.deleted_at.is_(None))
+        .where(_SERVERS.project_id == project_id, _SERVERS.deleted_at.is_(None), counted())
         .subquery()
     )
     groups = sa.select(sa.func.count()).where(_GROUPS.project_id == project_id)

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import Invalid
+from common.states import VmState
 from db import schema
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
@@ -254,7 +255,10 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
     if filters.flavor_id is not None:
         yield _T.flavor["id"].as_string() == filters.flavor_id
     if filters.deleted is not None:
-        yield _T.deleted_at.is_not(None) if filters.deleted else _T.deleted_at.is_(None)
+        # As in Nova soft-deleted servers are listed with those that are gone.
+        soft = _T.vm_state == VmState.SOFT_DELETED
+        gone = sa.or_(_T.deleted_at.is_not(None), soft)
+        yield gone if filters.deleted else sa.and_(_T.deleted_at.is_(None), sa.not_(soft))
     if filters.locked is not None:
         yield _T.locked_by.is_not(None) if filters.locked else _T.locked_by.is_(None)
     changed = sa.func.coalesce(_T.deleted_at, _T.updated_at, _T.created_at)

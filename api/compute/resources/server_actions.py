@@ -60,8 +60,15 @@ class ServerActions(
         named("os-deferred-delete:force"), body=schemas.FORCE_DELETE, status=202, on=the_server
     )
     def force_delete(self, call: Call) -> None:
-        """Delete a server at once, as DELETE does here."""
+        """Delete a server at once, also one that could be restored."""
         call.conductor.act(call.ctxt, call.server.uuid, "delete")
+
+    @operation(
+        named("os-deferred-delete:restore"), body=schemas.RESTORE, status=202, on=the_server
+    )
+    def restore(self, call: Call) -> None:
+        """Restore a soft-deleted server: it is started."""
+        call.conductor.act(call.ctxt, call.server.uuid, "restore")
 
     @operation(named("os-admin-password"), body=schemas.CHANGE_PASSWORD, status=202, on=the_server)
     def change_password(self, call: Call) -> None:

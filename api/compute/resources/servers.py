@@ -86,8 +86,8 @@ class Servers:
 
     @operation(named("servers:delete"), status=204, on=the_server)
     def delete(self, call: Call) -> None:
-        """Delete a server asynchronously; it is listed until its VM is gone."""
-        call.conductor.act(call.ctxt, call.server.uuid, "delete")
+        """Delete a server asynchronously; where the cloud keeps it for some time it is stopped."""
+        call.conductor.act(call.ctxt, call.server.uuid, "delete", deferred=True)
 
 
 #: attributes that are changed under their own names

@@ -261,6 +261,7 @@ RESET_STATE = {
         record({"state": {"type": "string", "enum": ["active", "error"]}}, ["state"]),
     )
 }
+RESTORE = {"2.1": body("restore", {})}
 FORCE_DELETE = {"2.1": body("forceDelete", {})}
 CRASH_DUMP = {"2.17": body("trigger_crash_dump", {"type": "null"})}
 INJECT_NETWORK_INFO = {"2.1": body("injectNetworkInfo", {})}

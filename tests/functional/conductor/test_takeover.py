@@ -411,6 +411,8 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("unpause", "well"): _after("pause", "unpause"),
     ("suspend", "well"): lambda cloud: cloud.act(cloud.server(), "suspend"),
     ("resume", "well"): _after("suspend", "resume"),
+    ("soft-delete", "well"): lambda cloud: cloud.act(cloud.server(), "soft-delete"),
+    ("restore", "well"): _after("soft-delete", "restore"),
     ("changePassword", "interrupted"): lambda cloud: cloud.act(cloud.server(), "changePassword"),
     ("attach_interface", "well"): _attach,
     ("attach_interface", "badly"): lambda cloud: _refused(cloud, Plug, _attach),

@@ -41,6 +41,9 @@ class TaskState(enum.StrEnum):
     UNPAUSING = "unpausing"
     SUSPENDING = "suspending"  #: its memory is being written to disk
     RESUMING = "resuming"  #: its memory is being read from disk
+    IMAGE_SNAPSHOT_PENDING = "image_snapshot_pending"  #: the image is being registered
+    IMAGE_SNAPSHOT = "image_snapshot"  #: its root disk is being copied into an image
+    IMAGE_BACKUP = "image_backup"  #: the same, for a backup
     RESIZE_PREP = "resize_prep"  #: room for the new size is being claimed
     RESIZE_MIGRATING = "resize_migrating"  #: the VM is stopped and gets its new size
     RESIZE_REVERTING = "resize_reverting"  #: it gets its old size back
@@ -128,6 +131,8 @@ _OF_POWER: frozenset[TaskState] = frozenset(
 SOFT_DELETABLE: frozenset[VmState] = frozenset(
     {VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED, VmState.ERROR}
 )
+#: of these an image can be made
+_IMAGED = frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 
 ACTIONS: Mapping[str, Action] = {
     action.name: action
@@ -283,6 +288,15 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "createImage",
+            "createImage",
+            _IMAGED,
+            _IDLE,
+            (TaskState.IMAGE_SNAPSHOT_PENDING, TaskState.IMAGE_SNAPSHOT),
+            None,
+            None,
+        ),
+        Action(
             "detach_interface",
             "detach_interface",
             frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.STOPPED}),
@@ -320,6 +334,15 @@ ACTIONS: Mapping[str, Action] = {
             _IDLE,
             (TaskState.RESTORING,),
             VmState.ACTIVE,
+            None,
+        ),
+        Action(
+            "createBackup",
+            "createBackup",
+            _IMAGED,
+            _IDLE,
+            (TaskState.IMAGE_BACKUP,),
+            None,
             None,
         ),
         Action(

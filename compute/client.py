@@ -15,6 +15,7 @@ from common.messages.commands import (
     Build,
     CacheImage,
     Command,
+    Copy,
     Destroy,
     EndSwap,
     Grow,
@@ -99,6 +100,10 @@ class ComputeClient:
         self._workers.to(worker).cast(
             ctxt, WorkerRpc.end_swap, command=self._sent(worker, command)
         )
+
+    def copy(self, ctxt: RequestContext, worker: str, command: Copy) -> None:
+        """Make an image of a server's root disk. May be sent twice."""
+        self._workers.to(worker).cast(ctxt, WorkerRpc.copy, command=self._sent(worker, command))
 
     def cache_image(self, ctxt: RequestContext, worker: str, command: CacheImage) -> None:
         """Make an image's template before any build; a failure is only reported."""

@@ -12,6 +12,7 @@ from common.messages.commands import (
     Build,
     CacheImage,
     Command,
+    Copy,
     Destroy,
     EndSwap,
     Grow,
@@ -24,7 +25,7 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.reports import Category, Failure, Outcome, Report, Working
-from compute import build, cache, destroy, mark, move, plug, power, retire, shape, swap
+from compute import build, cache, copy, destroy, mark, move, plug, power, retire, shape, swap
 from compute.hypervisor.port import Abandoned, Hypervisor, Machine
 from compute.job import Job
 from compute.repeats import Repeats
@@ -106,6 +107,8 @@ class Executor:
             return retire.retire(job, hypervisor, command)
         if isinstance(command, Mark):
             return mark.mark(job, hypervisor.owner_mark(job), command)
+        if isinstance(command, Copy):
+            return copy.copy(job, hypervisor.disk_copy(job, command), command)
         return self._with_vm(job, hypervisor, command)
 
     def _with_vm(self, job: Job, hypervisor: Hypervisor, command: Command) -> Outcome:

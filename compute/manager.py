@@ -12,6 +12,7 @@ from common.messages.commands import (
     Build,
     CacheImage,
     Command,
+    Copy,
     Destroy,
     EndSwap,
     Grow,
@@ -89,6 +90,10 @@ class Manager:
 
     def end_swap(self, ctxt: RequestContext, command: EndSwap) -> None:
         """Accept an EndSwap."""
+        self._accept(ctxt, command)
+
+    def copy(self, ctxt: RequestContext, command: Copy) -> None:
+        """Accept a Copy."""
         self._accept(ctxt, command)
 
     def mark(self, ctxt: RequestContext, command: Mark) -> None:

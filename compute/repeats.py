@@ -7,7 +7,7 @@ import threading
 from typing import TypeVar
 
 from common import clock
-from common.messages.commands import Build, Command, Destroy, Mark, Move, Power
+from common.messages.commands import Build, Command, Copy, Destroy, Mark, Move, Power
 from common.messages.reports import Outcome
 
 K = TypeVar("K")
@@ -35,7 +35,8 @@ class Repeats:
         It is not answered: the first heartbeat ends the leases of an earlier process, and commands
         that are still needed come again. A Destroy is harmless, as is a command without lease.
         """
-        if command.sent_at is None or not isinstance(command, Build | Power | Mark | Move):
+        makes = isinstance(command, Build | Copy | Power | Mark | Move)
+        if command.sent_at is None or not makes:
             return False
         return command.sent_at < self._began_at
 
@@ -63,11 +64,13 @@ class Repeats:
     def keep(self, command: Command, outcome: Outcome) -> None:
         """Keep the outcome of a command that must not be repeated.
 
-        A build that left nothing may have been given up, and its VMID too, before a repeat; a
-        repeated reboot would be a second one, and a repeated move would follow its own undoing.
+        A build that left nothing may have been given up, and its VMID too, before a repeat, and
+        an image may have been deleted; a repeated reboot would be a second one, and a repeated
+        move would follow its own undoing.
         """
         given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
-        if given_up or isinstance(command, Power) or (isinstance(command, Move) and outcome.ok):
+        moved = isinstance(command, Move) and outcome.ok
+        if given_up or moved or isinstance(command, Copy | Power):
             with self._lock:
                 _remember(self._outcomes, _key(command), outcome)
 

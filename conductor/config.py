@@ -33,6 +33,13 @@ OPTIONS = [
         help="Seconds after which a build fails and what it made is removed.",
     ),
     cfg.IntOpt(
+        "copy_timeout_seconds",
+        default=7200,
+        min=10,
+        help="Seconds after which the image of a server, whose disk is copied, fails and what it "
+        "made is removed.",
+    ),
+    cfg.IntOpt(
         "action_timeout_seconds",
         default=300,
         min=10,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.messages.commands import GuestFile
-from common.messages.scheduling import Decision
+from common.messages.scheduling import Decision, ImageHome
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class CreateServers:
     least_memory_mib: int = 0
     """The image's minimum disk and memory."""
     least_disk_gib: int = 0
+    image_home: ImageHome | None = None
+    """Of a server's image; None: import storages have it."""
     min_count: int = 1
     max_count: int = 1
     networks: tuple[RequestedNetwork, ...] = ()
@@ -104,6 +106,19 @@ class RebuildServer:
     """Other columns of the server that change with it."""
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewServerImage:
+    """A ``createImage``, or a ``createBackup`` where there is a rotation."""
+
+    name: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    limited: bool = False
+    """Whether the quota of metadata counts, as it does up to microversion 2.38."""
+    backup_type: str | None = None
+    rotation: int = 0
+    """How many backups of this type are kept."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from common import codec
 from common.messages.commands import GuestFile, Image, Nic, Template
-from common.messages.scheduling import Alternate
+from common.messages.scheduling import Alternate, ImageHome
 from common.states import InternalAction
 
 
@@ -165,6 +165,19 @@ class CacheImagePlan(Plan):
 
 
 @dataclass(frozen=True)
+class ImagePlan(Plan):
+    """The plan of an image of a server; its VMID is the template's."""
+
+    image_id: str = ""
+    """Empty: a backup that is not to be kept."""
+    name: str = ""
+    source_vmid: int = 0
+    storage: str = ""
+    backup_type: str = ""
+    rotation: int = 0
+
+
+@dataclass(frozen=True)
 class Params:
     """What was asked, beyond the action and its resource."""
 
@@ -193,6 +206,7 @@ class CreateParams(Params):
     files: tuple[GuestFile, ...] = ()
     least_memory_mib: int = 0
     least_disk_gib: int = 0
+    image_home: ImageHome | None = None
     min_count: int = 1
 
 
@@ -225,6 +239,8 @@ PLANS: Mapping[str, type[Plan]] = {
     "attach_interface": PlugPlan,
     "detach_interface": PlugPlan,
     "rebuild": RebuildPlan,
+    "createImage": ImagePlan,
+    "createBackup": ImagePlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }

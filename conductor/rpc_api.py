@@ -23,6 +23,7 @@ from conductor.messages import (
     NewFlavor,
     NewKeyPair,
     NewServerGroup,
+    NewServerImage,
     RebuildServer,
     Refused,
 )
@@ -43,6 +44,10 @@ class ServerRpc(Protocol):
     def rebuild_server(
         self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
     ) -> int: ...
+    def create_server_image(
+        self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
+    ) -> str | None: ...
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None: ...
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None: ...

@@ -414,6 +414,9 @@ images = sa.Table(
     sa.Column("min_ram_mib", sa.Integer, nullable=False, default=0),
     sa.Column("properties", Json, nullable=False),
     sa.Column("locations", Json, nullable=False),  # {cluster: volume id}
+    sa.Column("project_id", _NAME),  # its owner, who alone sees it; None: everybody does
+    sa.Column("server_uuid", _UUID, index=True),  # the one of whose disk it is a copy
+    sa.Column("home", Json),  # of a copy: common.messages.scheduling.ImageHome
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
 )

@@ -147,7 +147,7 @@ def image_api(wiring: Wiring) -> WSGIApplication:
     """Make the image API."""
     from api.image.app import make_app
 
-    return _wsgi(make_app(wiring.conf, wiring.reader))
+    return _wsgi(make_app(wiring.conf, wiring.reader, conductor=wiring.conductor_client))
 
 
 def network_api(wiring: Wiring) -> WSGIApplication:

@@ -68,6 +68,8 @@ _ROWS = (
         "POST",
         f"{_SERVER}/action",
     ),
+    ("servers:create_image", PROJECT_MEMBER, "Make an image.", "POST", f"{_SERVER}/action"),
+    ("os-create-backup", PROJECT_MEMBER, "Make a backup.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

@@ -95,6 +95,8 @@ ROUTES = (
             "addFixedIp": "add_fixed_ip",
             "removeFixedIp": "remove_fixed_ip",
             "rebuild": "rebuild",
+            "createImage": "create_image",
+            "createBackup": "create_backup",
             "lock": "lock",
             "unlock": "unlock",
             "forceDelete": "force_delete",

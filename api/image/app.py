@@ -10,17 +10,28 @@ from api.image import resources
 from api.image.errors import FAULTS
 from api.image.policies import RULES
 from api.image.versions import Versions, anonymous
+from conductor.client import ConductorClient
 from web.assembly import Application, Protect, assemble
 from web.policy import Enforcer
 from web.wsgi import JoinSlashes, Wsgi
 
 
-def make_app(conf: cfg.ConfigOpts, engine: sa.Engine, protect: Protect | None = None) -> Wsgi:
-    """Return the Image API; `engine` reads the cloud database, `protect` is as in `assemble`."""
+def make_app(
+    conf: cfg.ConfigOpts,
+    engine: sa.Engine,
+    protect: Protect | None = None,
+    conductor: ConductorClient | None = None,
+) -> Wsgi:
+    """Return the Image API; `engine` reads the cloud database, `protect` is as in `assemble`.
+
+    Without a `conductor` no image can be deleted.
+    """
     policy = Enforcer(conf, RULES)
     api = Application(
         service_type="image",
-        resources=plain.resources(policy, routes(resources.Store(engine, policy)).items()),
+        resources=plain.resources(
+            policy, routes(resources.Store(engine, policy, conductor)).items()
+        ),
         faults=FAULTS,
         anonymous=anonymous,
         layers=[JoinSlashes],

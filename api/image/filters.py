@@ -93,9 +93,9 @@ def _filter(query: Query, name: str, value: str) -> None:
     elif name == "visibility":
         _visibility(query, value)
     elif name == "protected":
-        _choose(query, name, value)
+        query.where("project_id", "null", _boolean(name, value))
     elif name == "owner":
-        query.only(name, value)
+        query.where("project_id", "eq", value)
     elif name in {"checksum", "os_hash_value"}:
         query.where("checksum", "eq", value)
     elif name == "changes-since":
@@ -170,16 +170,22 @@ def _range(query: Query, name: str, value: str) -> None:
 def _visibility(query: Query, value: str) -> None:
     if value not in _VISIBILITIES:
         raise Invalid(f"Invalid visibility value: {value}")
-    if value != "all":
-        query.only("visibility", value)
+    if value in {"public", "private"}:
+        query.where("project_id", "null", value == "public")
+    elif value != "all":
+        query.possible = False
 
 
 def _choose(query: Query, name: str, value: str) -> None:
+    query.only(name, _boolean(name, value))
+
+
+def _boolean(name: str, value: str) -> bool:
     if value not in _BOOLEANS:
         raise Invalid(
             f"Invalid value '{value}' for '{name}' filter. Valid values are 'true' or 'false'."
         )
-    query.only(name, _BOOLEANS[value])
+    return _BOOLEANS[value]
 
 
 def _order(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, bool]]:

@@ -1,6 +1,6 @@
 """The Image API's rules, under Glance's names and with its defaults.
 
-There are no rules for writing: the API is read-only for all users.
+Only what users made of their servers can be changed, that is deleted.
 """
 
 from __future__ import annotations
@@ -25,5 +25,11 @@ RULES = (
         f"rule:context_is_admin or ({_MAY_SEE})",
         "Show an image.",
         ("GET", "/v2/images/{image_id}"),
+    ),
+    rule(
+        "delete_image",
+        "rule:context_is_admin or (role:member and project_id:%(project_id)s)",
+        "Delete an image of a server.",
+        ("DELETE", "/v2/images/{image_id}"),
     ),
 )

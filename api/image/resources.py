@@ -1,7 +1,8 @@
-"""The Image API's resources; they are read-only and refuse changes."""
+"""The Image API's resources. Images of servers can be deleted; other changes are refused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
@@ -13,30 +14,50 @@ from api.image.schemas import SCHEMAS
 from api.plain import Call, operation
 from common.context import RequestContext
 from common.errors import Forbidden, ImageNotFound, NotFound
+from conductor.client import ConductorClient
 from db.reading import reading
 from db.reads import images
 from db.reads.images import Image
 from web.policy import Enforcer
 
-#: the policy's target: every image is public
-_TARGET = {"project_id": None, "member_id": None, "visibility": views.CONSTANTS["visibility"]}
+#: the policy's target: an image that everybody sees
+_PUBLIC = {"project_id": None, "member_id": None, "visibility": "public"}
 
 
 class Store:
     """The images that a user may see."""
 
-    def __init__(self, engine: sa.Engine, policy: Enforcer) -> None:
-        self.engine = engine
-        self.policy = policy
+    def __init__(
+        self, engine: sa.Engine, policy: Enforcer, conductor: ConductorClient | None = None
+    ) -> None:
+        """Without a ``conductor`` no image can be deleted."""
+        self.engine, self.policy, self.conductor = engine, policy, conductor
 
     def find(self, ctxt: RequestContext, image_id: str) -> Image:
         """Return the image. Raises ImageNotFound, also where the policy hides it."""
-        if self.policy.allows(ctxt, "get_image", _TARGET):
-            with reading(self.engine) as connection:
-                found = images.get(connection, image_id)
-            if found is not None:
-                return found
+        with reading(self.engine) as connection:
+            found = images.get(connection, image_id, self.project(ctxt))
+        if found is not None and self.policy.allows(ctxt, "get_image", _target(found)):
+            return found
         raise ImageNotFound(f"No image found with ID {image_id}")
+
+    def project(self, ctxt: RequestContext) -> str | None:
+        """Return the project whose images a user sees besides the public ones; None: of all."""
+        if self.policy.allows(ctxt, "context_is_admin"):
+            return None
+        return ctxt.project_id or ""
+
+    def delete(self, ctxt: RequestContext, image_id: str) -> None:
+        """Delete a server's image. Raises ImageNotFound, Forbidden."""
+        found = self.find(ctxt, image_id)
+        if found.project_id is None or self.conductor is None:
+            raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
+        self.policy.check(ctxt, "delete_image", _target(found))
+        self.conductor.delete_image(ctxt, found.id)
+
+
+def _target(found: Image) -> Mapping[str, str | None]:
+    return {**_PUBLIC, "project_id": found.project_id, "visibility": views.visibility(found)}
 
 
 class Images:
@@ -51,10 +72,15 @@ class Images:
         query = filters.parse(call.pairs)
         self._store.policy.check(call.ctxt, "get_images")
         found: list[Image] = []
-        if query.possible and self._store.policy.allows(call.ctxt, "get_image", _TARGET):
+        if query.possible and self._store.policy.allows(call.ctxt, "get_image", _PUBLIC):
             with reading(self._store.engine) as connection:
                 found = images.listing(
-                    connection, query.conditions, query.properties, query.order, query.page
+                    connection,
+                    query.conditions,
+                    query.properties,
+                    query.order,
+                    query.page,
+                    self._store.project(call.ctxt),
                 )
         rest = [(name, value) for name, value in call.pairs if name != "marker"]
         body = {
@@ -92,11 +118,10 @@ class ImageItem:
         """Refuse a change."""
         read_only(self._store.find(call.ctxt, image_id).id)
 
-    @operation()
-    def on_delete(self, call: Call, image_id: str) -> NoReturn:
-        """Refuse, as for every protected image."""
-        found = self._store.find(call.ctxt, image_id)
-        raise Forbidden(f"Image {found.id} is protected and cannot be deleted.")
+    @operation(status=204)
+    def on_delete(self, call: Call, image_id: str) -> None:
+        """Delete a server's image; others are protected."""
+        self._store.delete(call.ctxt, image_id)
 
 
 class ImageData:

@@ -8,14 +8,14 @@ from typing import Any
 from common.clock import iso
 from db.reads.images import Image
 
-#: fields that are the same for every image: none has an owner, only clusters change them
-CONSTANTS: Mapping[str, Any] = {
-    "container_format": "bare",
-    "visibility": "public",
-    "protected": True,
-    "owner": None,
-    "os_hidden": False,
-}
+#: fields that are the same for every image
+CONSTANTS: Mapping[str, Any] = {"container_format": "bare", "os_hidden": False}
+
+
+def visibility(found: Image) -> str:
+    """Return who sees an image: its owner, or everybody where it has none."""
+    return "public" if found.project_id is None else "private"
+
 
 #: length of a hexadecimal digest → its algorithm; MD5 is Glance's `checksum`
 _ALGORITHMS: Mapping[int, str] = {64: "sha256", 96: "sha384", 128: "sha512"}
@@ -30,6 +30,10 @@ def image(found: Image) -> dict[str, Any]:
     return {
         **found.properties,
         **CONSTANTS,
+        "visibility": visibility(found),
+        # What has no owner is on the clusters' storages: only operators change it there.
+        "protected": found.project_id is None,
+        "owner": found.project_id,
         "id": found.id,
         "name": found.name,
         "status": found.status,

@@ -55,6 +55,8 @@ class Image:
     min_disk_gib: int = 0
     checksum: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    template_only: bool = False
+    """It was made of a server: there is nothing of it but its template."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,23 @@ class Plug(Command):
     size: Size = Size(1, 0)
     """The server's, which decides the kind of its interfaces."""
     image_properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Copy(Command):
+    """Make an image of a server's root disk: a template at ``placed``, on the server's node.
+
+    The server runs on if it runs. On failure leave nothing behind.
+    """
+
+    source_vmid: int = 0
+    """The VMID of the server's VM."""
+    storage: str = ""
+    image_id: str = ""
+    image_name: str = ""
+    cloud: str = ""
+    backup: bool = False
+    """Only for the name of the step."""
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,17 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """The copy of a server's disk; sizes in bytes."""
+
+    volid: str
+    disk_format: str
+    size_bytes: int
+    """What it takes on its storage."""
+    virtual_size_bytes: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a command ended."""
 
@@ -94,6 +105,8 @@ class Outcome:
     """
     node: str = ""
     """After a Move: the node that has the VM, by a look at both; empty: that is not known."""
+    copied: Copied | None = None
+    """What a Copy made."""
 
 
 @dataclass(frozen=True)

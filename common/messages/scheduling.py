@@ -11,6 +11,28 @@ from common.server_groups import GroupFacts
 
 
 @dataclass(frozen=True)
+class ImageHome:
+    """Where a server's image is: a template, of which there is no other copy."""
+
+    cluster: str
+    storage: str
+    node: str
+    shared: bool = False
+    """Whether the cluster's other nodes reach the storage."""
+
+    def reached_from(self, cluster: str, node: str, vm_storage: str) -> bool:
+        """Return whether servers of this node can be made of it."""
+        here = (cluster, vm_storage) == (self.cluster, self.storage)
+        return here and (self.shared or node == self.node)
+
+    def __str__(self) -> str:
+        """Return the place in words."""
+        if self.shared:
+            return f"storage {self.storage} of cluster {self.cluster}"
+        return f"storage {self.storage} of node {self.node} in cluster {self.cluster}"
+
+
+@dataclass(frozen=True)
 class RequestSpec:
     """What one server needs of a host."""
 
@@ -46,6 +68,8 @@ class RequestSpec:
     least_disk_gib: int = 0
     claimed: bool = False
     """It has its resources on the host already: only what else it needs is checked."""
+    image_home: ImageHome | None = None
+    """The only place of its image; None: hosts say whether they have it."""
 
 
 @dataclass(frozen=True)

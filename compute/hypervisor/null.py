@@ -12,7 +12,7 @@ from dataclasses import replace
 from oslo_config import cfg
 
 from common import clock, ids
-from common.messages.commands import Build, RetireTemplate, StrictGroup
+from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import (
     ClusterFacts,
@@ -26,6 +26,7 @@ from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, Se
 from common.messages.reports import Category
 from common.states import PowerState
 from common.streams import Stream
+from compute.hypervisor.nullcopy import NullCopy
 from compute.hypervisor.nullmachine import NullMachine, Vm
 from compute.hypervisor.port import HypervisorError, Observation, Removal, Work
 from compute.messages import ClusterInventory, SeenVm
@@ -40,6 +41,8 @@ class NullHypervisor:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self.vms: dict[int, Vm] = {}
+        self.templates: dict[int, str] = {}
+        """Images of servers, by VMID."""
         self.lock = threading.Lock()
         self._images = tuple(_image(name) for name in conf.null.images)
         self._hosts = tuple(self._host(number) for number in range(conf.null.hosts))
@@ -89,8 +92,15 @@ class NullHypervisor:
         return NullMachine(self.vms, self.lock, work)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
-        """Return an empty removal: there are no templates."""
-        return Removal(True)
+        """Remove the image of a server, if it is there: there are no other templates."""
+        vmid = command.placed.vmid
+        with self.lock:
+            image_id = self.templates.pop(vmid, None)
+        return Removal(True, (f"template {vmid}",) if image_id else ())
+
+    def disk_copy(self, work: Work, command: Copy) -> NullCopy:
+        """Return the copy of a server's disk, of which only the name is kept."""
+        return NullCopy(self.vms, self.templates, self.lock, command)
 
     def inspect(self, vmid: int, node: str | None, server_uuid: str | None) -> Inspection:
         """Return what is in memory about a VM."""

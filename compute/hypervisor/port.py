@@ -12,11 +12,20 @@ from typing import Any, Protocol
 
 from common.errors import OperationFailed
 from common.failures import Verdict
-from common.messages.commands import Build, Command, Move, Plug, RetireTemplate, Size, StrictGroup
+from common.messages.commands import (
+    Build,
+    Command,
+    Copy,
+    Move,
+    Plug,
+    RetireTemplate,
+    Size,
+    StrictGroup,
+)
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HostFacts, Inspection, VmFacts
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
-from common.messages.reports import Category
+from common.messages.reports import Category, Copied
 from common.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.disks import Disks
@@ -186,6 +195,22 @@ class Machine(Protocol):
         """Remove the config drive's file, unless another VM with the id uses it."""
 
 
+class DiskCopy(Protocol):
+    """The copy of a server's root disk into a template. Methods look before they act."""
+
+    def find(self) -> Detail:
+        """Find the server's VM. Raises HypervisorError if it isn't on the node that was named."""
+
+    def make(self) -> Copied:
+        """Copy the disk and make it a template, or find that it was; the VM runs on if it runs.
+
+        Raises HypervisorError.
+        """
+
+    def remove(self) -> Removal:
+        """Remove what was made, if it is provably the image's."""
+
+
 @dataclass(frozen=True)
 class Observation:
     """One refresh of all hosts of a cluster."""
@@ -260,6 +285,9 @@ class Hypervisor(Protocol):
 
     def machine(self, work: Work) -> Machine:
         """Return the VM that the operation is about."""
+
+    def disk_copy(self, work: Work, command: Copy) -> DiskCopy:
+        """Return the copy of a server's root disk that the command is about."""
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """Remove an image's cached template, if it is ours and no clone depends on it."""

@@ -7,7 +7,13 @@ from typing import Any
 
 from common.context import RequestContext
 from conductor.client.base import Base
-from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot, RebuildServer
+from conductor.messages import (
+    CreatedServers,
+    CreateServers,
+    FlavorSnapshot,
+    NewServerImage,
+    RebuildServer,
+)
 from conductor.rpc_api import ServerRpc
 
 
@@ -66,6 +72,21 @@ class ServerCalls(Base):
         return self._rpc.call(
             ctxt, ServerRpc.rebuild_server, server_uuid=server_uuid, request=request
         )
+
+    def create_server_image(
+        self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
+    ) -> str | None:
+        """Begin ``createImage`` or ``createBackup``; return the image's id, None: none is kept.
+
+        Raises ServerNotFound, ServerStateConflict, QuotaExceeded.
+        """
+        return self._rpc.call(
+            ctxt, ServerRpc.create_server_image, server_uuid=server_uuid, image=image
+        )
+
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """Delete an image of a server. Raises ImageNotFound."""
+        self._rpc.call(ctxt, ServerRpc.delete_image, image_id=image_id)
 
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]

@@ -12,12 +12,19 @@ from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import lock, reset_state, suspendable
+from conductor.flows import begin_image, lock, reset_state, suspendable
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
 from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.begin_rebuild import RebuildAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
-from conductor.messages import CreatedServers, CreateServers, FlavorSnapshot, RebuildServer
+from conductor.images import remove_image
+from conductor.messages import (
+    CreatedServers,
+    CreateServers,
+    FlavorSnapshot,
+    NewServerImage,
+    RebuildServer,
+)
 from conductor.store import quotas, servers
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -89,6 +96,19 @@ class ServerEndpoint:
         ctxt.server_uuid = server_uuid
         _check_names(request.changes, CHANGEABLE | REBUILT)
         return self._begin(self._rebuilds.rebuild(ctxt, server_uuid, request))
+
+    def create_server_image(
+        self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
+    ) -> str | None:
+        """See ``ConductorClient.create_server_image``."""
+        ctxt.server_uuid = server_uuid
+        image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
+        self._begin(operation)
+        return image_id
+
+    def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
+        """See ``ConductorClient.delete_image``."""
+        remove_image.delete(self._cloud, ctxt, image_id)
 
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)

@@ -96,6 +96,7 @@ class WhatIfEndpoint:
             group=group,
             least_memory_mib=asked.least_memory_mib,
             least_disk_gib=asked.least_disk_gib,
+            image_home=asked.image_home,
         )
 
 

@@ -20,6 +20,8 @@ _TIMEOUTS = {
     "create": "build_timeout_seconds",
     "rebuild": "build_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
+    "createImage": "copy_timeout_seconds",
+    "createBackup": "copy_timeout_seconds",
 }
 
 

@@ -85,6 +85,7 @@ class Accept:
             files=request.files,
             least_memory_mib=request.least_memory_mib,
             least_disk_gib=request.least_disk_gib,
+            image_home=request.image_home,
             min_count=request.min_count,
         )
         uuids = [ids.new_uuid() for _ in range(count)]

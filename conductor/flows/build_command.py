@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 from common.errors import MicronovaError
 from common.messages.commands import Build, Image, Nic, StrictGroup
 from common.messages.facts import HostFacts
+from common.messages.scheduling import ImageHome
 from conductor.cloud import placed
 from conductor.flows import guest_data
 from conductor.plans import CreateParams, CreatePlan, Interface
@@ -45,10 +47,29 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
     )
 
 
-def image(connection: Transaction, image_id: str | None, facts: HostFacts) -> Image | None:
-    """Return an image on the host's cluster, or None."""
+def home(connection: Transaction, image_id: str | None, cluster: str | None) -> ImageHome | None:
+    """Return the only place where a server's image can be imported from; None of others.
+
+    Proxmox VE imports a template's disk on the template's node alone, whatever its storage.
+    """
+    row = registry.image_location(connection, str(image_id), str(cluster))
+    if row is None or row.home is None:
+        return None
+    return dataclasses.replace(ImageHome(**row.home), shared=False)
+
+
+def image(
+    connection: Transaction, image_id: str | None, facts: HostFacts, *, imported: bool = False
+) -> Image | None:
+    """Return an image that the host can make disks of, or None; ``imported``: no template is
+    cloned."""
     row = registry.image_location(connection, str(image_id), facts.cluster)
     if row is None:
+        return None
+    at = None if row.home is None else ImageHome(**row.home)
+    if at and imported:
+        at = dataclasses.replace(at, shared=False)
+    if at and not at.reached_from(facts.cluster, facts.node, facts.vm_storage):
         return None
     return Image(
         id=row.id,
@@ -58,6 +79,7 @@ def image(connection: Transaction, image_id: str | None, facts: HostFacts) -> Im
         min_disk_gib=row.min_disk_gib,
         checksum=row.checksum,
         properties=row.properties,
+        template_only=at is not None,
     )
 
 

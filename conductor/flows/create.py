@@ -241,7 +241,8 @@ class Create:
     ) -> None:
         """Reserve the template to clone from, if the host can clone; pass on the lease."""
         template = None
-        if facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone"):
+        clones = facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")
+        if clones or image.template_only:
             template = templates.reserve(connection, facts, image.id)
         plan = walk.operation.planned(CreatePlan)
         walk.step_on(dataclasses.replace(plan, image=image, template=template))

@@ -21,7 +21,8 @@ _SIZES = ("vcpus", "memory_mib", "disk_gib")
 def decide(cloud: Cloud, operation: Operation, server: Server, plan: ResizePlan) -> Decision:
     """Return the scheduler's decision about the server's own host; nothing is claimed.
 
-    What it has already is its own: only what it grows by is asked for. Raises Unavailable.
+    What it has already is its own: only what it grows by is asked for, and no image, which may be
+    gone. Raises Unavailable.
     """
     grows = {name: max(0, plan.new[name] - plan.old[name]) for name in _SIZES}
     same = _specs(plan.new) == _specs(plan.old)
@@ -35,7 +36,6 @@ def decide(cloud: Cloud, operation: Operation, server: Server, plan: ResizePlan)
         project_id=server.project_id,
         user_id=server.user_id,
         **grows,
-        image_id=server.image_id,
         image_properties=server.image_properties,
         extra_specs=_specs(plan.new),
         force_host=str(server.host),

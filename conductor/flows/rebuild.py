@@ -87,6 +87,8 @@ class RebuildFlow:
     def _decide(self, task: Task) -> Decision:
         """Return the scheduler's decision about the server's host; its claim stays as it is."""
         server = task.server
+        with self._cloud.store.read() as connection:
+            home = build_command.home(connection, server.image_id, server.cluster)
         request = RequestSpec(
             server_uuid=server.uuid,
             project_id=server.project_id,
@@ -99,6 +101,7 @@ class RebuildFlow:
             extra_specs=dict(server.flavor.get("extra_specs") or {}),
             force_host=str(server.host),
             claimed=True,
+            image_home=home,
         )
         return self._cloud.scheduler.preview(task.operation.ctxt, (request,))[0]
 
@@ -118,7 +121,7 @@ class RebuildFlow:
         operation, server = task.operation, task.server
         with self._cloud.store.read() as connection:
             facts, _ = registry.host(connection, str(server.host))
-            image = build_command.image(connection, server.image_id, facts)
+            image = build_command.image(connection, server.image_id, facts, imported=True)
             nics = build_command.nics_of(connection, server.uuid)
         if image is None:
             text = f"Image {server.image_id} is not in cluster {facts.cluster}."

@@ -1,9 +1,10 @@
 """Reset of a server's state by an administrator: the record changes, and no VM is touched.
 
 The ledger stays whole. What changes power, and a build, gives way as it does to a delete: its end
-no longer counts, and what it reserved stays the server's. A delete goes on, and its end applies on
-top; so it keeps its task_state. Whatever else is under way refuses the reset, as a resize or a
-rebuild does: it ends by itself, and until then only it knows what the VM has.
+no longer counts, and what it reserved stays the server's; of an image nothing stays. A delete
+goes on, and its end applies on top; so it keeps its task_state. Whatever else is under way refuses
+the reset, as a resize or a rebuild does: it ends by itself, and until then only it knows what the
+VM has.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LOG = logger(__name__)
 #: actions that another operation may take the server from, whatever stage they are at
 _GIVES_WAY = frozenset(
     {"create", "stop", "start", "reboot", "reboot-hard", "changePassword", "soft-delete"}
-    | {"restore"}
+    | {"restore", "createImage", "createBackup"}
 )
 #: actions behind their point of no return, which keep the server
 _GOES_ON = frozenset({"delete"})

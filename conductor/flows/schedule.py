@@ -380,4 +380,5 @@ def _requested(
         until=clock.after(seconds),
         least_memory_mib=asked.least_memory_mib,
         least_disk_gib=asked.least_disk_gib,
+        image_home=asked.image_home,
     )

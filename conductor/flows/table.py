@@ -22,6 +22,7 @@ from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
 from conductor.flows.rebuild import RebuildFlow
 from conductor.flows.resize import ResizeFlow
+from conductor.flows.server_image import ServerImageFlow
 from conductor.flows.unmanage import Unmanage
 from conductor.images.cache_image import Cache
 from conductor.images.remove_template import RemoveTemplate
@@ -41,6 +42,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "attach_interface": AttachFlow(cloud).table(),
         "detach_interface": DetachFlow(cloud).table(),
         "rebuild": RebuildFlow(cloud).table(),
+        "createImage": ServerImageFlow(cloud).table("createImage"),
+        "createBackup": ServerImageFlow(cloud).table("createBackup"),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

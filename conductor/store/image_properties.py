@@ -53,9 +53,10 @@ def of(rules: Sequence[Rule], name: str) -> dict[str, str]:
 
 
 def describe(connection: sa.Connection, rules: Sequence[Rule]) -> None:
-    """Store the properties of all images. Mostly only reads."""
+    """Store the properties of all images without an owner. Mostly only reads."""
     columns = images.c
-    for row in connection.execute(sa.select(images).order_by(columns.id)).all():
+    query = sa.select(images).where(columns.project_id.is_(None)).order_by(columns.id)
+    for row in connection.execute(query).all():
         said = of(rules, row.name)
         own = -(-(row.virtual_size_bytes or 0) // _GIB)
         wanted = {

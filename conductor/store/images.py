@@ -14,7 +14,13 @@ from db.schema import images
 def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
     """Store a cluster's images: add new ones, delete those that no cluster has any more."""
     # An image of several clusters is one row, which their heartbeats update in turn.
-    query = sa.select(images).order_by(images.c.id).with_for_update()
+    # Those with an owner are on no import storage.
+    query = (
+        sa.select(images)
+        .where(images.c.project_id.is_(None))
+        .order_by(images.c.id)
+        .with_for_update()
+    )
     known = {row.id: row for row in connection.execute(query)}
     told = {image.id: image for image in cluster.images}
     for image in told.values():

@@ -153,6 +153,19 @@ def check_metadata(allowed: Mapping[str, int], items: Mapping[str, str], before:
         )
 
 
+def check_image_metadata(allowed: Mapping[str, int], items: Mapping[str, str]) -> None:
+    """Raise QuotaExceeded, in Nova's words, for more items than one image may have."""
+    limit = allowed["metadata_items"]
+    if 0 <= limit < len(items):
+        raise QuotaExceeded(
+            "Image metadata limit exceeded",
+            resource="metadata_items",
+            limit=limit,
+            used=0,
+            requested=len(items),
+        )
+
+
 def check_files(allowed: Mapping[str, int], files: Sequence[GuestFile]) -> None:
     """Raise QuotaExceeded, in Nova's words, for too many files, or too long ones."""
     sizes = {

@@ -32,11 +32,16 @@ class Image:
     properties: Mapping[str, str]
     created_at: datetime.datetime
     updated_at: datetime.datetime
+    project_id: str | None = None
+    """Its owner, who alone sees it; None: everybody does."""
+    home: Mapping[str, Any] | None = None
+    """Of a server's image: ``common.messages.scheduling.ImageHome``."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a field: `operator` is one of OPERATORS, `value` a sequence for `in`."""
+    """A condition on a field: `operator` is one of OPERATORS, `value` a sequence for `in`, whether
+    it is null for `null`."""
 
     field: str
     operator: str
@@ -56,6 +61,8 @@ _COLUMNS: tuple[sa.Column[Any], ...] = (
     images.c.properties,
     images.c.created_at,
     images.c.updated_at,
+    images.c.project_id,
+    images.c.home,
 )
 _FIELDS: Mapping[str, sa.Column[Any]] = {column.key: column for column in _COLUMNS}
 
@@ -67,6 +74,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
     "lt": operator.lt,
     "lte": operator.le,
     "in": lambda column, values: column.in_(values),
+    "null": lambda column, null: column.is_(None) if null else column.is_not(None),
 }
 
 _TIMES = frozenset({"created_at", "updated_at"})
@@ -85,14 +93,20 @@ _TIME_OPERATORS: Mapping[str, Callable[[Any, Any], sa.ColumnElement[bool]]] = {
 _SHOWN = images.c.status != "deleted"
 
 _GET = sa.select(*_COLUMNS).where(_SHOWN, images.c.id == sa.bindparam("id"))
+_GET_OWN = _GET.where(
+    images.c.project_id.is_(None) | (images.c.project_id == sa.bindparam("project"))
+)
 
 #: no image has a key that a JSON path can't name
 _PROPERTY = re.compile(r'[^"\\\x00]+')
 
 
-def get(connection: sa.Connection, image_id: str) -> Image | None:
-    """Return the image with this ID, or None."""
-    row = connection.execute(_GET, {"id": image_id}).first()
+def get(connection: sa.Connection, image_id: str, project: str | None) -> Image | None:
+    """Return the image with this ID, or None; only if this project sees it (None: all do)."""
+    if project is None:
+        row = connection.execute(_GET, {"id": image_id}).first()
+    else:
+        row = connection.execute(_GET_OWN, {"id": image_id, "project": project}).first()
     return None if row is None else _image(row)
 
 
@@ -102,11 +116,12 @@ def listing(
     properties: Mapping[str, str] | None = None,
     order: Sequence[tuple[str, bool]] = (),
     page: keyset.Page = keyset.Page(),  # noqa: B008 - frozen
+    project: str | None = None,
 ) -> list[Image]:
     """Return images that satisfy all `conditions` and have these `properties`.
 
-    `order` is (field, descending); ties are broken by the newest, then by ID. Raises
-    MarkerNotFound.
+    Only those that the `project` sees, None: all. `order` is (field, descending); ties are broken
+    by the newest, then by ID. Raises MarkerNotFound.
     """
     wanted = properties or {}
     if not all(_PROPERTY.fullmatch(name) for name in wanted):
@@ -115,7 +130,11 @@ def listing(
         *(_holds(condition) for condition in conditions),
         *(images.c.properties[name].as_string() == value for name, value in wanted.items()),
     )
-    rows = keyset.read(connection, statement, _order(order), page, images.c.id, visible=[_SHOWN])
+    visible = [_SHOWN]
+    if project is not None:
+        own = images.c.project_id == project
+        visible.append(images.c.project_id.is_(None) | own)
+    rows = keyset.read(connection, statement, _order(order), page, images.c.id, visible=visible)
     return [_image(row) for row in rows]
 
 

@@ -18,7 +18,7 @@ def image(state_dir: Path) -> str:
     reader = engine.reader(f"sqlite:///{state_dir}/cloud.sqlite")
     query = (
         sa.select(images.c.name)
-        .where(images.c.status == "active")
+        .where(images.c.status == "active", images.c.project_id.is_(None))
         .order_by(images.c.size_bytes, images.c.name)
         .limit(1)
     )

@@ -24,6 +24,10 @@ def _kind(host: Host) -> tuple[str, str, str]:
     return facts.architecture, facts.hypervisor_type, facts.hypervisor_version
 
 
+def _place(host: Host) -> tuple[str, str, str]:
+    return host.facts.cluster, host.facts.node, host.facts.vm_storage
+
+
 def _images(host: Host) -> tuple[str, ...]:
     return host.facts.images
 
@@ -55,12 +59,20 @@ def _is(version: str, wanted: str) -> bool:
 
 
 def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    home = request.image_home
+    if home is not None:
+        return ~columns.where(_place, lambda place: home.reached_from(*place))
     return None if request.image_id is None else ~columns.having(_images, request.image_id)
 
 
 @refusing(_unreached, alike=all_alike)
 def image_reach(host: Host, request: RequestSpec) -> str | None:
-    """Refuse nodes that can't get the image at all."""
+    """Refuse nodes that can't get the image at all; a server's image never leaves its cluster."""
+    home = request.image_home
+    if home is not None:
+        if home.reached_from(*_place(host)):
+            return None
+        return f"image {request.image_id}, made of a server, is only on {home}"
     if request.image_id is None or request.image_id in host.facts.images:
         return None
     return f"image {request.image_id} is on none of its storages"

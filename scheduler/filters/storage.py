@@ -162,7 +162,8 @@ def _no_way(columns: HostColumns, request: RequestSpec) -> Mask | None:
         return None
     refused = ~columns.where(_ways, lambda ways: ways.uploading)
     doubtful = ~columns.where(_ways, lambda ways: ways.importing)
-    if doubtful.any():
+    # A server's image is a template, and never imported.
+    if request.image_home is None and doubtful.any():
         cloning = columns.where(_ways, lambda ways: ways.cloning)
         refused |= doubtful & ~(cloning & columns.having(_cached, request.image_id))
     return refused
@@ -187,7 +188,12 @@ def disk_way(host: Host, request: RequestSpec) -> str | None:
     if request.image_id is None:
         return None
     ways = _ways(host)
-    if not ways.importing and not (ways.cloning and request.image_id in _cached(host)):
+    imported = request.image_home is None
+    if (
+        imported
+        and not ways.importing
+        and not (ways.cloning and request.image_id in _cached(host))
+    ):
         version = host.facts.hypervisor_version or "unknown"
         return (
             "no way to a disk: no storage with content 'import', or too old for it "

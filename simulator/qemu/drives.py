@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from simulator import disks, propstring
 from simulator.cluster import Cluster
-from simulator.engine import Work
+from simulator.engine import Release, Work
 from simulator.errors import PveError, parameter_errors
 from simulator.model import KIB, Volume
 from simulator.tasks import Job
@@ -16,6 +16,8 @@ from simulator.vmschema import is_drive
 from simulator.volumes import content_of, parse_volid, path_of
 
 _NEW_DISK = re.compile(r"^([^/:\s]+):(\d+(?:\.\d+)?)$")
+#: seconds that a copy waits for the lock of the VM whose disk it copies
+IMPORT_LOCK_WAIT = 30.0
 _NOT_KEPT = ("file", "import-from", "format")
 
 
@@ -167,6 +169,10 @@ class Builder:
         wanted = drive.options["import-from"]
         source, managed = self._source(wanted), not wanted.startswith("/")
         own = disks.default_format(source.name) if managed else "raw"
+        try:
+            lock = yield from self._lock_owner(source)
+        except PveError as error:
+            raise PveError(f"cannot import from '{wanted}' - {error.text}") from error
         image_format = drive.options.get("format", own)
         if self.job is not None and managed:
             self.job.log(f"create full clone of drive ({wanted})")
@@ -185,6 +191,23 @@ class Builder:
             yield from disks.copy(self.cluster, self.job, self.node, source, volume)
         except PveError as error:
             raise PveError(f"cannot import from '{wanted}' - {error.text}") from error
+        if lock is not None:
+            yield Release(lock)
+
+    def _lock_owner(self, source: Volume) -> Work:
+        """Lock the VM whose disk is copied, for all others if it runs; return the lock, if any.
+
+        A VM's disk can only be copied on its own node.
+        """
+        owner = self.cluster.vms.get(source.vmid) if source.content == "images" else None
+        if owner is None or owner.vmid == self.vmid or self.job is None:
+            return None
+        if owner.node != self.node:
+            raise PveError(f"owner VM {owner.vmid} not on local node")
+        lock = yield from self.cluster.lock_vm(
+            self.node, owner.vmid, IMPORT_LOCK_WAIT, shared=not owner.running
+        )
+        return lock
 
     def _source(self, wanted: str) -> Volume:
         if wanted.startswith("/"):

@@ -68,6 +68,7 @@ OTHERS = frozenset(
     | {"mark_server", "retry_server"}
     | {"resize_server", "end_resize", "shape", "grow", "move"}
     | {"rebuild_server", "swap", "end_swap"}
+    | {"create_server_image", "delete_image", "copy"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}

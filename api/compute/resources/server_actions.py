@@ -9,6 +9,7 @@ from api.compute.resources.consoles import ConsoleActions
 from api.compute.resources.found import the_server
 from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
+from api.compute.resources.server_images import ImageActions
 from api.compute.resources.server_interfaces import FixedIpActions
 from api.compute.resources.server_rebuild import RebuildActions
 from api.compute.resources.server_resize import ResizeActions
@@ -16,7 +17,13 @@ from api.compute.schemas import servers as schemas
 
 
 class ServerActions(
-    ManageActions, AdminActions, ResizeActions, RebuildActions, ConsoleActions, FixedIpActions
+    ManageActions,
+    AdminActions,
+    ResizeActions,
+    RebuildActions,
+    ImageActions,
+    ConsoleActions,
+    FixedIpActions,
 ):
     """Actions on a server: accepted (202), or refused (409) in the wrong state."""
 

@@ -27,6 +27,7 @@ from common.errors import (
     NotSupported,
 )
 from common.messages.commands import GuestFile
+from common.messages.scheduling import ImageHome
 from conductor.messages import CreateServers, FlavorSnapshot, RequestedNetwork
 from db.reads import flavors, images, keypairs, services
 from db.reads.flavors import Flavor
@@ -83,6 +84,7 @@ def create_request(call: Call) -> CreateServers:
         image_properties={key: str(value) for key, value in image.properties.items()},
         least_memory_mib=image.min_ram_mib,
         least_disk_gib=least_disk_gib(image),
+        image_home=home(image),
         min_count=least,
         max_count=most,
         **networks,
@@ -157,7 +159,7 @@ def _read(
     key_name = asked.get("key_name")
     return _Existing(
         flavor=flavors.find(connection, str(asked["flavorRef"]).rsplit("/", 1)[-1], project),
-        image=images.get(connection, image_id),
+        image=images.get(connection, image_id, project),
         keypair=keypairs.find(connection, call.ctxt.user_id or "", key_name) if key_name else None,
         zones=services.zones(connection) if place != Place() else None,
     )
@@ -198,6 +200,11 @@ def check_size(flavor: Flavor | FlavorSnapshot, image: Image) -> None:
             "Flavor's disk is smaller than the minimum size specified in image metadata. "
             f"Flavor disk is {disk} bytes, minimum size is {image.min_disk_gib * _GIB} bytes."
         )
+
+
+def home(image: Image) -> ImageHome | None:
+    """Return the only place of a server's image; None of others."""
+    return None if image.home is None else ImageHome(**image.home)
 
 
 def least_disk_gib(image: Image) -> int:

@@ -65,4 +65,4 @@ def _read(
     project = None if call.is_admin else call.ctxt.project_id or ""
     flavor = flavors.find(connection, named_flavor.rsplit("/", 1)[-1], project)
     image_id = call.server.image_id
-    return flavor, images.get(connection, image_id) if image_id else None
+    return flavor, images.get(connection, image_id, None) if image_id else None

@@ -11,7 +11,7 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.resources.server_create import create_request, least_disk_gib, snapshot
+from api.compute.resources.server_create import create_request, home, least_disk_gib, snapshot
 from api.compute.schemas import servers as server_schemas
 from api.compute.schemas import whatif as schemas
 from api.compute.views.explanations import refusals
@@ -90,7 +90,7 @@ def _kind(call: Call) -> CreateServers:
     flavor = call.read(flavors.find, flavor_id, None)
     if flavor is None:
         raise FlavorNotFound(f"Flavor {flavor_id} could not be found.")
-    image = None if image_id is None else call.read(images.get, image_id)
+    image = None if image_id is None else call.read(images.get, image_id, None)
     if image_id is not None and image is None:
         raise ImageNotFound(f"Image {image_id} could not be found.")
     properties = image.properties if image else {}
@@ -100,6 +100,7 @@ def _kind(call: Call) -> CreateServers:
         image_id=image.id if image else "",
         image_properties={key: str(value) for key, value in properties.items()},
         least_disk_gib=least_disk_gib(image) if image else 0,
+        image_home=home(image) if image else None,
         networks=tuple(RequestedNetwork(network) for network in call.query.get("network", ())),
         availability_zone=call.query.last("availability_zone"),
     )

@@ -249,6 +249,22 @@ RESIZE = {
 CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
 REVERT_RESIZE = {"2.1": body("revertResize", {})}
 
+_IMAGE = {"name": types.NAME, "metadata": types.METADATA}
+CREATE_IMAGE = {"2.1": body("createImage", record(_IMAGE, ["name"]))}
+CREATE_BACKUP = {
+    "2.1": body(
+        "createBackup",
+        record(
+            {
+                **_IMAGE,
+                "backup_type": {"type": "string"},
+                "rotation": types.NOT_NEGATIVE,
+            },
+            ["name", "backup_type", "rotation"],
+        ),
+    ),
+}
+
 LOCK = {
     "2.1": body("lock", {}),
     "2.73": body("lock", {**record({"locked_reason": _REASON}), "type": ["object", "null"]}),

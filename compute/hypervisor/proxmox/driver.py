@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from oslo_config import cfg
 
-from common.messages.commands import Build, RetireTemplate, StrictGroup
+from common.messages.commands import Build, Copy, RetireTemplate, StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
@@ -26,6 +26,7 @@ from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vm import guest_agent
+from compute.hypervisor.proxmox.vm.disk_copy import ProxmoxDiskCopy
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
@@ -102,6 +103,10 @@ class ProxmoxHypervisor:
     def machine(self, work: Work) -> ProxmoxMachine:
         """Return the VM of the work's server."""
         return ProxmoxMachine(self.shared, self._templates, work)
+
+    def disk_copy(self, work: Work, command: Copy) -> ProxmoxDiskCopy:
+        """See ``port.Hypervisor``."""
+        return ProxmoxDiskCopy(self.shared, work, command)
 
     def retire_template(self, work: Work, command: RetireTemplate) -> Removal:
         """See ``port.Hypervisor``."""

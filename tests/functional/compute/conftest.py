@@ -20,6 +20,7 @@ from common.messages.commands import (
     Build,
     Command,
     ConfigDrive,
+    Copy,
     Destroy,
     EndSwap,
     Grow,
@@ -141,6 +142,7 @@ class Worker:
             Mark: self.client.mark,
             Move: self.client.move,
             Plug: self.client.plug,
+            Copy: self.client.copy,
             RetireTemplate: self.client.retire_template,
         }
         send[type(command)](internal(), self.service.worker, command)  # type: ignore[operator]
@@ -317,6 +319,21 @@ def an_end(
     number = operation_id or next(_numbers)
     placed, late = build.placed, clock.after(60)
     return EndSwap(number, 1, build.server_uuid, placed, late, keep=keep, running=running)
+
+
+def a_copy(build: Build, vmid: int, **changes: Any) -> Copy:
+    """An image of a built VM's disk."""
+    values: dict[str, Any] = {
+        "source_vmid": build.placed.vmid,
+        "storage": "local",
+        "image_id": ids.named("copy", str(vmid)),
+        "image_name": "copy",
+        "cloud": build.cloud,
+    }
+    placed = dataclasses.replace(build.placed, vmid=vmid)
+    return Copy(
+        next(_numbers), 1, build.server_uuid, placed, clock.after(60), **(values | changes)
+    )
 
 
 class Cluster:

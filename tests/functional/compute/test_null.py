@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from common.context import internal
-from common.messages.commands import Placed, PowerAction, Size
+from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
     Worker,
     a_build,
+    a_copy,
     a_destroy,
     a_growth,
     a_power,
@@ -101,3 +102,21 @@ def test_how_a_vm_does(null: Worker) -> None:
     assert (seen.power_state, seen.vcpus, seen.memory_mib) == (PowerState.RUNNING, 2, 512)
     refused = null.client.set_password(internal(), SetPassword(target, "root", "secret"))
     assert refused is PasswordProblem.NOT_SUPPORTED
+
+
+def test_an_image_of_a_server(null: Worker) -> None:
+    build = dataclasses.replace(a_build(), placed=Placed("null0001", "null", "null0001", 100_009))
+    assert null.run(build).ok
+    copy = a_copy(build, 100_010, storage="memory")
+    outcome = null.run(copy)
+    assert outcome.copied is not None
+    assert outcome.copied.virtual_size_bytes == 2 << 30
+    templates = null.hypervisors[0].templates  # type: ignore[attr-defined]
+    assert templates == {100_010: copy.image_id}
+    failure = null.run(a_copy(build, 100_010, image_id="another")).failure
+    assert failure is not None
+    assert failure.category is Category.STORAGE_CONFLICT
+    assert templates == {100_010: copy.image_id}
+    gone = RetireTemplate(copy.operation_id + 1000, 1, "null/100010", copy.placed, copy.deadline)
+    assert null.run(gone).gone
+    assert templates == {}

@@ -22,6 +22,7 @@ from common.errors import StaleTransition, Unavailable
 from common.messages.commands import (
     Build,
     Command,
+    Copy,
     Destroy,
     Mark,
     Plug,
@@ -30,20 +31,21 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.facts import Inspection
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.engine.stages import Table
-from conductor.flows import build_command, mark
+from conductor.flows import begin_image, build_command, mark
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.begin_plug import PlugAcceptance
 from conductor.flows.table import tables
-from conductor.images import cache_image, remove_template
+from conductor.images import cache_image, remove_image, remove_template
 from conductor.messages import (
     Adoption,
     Attachment,
     CreateServers,
     FlavorSnapshot,
+    NewServerImage,
     RebuildServer,
     RequestedNetwork,
 )
@@ -127,6 +129,11 @@ class Cloud:
         request = RebuildServer(image_id, changes={"key_name": "new"})
         return self.world.conductor.rebuilds.rebuild(self.world.ctxt, server.uuid, request)
 
+    def image(self, server: Any, backup_type: str | None = None) -> Operation:
+        asked = NewServerImage("copy", backup_type=backup_type, rotation=1)
+        conductor = self.world.conductor
+        return begin_image.accept(conductor.cloud, self.world.ctxt, server.uuid, asked)[1]
+
     def insert(self, server: Any, action: str, plan: Plan) -> Operation:
         new = NewOperation(server.uuid, "p", action, "c1", 60, 60, plan=plan)
         return self.world.conductor.store.run(lambda c: ledger.insert(c, ADMIN, [new]))[0]
@@ -154,7 +161,9 @@ class Cloud:
         sent.clear()
         try:
             flow.resume(operation, fresh=fresh)
-            for _, command in list(sent):
+            # Another conductor may have sent some of its own meanwhile.
+            mine = [command for _, command in sent if command.operation_id == operation.id]
+            for command in mine:
                 with conductor.store.read() as connection:
                     now = ledger.get(connection, command.operation_id)
                 if now is not None and now.attempt == command.attempt:
@@ -189,7 +198,10 @@ class Cloud:
         gone = isinstance(command, Destroy | RetireTemplate) or (
             isinstance(command, Mark) and not command.on
         )
-        return Outcome(True, gone=gone, power_state=0 if gone else 1)
+        copied = None
+        if isinstance(command, Copy):
+            copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 1 << 30)
+        return Outcome(True, gone=gone, power_state=0 if gone else 1, copied=copied)
 
     # --- what became of it
 
@@ -211,6 +223,10 @@ class Cloud:
         held = self.world.placement.allocations_of(uuid).by_provider
         return list(held.values())
 
+    def copies(self) -> int:
+        """How many templates are, or were, of images of servers."""
+        return sum(one.image_id != IMAGE for one in self.world.rows(schema.templates))
+
     def _server(self, uuid: str) -> dict[str, Any]:
         row, columns = self.world.row(uuid), schema.operations.c
         with self.world.conductor.store.read() as connection:
@@ -227,6 +243,12 @@ class Cloud:
             "size": (row.vcpus, row.memory_mib, row.disk_gib, row.flavor["vcpus"]),
             "amounts": self._amounts(uuid),
             "made_of": (row.image_id, row.key_name),
+            "images": [
+                (one.status, one.home)
+                for one in self.world.rows(schema.images)
+                if one.server_uuid == uuid
+            ],
+            "copies": self.copies(),
             "resizes": [
                 one.status for one in self.world.rows(schema.migrations) if one.server_uuid == uuid
             ],
@@ -253,6 +275,27 @@ def _makes(command: Command) -> bool:
 
 def _resize(cloud: Cloud) -> Operation:
     return cloud.resize(cloud.server())
+
+
+def _image(cloud: Cloud) -> Operation:
+    return cloud.image(cloud.server())
+
+
+def _backup(cloud: Cloud) -> Operation:
+    """One backup is there already, and one is kept."""
+    server = cloud.server()
+    cloud.work_off(cloud.heir, cloud.image(server, "daily"))
+    return cloud.image(cloud.world.row(server.uuid), "daily")
+
+
+def _image_as_backup(cloud: Cloud) -> Operation:
+    return cloud.image(cloud.server(), "weekly")
+
+
+def _image_overtaken(cloud: Cloud) -> Operation:
+    operation = _image(cloud)
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
+    return operation
 
 
 def _end_resize(action: str) -> Callable[[Cloud], Operation]:
@@ -425,6 +468,11 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("rebuild", "well"): _rebuild,
     ("rebuild", "badly"): lambda cloud: _refused(cloud, Swap, _rebuild),
     ("rebuild", "badly, without the image"): lambda cloud: cloud.rebuild(cloud.server(), "gone"),
+    ("createImage", "well"): _image,
+    ("createImage", "badly"): lambda cloud: _refused(cloud, Copy, _image),
+    ("createImage", "overtaken by a delete"): _image_overtaken,
+    ("createBackup", "well"): _backup,
+    ("createBackup", "badly"): lambda cloud: _refused(cloud, Copy, _image_as_backup),
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -467,6 +515,9 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     elif how.startswith("badly") and action == "rebuild":
         assert alike["server"][0] == "error"
         assert alike["made_of"] == (IMAGE, None)
+    elif how.startswith("badly") and action in {"createImage", "createBackup"}:
+        assert (alike["images"], alike["copies"]) == ([], 0)
+        assert alike["server"][:2] == ("active", None)
     elif how.startswith("badly"):
         left = {name: alike[name] for name in ("ports", "vmids", "claim")}
         assert left == {"ports": 0, "vmids": [], "claim": None}
@@ -506,6 +557,11 @@ def _nothing_left(cloud: Cloud) -> None:
     assert cloud.world.rows(schema.ports) == []
     assert cloud.world.placement.claims == {}
     assert cloud.vms == set()
+    if any(
+        one.action in {"createImage", "createBackup"}
+        for one in cloud.world.rows(schema.operations)
+    ):
+        assert cloud.copies() == 0
 
 
 def _clear(cloud: Cloud, operation: Operation) -> None:
@@ -519,5 +575,9 @@ def _clear(cloud: Cloud, operation: Operation) -> None:
         return
     with cloud.world.conductor.store.read() as connection:
         server = servers.get(connection, operation.server_uuid)
+    for one in cloud.world.rows(schema.images):
+        if one.server_uuid is not None:
+            remove_image.delete(cloud.heir.cloud, ADMIN, one.id)
+    cloud.work_off(cloud.heir)
     if server.deleted_at is None:
         cloud.work_off(cloud.heir, cloud.act(server, "delete"))

@@ -136,7 +136,8 @@ def test_the_release_before_finds_what_it_knows_where_it_was(plan: Plan) -> None
     if plan is BUILD:
         # It ignores what it doesn't know.
         nics = [nic | {"tag": None} for nic in BEFORE["nics"]]
-        assert found == {key: BEFORE[key] for key in found} | {"nics": nics}
+        image = {**BEFORE["image"], "template_only": False}
+        assert found == {key: BEFORE[key] for key in found} | {"nics": nics, "image": image}
 
 
 def test_what_was_asked_comes_back_and_is_read_from_the_release_before() -> None:
@@ -152,7 +153,7 @@ def test_what_was_asked_comes_back_and_is_read_from_the_release_before() -> None
     }
     assert load_params("create", before) == ASKED
     now = {"networks": [interface | {"fixed_ip": "10.0.0.5", "tag": None}]}
-    assert kept(ASKED) == before | now | {"min_count": 1, "files": []}
+    assert kept(ASKED) == before | now | {"min_count": 1, "files": [], "image_home": None}
 
 
 @pytest.mark.parametrize("action", [*PARAMS, "delete"])

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from common.messages.commands import Build, Template
-from compute.hypervisor.port import Detail
+from common.messages.reports import Category
+from compute.hypervisor.port import Detail, HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
@@ -49,6 +50,8 @@ class Creation:
             try:
                 detail["made"] = self._templates.ensure(self._work, build, image, build.template)
             except TakenError as taken:
+                if image.template_only:
+                    raise HypervisorError(Category.NODE_UNHEALTHY, f"{taken}.") from taken
                 detail["template_taken"] = str(taken)
                 self.way = Way.IMPORT_FROM
         if self.way is Way.IMPORT_FROM:

@@ -116,6 +116,8 @@ def image_is_there(shared: Shared, build: Build) -> None:
     Raises image_not_found, and image_corrupt if the file is no disk image.
     """
     found = image(shared, build)
+    if found.template_only:
+        return  # the look at its template decides
     known = shared.snapshot.nodes[build.placed.node].images
     if any(one.volid == found.volid for one in known):
         return
@@ -128,6 +130,9 @@ def image_is_as_listed(shared: Shared, node_name: str, found: Image) -> None:
     Proxmox VE has no checksums of files: size and time of change must do. Raises image_not_found,
     image_corrupt if it is no disk image, and ReplacedError.
     """
+    if found.template_only:
+        _look(shared, node_name, found)
+        return
     place = found.volid.split(":", 1)[0]
     path = f"nodes/{node_name}/storage/{place}/content"
     listed = images.facts(place, shared.client.get(path, content="import"))

@@ -164,22 +164,17 @@ class Templates:
             if config.get("template"):
                 return False
         if config is None:
+            if image.template_only:
+                raise _gone(vm, image)
             host_checks.image_is_as_listed(self._shared, vm.node, image)
-            _free_remains(vm)
+            free_remains(vm)
         ours = config is None and self._create(vm, image, template, source)
         try:
-            vm.converge(
-                lambda: _is_template(vm),
-                lambda: self._shared.client.post(f"{vm.path}/template"),
-                look_first=not ours,
-                fence=True,
-            )
+            convert(vm, look_first=not ours)
         except HypervisorError:
             if ours:
                 self._unmake(vm)
             raise
-        if not _is_template(vm):
-            raise HypervisorError(Category.CREATION_FAILED, f"{vm} did not become a template.")
         return ours
 
     def _finished(self, vm: Vm) -> Config | None:
@@ -195,12 +190,12 @@ class Templates:
     def _create(self, vm: Vm, image: Image, template: Template, source: str) -> bool:
         """Import the image; return whether this call did it."""
         key = self._shared.storage_key(vm.node, template.storage)
-        values = self._values(vm, image, template, source)
+        asked = values(vm, image, template, source)
         try:
             with self._shared.storage_queue.slot(vm.work, key, f"import {image.volid}"):
                 done = vm.converge(
                     lambda: self._finished(vm) is not None,
-                    lambda: self._shared.client.post(f"nodes/{vm.node}/qemu", **values),
+                    lambda: self._shared.client.post(f"nodes/{vm.node}/qemu", **asked),
                     look_first=False,
                 )
         except ApiError as error:
@@ -213,24 +208,6 @@ class Templates:
             raise _template_error(vm, error) from error
         return done is not None
 
-    def _values(self, vm: Vm, image: Image, template: Template, source: str) -> dict[str, Any]:
-        seen = self._shared.snapshot.storage(vm.node, template.storage)
-        about = (f"micronova: image={image.name}", *([source] if source else ()))
-        return {
-            "vmid": vm.vmid,
-            "name": hardware.template_name(image.id),
-            "description": vm.mark.description(*about),
-            "tags": hardware.TAG,
-            "ostype": "l26",
-            "cores": 1,
-            "memory": 128,
-            "scsihw": "virtio-scsi-single",
-            "boot": f"order={disks.ROOT_DISK}",
-            disks.ROOT_DISK: disks.imported(
-                template.storage, seen.type if seen else "", image.volid
-            ),
-        }
-
     @staticmethod
     def _unmake(vm: Vm) -> None:
         """Remove an unfinished template, so that the next build can make it."""
@@ -241,7 +218,37 @@ class Templates:
             vm.work.report(template_left=f"{vm}: {error}")
 
 
-def _free_remains(vm: Vm) -> None:
+def values(vm: Vm, image: Image, template: Template, source: str) -> dict[str, Any]:
+    """Return the parameters of the VM that becomes a template, with a disk of the image."""
+    seen = vm.shared.snapshot.storage(vm.node, template.storage)
+    about = (f"micronova: image={image.name}", *([source] if source else ()))
+    return {
+        "vmid": vm.vmid,
+        "name": hardware.template_name(image.id),
+        "description": vm.mark.description(*about),
+        "tags": hardware.TAG,
+        "ostype": "l26",
+        "cores": 1,
+        "memory": 128,
+        "scsihw": "virtio-scsi-single",
+        "boot": f"order={disks.ROOT_DISK}",
+        disks.ROOT_DISK: disks.imported(template.storage, seen.type if seen else "", image.volid),
+    }
+
+
+def convert(vm: Vm, *, look_first: bool) -> None:
+    """Make a VM a template, unless it is one."""
+    vm.converge(
+        lambda: _is_template(vm),
+        lambda: vm.shared.client.post(f"{vm.path}/template"),
+        look_first=look_first,
+        fence=True,
+    )
+    if not _is_template(vm):
+        raise HypervisorError(Category.CREATION_FAILED, f"{vm} did not become a template.")
+
+
+def free_remains(vm: Vm) -> None:
     """Free what an earlier create of ours left whose worker was killed.
 
     Root has removed the half-created VM, whose disks `qm destroy` doesn't know. The task of what
@@ -251,6 +258,11 @@ def _free_remains(vm: Vm) -> None:
     if remains and vm.locate() is None:
         for volume in remains:
             volumes.free(vm, volume)
+
+
+def _gone(vm: Vm, image: Image) -> HypervisorError:
+    text = f"Image {image.name}, made of a server, is not there any more: it was {vm}."
+    return HypervisorError(Category.IMAGE_NOT_FOUND, text)
 
 
 def _key(image: Image, source: str) -> str:

@@ -37,8 +37,11 @@ class Way(enum.StrEnum):
 
 def way(build: Build, storage: str, storage_type: str, *, linked: bool) -> Way:
     """Return the cheapest way that template, storage and operator (``linked``) allow."""
-    if build.template is None or storage_type not in LINKED_TYPES:
+    only_template = build.image is not None and build.image.template_only
+    if build.template is None or (storage_type not in LINKED_TYPES and not only_template):
         return Way.IMPORT_FROM
+    if storage_type not in LINKED_TYPES:
+        return Way.FULL_CLONE
     same = build.template.storage == storage
     return Way.LINKED_CLONE if same and linked else Way.FULL_CLONE
 

@@ -57,7 +57,7 @@ def test_sort_keys_count_once() -> None:
 
 def test_what_is_the_same_for_all_decides_without_the_database() -> None:
     assert filters.parse([("visibility", "public"), ("protected", "true")]).possible
-    assert not filters.parse([("visibility", "private")]).possible
+    assert not filters.parse([("visibility", "shared")]).possible
     assert not filters.parse([("os_hidden", "true")]).possible
     assert not filters.parse([("tag", "a"), ("tag", "b")]).possible
 

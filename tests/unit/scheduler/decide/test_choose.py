@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from common import config
 from common.aggregates import AggregateFacts
 from common.messages.facts import HostFacts, StorageFacts
-from common.messages.scheduling import RequestSpec
+from common.messages.scheduling import ImageHome, RequestSpec
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import choose
 from scheduler.filters.image import image_properties, image_reach
@@ -20,6 +20,7 @@ from scheduler.filters.resources import resources
 from scheduler.filters.service import node_healthy, service_enabled, service_up
 from scheduler.filters.storage import disk_way, storage_room
 from scheduler.filters.traits import capabilities, traits
+from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.memberships import Memberships
 from scheduler.service import load_weighers
@@ -126,6 +127,27 @@ def test_reasons_carry_the_numbers() -> None:
         image_properties(a_host(), a_request(image_properties={"hw_architecture": "amd64"}))
         is None
     )
+
+
+def test_a_servers_image_is_reached_where_it_is_alone() -> None:
+    here = a_request(image_home=ImageHome("sim1", "local", "pve1"))
+    assert image_reach(a_host(images=()), here) is None
+    assert image_reach(a_host("pve2"), here) == (
+        "image image, made of a server, is only on storage local of node pve1 in cluster sim1"
+    )
+    shared = a_request(image_home=ImageHome("sim1", "ceph", "pve1", True))
+    assert image_reach(a_host("pve2", vm_storage="ceph"), shared) is None
+    assert image_reach(a_host("pve2", vm_storage="ceph", cluster="sim2"), shared) == (
+        "image image, made of a server, is only on storage ceph of cluster sim1"
+    )
+    assert image_reach(a_host("pve2"), shared) is not None
+    columns = HostColumns.of([a_host(), a_host("pve2"), a_host("pve3", cluster="sim2")])
+    refused = image_reach.refused(columns, here)
+    assert refused is not None
+    assert refused.tolist() == [False, True, True]
+    importing = a_host(capabilities={"import_from": False, "full_clone": True})
+    assert disk_way(importing, here) is None
+    assert disk_way(importing, a_request()) is not None
 
 
 def test_traits_and_capabilities() -> None:

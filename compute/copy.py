@@ -1,0 +1,34 @@
+"""Copy: a server's root disk becomes an image, a template; on failure nothing of it is left."""
+
+from __future__ import annotations
+
+from common.messages.commands import Copy
+from common.messages.reports import Copied, Outcome
+from compute.hypervisor.port import Detail, DiskCopy, Removal
+from compute.job import Job
+from compute.steps import Step, carry_out
+
+
+def copy(job: Job, disk: DiskCopy, command: Copy) -> Outcome:
+    """Run the steps; the outcome says what was made, or whether nothing is left."""
+    made: list[Copied] = []
+    removed: list[Removal] = []
+
+    def make() -> Detail:
+        made[:] = [disk.make()]
+        (one,) = made
+        return {"volume": one.volid, "bytes": one.size_bytes, "disk": one.virtual_size_bytes}
+
+    def remove() -> Removal:
+        removed[:] = [disk.remove()]
+        return removed[0]
+
+    what = "backup" if command.backup else "snapshot"
+    steps = (
+        Step("compute_find_vm", disk.find),
+        Step(f"compute_{what}_instance", make, remove, "compute_remove_copy"),
+    )
+    failure = carry_out(job, steps)
+    if failure is None:
+        return Outcome(True, copied=made[0])
+    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)

@@ -1,0 +1,112 @@
+"""Accepts images of servers and backups: the image's row and the operation in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from common import ids
+from common.context import RequestContext
+from common.states import ACTIONS, VmState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import check_state, scope
+from conductor.messages import NewServerImage
+from conductor.plans import ImagePlan, Place
+from conductor.store import quotas, registry, server_images, servers, transitions
+from conductor.store.operations import Operation
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+#: properties of a server's image that say what that image is, not how its servers are made
+_OWN = frozenset(
+    {"backup_type", "base_image_ref", "image_location", "image_state", "image_type"}
+    | {"instance_uuid", "user_id"}
+)
+
+
+def accept(
+    cloud: Cloud, ctxt: RequestContext, server_uuid: str, asked: NewServerImage
+) -> tuple[str | None, Operation]:
+    """Begin ``createImage`` or ``createBackup``; return the image's id, None if none is kept.
+
+    Raises ServerNotFound, ServerStateConflict, QuotaExceeded. A lock doesn't matter, as in Nova.
+    """
+    return cloud.store.run(lambda c: _accept(c, cloud, ctxt, server_uuid, asked))
+
+
+def _accept(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server_uuid: str,
+    asked: NewServerImage,
+) -> tuple[str | None, Operation]:
+    server = servers.alive(connection, server_uuid, scope(ctxt))
+    action = "createImage" if asked.backup_type is None else "createBackup"
+    check_state(server, action)
+    if asked.limited:
+        allowed = quotas.limits(connection, server.project_id, cloud.quota)
+        quotas.check_image_metadata(allowed, asked.metadata)
+    image_id = None
+    if asked.backup_type is None or asked.rotation:
+        image_id = ids.new_uuid()
+        _insert(connection, ctxt, server, image_id, asked)
+    plan = ImagePlan(
+        _here(connection, server),
+        image_id=image_id or "",
+        name=asked.name,
+        source_vmid=server.vmid or 0,
+        backup_type=asked.backup_type or "",
+        rotation=asked.rotation,
+    )
+    operation = begins.begin(connection, cloud, ctxt, server, action, plan)
+    transitions.move(
+        connection,
+        server,
+        operation_id=operation.id,
+        vm_state=VmState(server.vm_state),
+        task_state=ACTIONS[action].walk[0],
+        takes_over=True,
+    )
+    return image_id, operation
+
+
+def _insert(
+    connection: Transaction,
+    ctxt: RequestContext,
+    server: Server,
+    image_id: str,
+    asked: NewServerImage,
+) -> None:
+    disk, memory = server_images.least_of(connection, server.image_id)
+    server_images.insert(
+        connection,
+        image_id,
+        asked.name,
+        server.project_id,
+        server.uuid,
+        properties(server, str(ctxt.user_id), asked),
+        (max(disk, int(server.flavor.get("disk_gib", 0))), memory),
+    )
+
+
+def properties(server: Server, user_id: str, asked: NewServerImage) -> Mapping[str, str]:
+    """Return the properties of a server's image, under Nova's names. Pure."""
+    inherited = {
+        name: value for name, value in server.image_properties.items() if name not in _OWN
+    }
+    own = {
+        "base_image_ref": server.image_id or "",
+        "image_type": "snapshot" if asked.backup_type is None else "backup",
+        "instance_uuid": server.uuid,
+        "user_id": user_id,
+    }
+    if asked.backup_type is not None:
+        own["backup_type"] = asked.backup_type
+    return {**inherited, **own, **asked.metadata}
+
+
+def _here(connection: Transaction, server: Server) -> Place:
+    """Return the server's host; its template's VMID is not reserved yet."""
+    facts, _ = registry.host(connection, str(server.host))
+    return Place(facts.host, facts.uuid, server.cluster, server.node)

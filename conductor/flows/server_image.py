@@ -1,0 +1,198 @@
+"""Makes an image of a server: its root disk is copied into a template of its cluster.
+
+The VMID of the template is reserved first; then an agent copies, while the server runs on. What is
+left of one that fails is removed as any template that nobody needs, by an operation of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from common import clock
+from common.failures import passes
+from common.log import logger
+from common.messages.commands import Copy, Placed
+from common.messages.reports import Category, Copied, Failure, Outcome
+from common.messages.scheduling import ImageHome
+from common.states import ACTIONS, OperationState, VmState
+from conductor.cloud import Cloud, failure_of, placed
+from conductor.engine import ends, unwinding
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.images import remove_image
+from conductor.plans import ImagePlan
+from conductor.store import leases, registry, server_images, transitions, vmids
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+
+class ServerImageFlow:
+    """The flow of ``createImage`` and of ``createBackup``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def table(self, action: str) -> Table[Task]:
+        """Return the stages: of a backup both show the same task_state."""
+        walk = ACTIONS[action].walk
+        remove = Undo[Task]("remove_image", write=self._remove)
+        return Table(
+            (
+                Stage("reserve", self._reserve, shown=walk[0], undo=remove),
+                Stage("copy", self._copy, self._heard, walk[-1]),
+            ),
+            lost=self._lost,
+            late=self._late,
+            undone=self._undone,
+        )
+
+    # --- the stages
+
+    def _reserve(self, task: Task) -> Task | None:
+        """Reserve the template's VMID. Raises BandExhausted to be tried again later."""
+        plan = task.operation.planned(ImagePlan)
+        if not plan.image_id:
+            self._done(task, None)
+            return None
+        return self._cloud.store.run(lambda c: self._save(c, task, plan))
+
+    def _save(self, connection: Transaction, task: Task, plan: ImagePlan) -> Task:
+        operation, target = task.operation, plan.target
+        facts, _ = registry.host(connection, str(target.host))
+        vmid = vmids.reserve(connection, str(target.cluster), None, None)
+        shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
+        home = ImageHome(str(target.cluster), facts.vm_storage, str(target.node), shared)
+        plan = dataclasses.replace(
+            plan,
+            target=dataclasses.replace(target, vmid=vmid),
+            storage=facts.vm_storage,
+        )
+        moved = transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState(task.server.vm_state),
+            task_state=ACTIONS[operation.action].walk[-1],
+        )
+        leases.advance(connection, operation, plan, "copy", self._cloud.name)
+        # After both were compared and set: another conductor may have gone on already.
+        server_images.save(connection, plan.image_id, home, vmid)
+        now = dataclasses.replace(task.at("copy"), server=moved)
+        return dataclasses.replace(now, operation=dataclasses.replace(now.operation, plan=plan))
+
+    def _copy(self, task: Task) -> None:
+        operation, where = task.operation, placed(task.operation)
+        plan = operation.planned(ImagePlan)
+        if where is None:
+            return
+        worker = self._cloud.take_to(operation, where.host)
+        if worker is None:
+            text = f"The agent of host {where.host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
+            return
+        self._cloud.compute.copy(operation.ctxt, worker, self._command(task, where, plan))
+
+    def _command(self, task: Task, where: Placed, plan: ImagePlan) -> Copy:
+        operation = task.operation
+        return Copy(
+            operation.id,
+            operation.attempt,
+            task.server.uuid,
+            where,
+            operation.deadline or clock.utcnow(),
+            source_vmid=plan.source_vmid,
+            storage=plan.storage,
+            image_id=plan.image_id,
+            image_name=plan.name,
+            cloud=self._cloud.id,
+            backup=bool(plan.backup_type),
+        )
+
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        """Take the agent's outcome: the image is active, another attempt, or it is removed."""
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+        elif outcome.copied is None:
+            text = "The agent does not say what it has copied."
+            self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
+        else:
+            self._done(task, outcome.copied)
+
+    def _done(self, task: Task, copied: Copied | None) -> None:
+        """End with the image active, and delete backups beyond those that are kept."""
+        operation, plan = task.operation, task.operation.planned(ImagePlan)
+
+        def work(connection: Transaction) -> bool:
+            cluster, kept = str(plan.target.cluster), True
+            if copied is not None:
+                kept = server_images.activate(connection, plan.image_id, cluster, copied)
+            if not kept:
+                remove_image.drop(connection, self._cloud, plan.image_id)
+            if plan.backup_type:
+                self._rotate(connection, task, plan)
+            _back(connection, task)
+            ledger.close(connection, operation.id, OperationState.DONE)
+            return kept
+
+        if self._cloud.store.run(work):
+            LOG.info("Image %s is active.", plan.image_id)
+        else:
+            LOG.info("Image %s was deleted while it was made.", plan.image_id)
+        self._cloud.wake()
+
+    def _rotate(self, connection: Transaction, task: Task, plan: ImagePlan) -> None:
+        found = server_images.backups(connection, task.server.uuid, plan.backup_type)
+        for image_id in found[plan.rotation :]:
+            remove_image.drop(connection, self._cloud, image_id)
+            LOG.info("Backup %s is beyond the rotation, and deleted.", image_id)
+
+    # --- failure
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        operation = task.operation
+        if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
+            ends.again(self._cloud, operation, failure)
+        else:
+            self._unwind(task, failure)
+
+    def _late(self, task: Task) -> None:
+        text = "The image was not made in time."
+        if task.operation.message:
+            text += f" It waited: {task.operation.message}"
+        self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        unwinding.begin(self._cloud, self.table(task.operation.action), task, failure)
+
+    def _remove(self, connection: Transaction, task: Task, _: Failure | None) -> Task:
+        image_id = task.operation.planned(ImagePlan).image_id
+        if image_id:
+            remove_image.drop(connection, self._cloud, image_id)
+        return task
+
+    def _undone(self, connection: Transaction, task: Task) -> None:
+        """End with the server as it was."""
+        _back(connection, task)
+        operation = task.operation
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+    def _lost(self, task: Task) -> None:
+        """End without an image: the server has another operation, such as a delete."""
+
+        def work(connection: Transaction) -> None:
+            self._remove(connection, task, None)
+            ledger.close(connection, task.operation.id, OperationState.FAILED, "Overtaken.")
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+
+
+def _back(connection: Transaction, task: Task) -> None:
+    transitions.move(
+        connection,
+        task.server,
+        operation_id=task.operation.id,
+        vm_state=VmState(task.server.vm_state),
+        task_state=None,
+    )

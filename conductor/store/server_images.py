@@ -1,0 +1,156 @@
+"""Images of servers: rows of images that have an owner, and the templates that hold them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+
+from common import clock
+from common.errors import ImageNotFound
+from common.messages.reports import Copied
+from common.messages.scheduling import ImageHome
+from conductor.store import templates
+from conductor.store.templates import Known
+from db.schema import images, servers
+from db.schema import templates as holding
+
+QUEUED, SAVING, ACTIVE = "queued", "saving", "active"
+
+_GIB = 2**30
+_C = images.c
+
+
+def insert(
+    connection: sa.Connection,
+    image_id: str,
+    name: str,
+    project_id: str,
+    server_uuid: str,
+    properties: Mapping[str, str],
+    least: tuple[int, int],
+) -> None:
+    """Write the image of a server, queued. ``least``: GiB of disk and MiB of memory it needs."""
+    now = clock.utcnow()
+    connection.execute(
+        images.insert().values(
+            id=image_id,
+            name=name,
+            status=QUEUED,
+            size_bytes=0,
+            disk_format="qcow2",
+            min_disk_gib=least[0],
+            min_ram_mib=least[1],
+            properties=dict(properties),
+            locations={},
+            project_id=project_id,
+            server_uuid=server_uuid,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+
+
+def least_of(connection: sa.Connection, image_id: str | None) -> tuple[int, int]:
+    """Return the GiB of disk and the MiB of memory that an image needs; 0 of one that is gone."""
+    query = sa.select(_C.min_disk_gib, _C.min_ram_mib).where(_C.id == image_id)
+    row = connection.execute(query).first()
+    return (0, 0) if row is None else (int(row.min_disk_gib), int(row.min_ram_mib))
+
+
+def save(connection: sa.Connection, image_id: str, home: ImageHome, vmid: int) -> bool:
+    """Store where it is being saved, with its template; return False if it was deleted."""
+    changed = connection.execute(
+        images.update()
+        .where(_C.id == image_id)
+        .values(
+            status=SAVING,
+            home=dataclasses.asdict(home),
+            locations={home.cluster: f"{home.storage}:{vmid}"},
+            updated_at=clock.utcnow(),
+        )
+    )
+    connection.execute(
+        holding.insert().values(
+            cluster=home.cluster,
+            node=home.node,
+            storage=home.storage,
+            image_id=image_id,
+            vmid=vmid,
+            created_at=clock.utcnow(),
+        )
+    )
+    return changed.rowcount == 1
+
+
+def activate(connection: sa.Connection, image_id: str, cluster: str, copied: Copied) -> bool:
+    """Store that it can be used; return False if it was deleted meanwhile."""
+    size = copied.virtual_size_bytes
+    changed = connection.execute(
+        images.update()
+        .where(_C.id == image_id, _C.status == SAVING)
+        .values(
+            status=ACTIVE,
+            size_bytes=copied.size_bytes,
+            virtual_size_bytes=size,
+            disk_format=copied.disk_format,
+            min_disk_gib=sa.case(
+                (_C.min_disk_gib < -(-size // _GIB), -(-size // _GIB)), else_=_C.min_disk_gib
+            ),
+            locations={cluster: copied.volid},
+            updated_at=clock.utcnow(),
+        )
+    )
+    return changed.rowcount == 1
+
+
+def delete(connection: sa.Connection, image_id: str, project_id: str | None = None) -> str:
+    """Delete a server's image; return the status that it had.
+
+    Raises ImageNotFound if no such one is of this project (None: of any).
+    """
+    mine = (_C.id == image_id) & _C.server_uuid.is_not(None)
+    if project_id is not None:
+        mine &= _C.project_id == project_id
+    status = connection.execute(sa.select(_C.status).where(mine).with_for_update()).scalar()
+    if status is None:
+        raise ImageNotFound(f"No image found with ID {image_id}")
+    connection.execute(images.delete().where(_C.id == image_id))
+    return str(status)
+
+
+def exists(connection: sa.Connection, image_id: str) -> bool:
+    """Return whether the image has not been deleted."""
+    return connection.execute(sa.select(_C.id).where(_C.id == image_id)).first() is not None
+
+
+def backups(connection: sa.Connection, server_uuid: str, backup_type: str) -> Sequence[str]:
+    """Return the backups of this type of a server that can be used, the newest first."""
+    query = (
+        sa.select(_C.id, _C.properties)
+        .where(_C.server_uuid == server_uuid, _C.status == ACTIVE)
+        .order_by(_C.created_at.desc(), _C.id.desc())
+    )
+    return [
+        row.id
+        for row in connection.execute(query)
+        if row.properties.get("image_type") == "backup"
+        and row.properties.get("backup_type") == backup_type
+    ]
+
+
+def template_of(connection: sa.Connection, image_id: str) -> Known | None:
+    """Return the template that holds a server's image."""
+    row = connection.execute(
+        sa.select(holding.c.cluster, holding.c.vmid).where(holding.c.image_id == image_id)
+    ).first()
+    return None if row is None else templates.get(connection, row.cluster, row.vmid)
+
+
+def has_servers(connection: sa.Connection, image_id: str) -> bool:
+    """Return whether a server that lives was made of the image: it may be a linked clone."""
+    query = sa.select(servers.c.id).where(
+        servers.c.image_id == image_id, servers.c.deleted_at.is_(None)
+    )
+    return connection.execute(query.limit(1)).first() is not None

@@ -1,0 +1,82 @@
+"""Images and backups of servers: by the unmodified `openstack` and openstacksdk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.compat.conftest import Site
+from tests.compat.test_openstack_cli import Client
+from tests.functional.waiting import eventually
+
+
+@pytest.fixture
+def client(site: Site) -> Client:
+    return Client(site)
+
+
+@pytest.fixture
+def connection(site: Site) -> Any:
+    return site.cloud.connection("micronova")
+
+
+@pytest.fixture
+def server(client: Client) -> Iterator[str]:
+    """The UUID of a server that is active."""
+    made = client.ask(
+        *("server", "create", "--image", "cirros", "--flavor", "m1.tiny"),
+        *("--network", "vmbr0", "--wait", "imaged"),
+    )
+    yield made["id"]
+    client.run("server", "delete", "--force", "--wait", made["id"])
+
+
+def test_an_image_and_a_server_of_it(client: Client, connection: Any, server: str) -> None:
+    client.do("server", "image", "create", "--wait", "--name", "copied", server)
+    shown = client.ask("image", "show", "copied")
+    assert (shown["status"], shown["visibility"]) == ("active", "private")
+    assert shown["properties"]["image_type"] == "snapshot"
+    assert shown["properties"]["instance_uuid"] == server
+    made = client.ask(
+        *("server", "create", "--image", "copied", "--flavor", "m1.tiny"),
+        *("--network", "vmbr0", "--wait", "of-a-copy"),
+    )
+    assert made["status"] == "ACTIVE"
+    refused = connection.image.get(f"/images/{shown['id']}/file")
+    assert (refused.status_code, "can't be downloaded here" in refused.text) == (403, True)
+    client.do("server", "delete", "--wait", made["id"])
+    client.do("image", "delete", "copied")
+    assert connection.image.find_image("copied") is None
+    actions = {one.action for one in connection.compute.server_actions(server)}
+    assert {"create", "createImage"} <= actions
+
+
+@pytest.mark.parametrize("version", [None, "2.104"])
+def test_openstacksdk_waits_for_an_image(
+    site: Site, connection: Any, server: str, version: Any
+) -> None:
+    connection.compute.default_microversion = version
+    try:
+        image = connection.compute.create_server_image(server, "by-sdk", wait=True, timeout=60)
+    finally:
+        connection.compute.default_microversion = None
+    assert image.status == "active"
+    connection.image.delete_image(image)
+
+
+def test_backups_rotate(client: Client, connection: Any, server: str) -> None:
+    def backups() -> list[str]:
+        return sorted(one.name for one in connection.image.images() if "nightly" in one.name)
+
+    for number in range(3):
+        client.do(
+            *("server", "backup", "create", "--wait", "--name", f"nightly-{number}"),
+            *("--type", "daily", "--rotate", "2", server),
+        )
+        connection.compute.wait_for_server(connection.compute.get_server(server), "ACTIVE")
+    eventually(lambda: backups() == ["nightly-1", "nightly-2"], 20)
+    for one in connection.image.images():
+        if "nightly" in one.name:
+            connection.image.delete_image(one)

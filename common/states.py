@@ -53,6 +53,7 @@ class TaskState(enum.StrEnum):
     REBUILD_SPAWNING = "rebuild_spawning"  #: the VM gets a new disk
     SOFT_DELETING = "soft-deleting"  #: the VM is stopped; it can be restored
     RESTORING = "restoring"  #: a soft-deleted server is started again
+    MIGRATING = "migrating"  #: it goes to another host while it runs
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -346,6 +347,15 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "live-migration",
+            "os-migrateLive",
+            frozenset({VmState.ACTIVE, VmState.PAUSED}),
+            _IDLE,
+            (TaskState.MIGRATING,),
+            VmState.ACTIVE,
+            None,
+        ),
+        Action(
             "delete",
             "delete",
             None,
@@ -465,6 +475,8 @@ _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
     (VmState.ACTIVE, TaskState.REBOOTING): "REBOOT",
     (VmState.ACTIVE, TaskState.REBOOTING_HARD): "HARD_REBOOT",
     (VmState.ACTIVE, TaskState.UPDATING_PASSWORD): "PASSWORD",
+    (VmState.ACTIVE, TaskState.MIGRATING): "MIGRATING",
+    (VmState.PAUSED, TaskState.MIGRATING): "MIGRATING",
     (VmState.RESIZED, TaskState.RESIZE_REVERTING): "REVERT_RESIZE",
     **{
         (vm, task): "RESIZE"

@@ -54,6 +54,13 @@ OPTIONS = [
         "deleted for good. 0: servers are deleted at once.",
     ),
     cfg.IntOpt(
+        "live_migration_timeout_seconds",
+        default=3600,
+        min=10,
+        help="Seconds after which a live migration is no longer waited for. One that runs is "
+        "never stopped: the server is followed to where it is once that has ended.",
+    ),
+    cfg.IntOpt(
         "max_attempts",
         default=3,
         min=1,

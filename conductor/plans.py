@@ -149,6 +149,24 @@ class RebuildPlan(Plan):
 
 
 @dataclass(frozen=True)
+class LiveMigrationPlan(Plan):
+    """The plan of a live migration, from ``source`` to ``target``."""
+
+    source: Place = NOWHERE
+    migration_id: int = 0
+    holder: str = ""
+    """UUID of the migration, which holds what its server needs of the target."""
+    asked_host: str | None = None
+    """The host that was asked for."""
+    copy_disks: bool | None = None
+    """See ``common.messages.commands.Move``."""
+    without: tuple[str, ...] = ()
+    """Hosts that could not take it."""
+    storage: str | None = None
+    """Storage on the target for disks that are copied; None: the one of the same name."""
+
+
+@dataclass(frozen=True)
 class RemoveTemplatePlan(Plan):
     """The plan of the removal of a cached template."""
 
@@ -235,6 +253,7 @@ PLANS: Mapping[str, type[Plan]] = {
     InternalAction.FOLLOW: FollowPlan,
     "resize": ResizePlan,
     "confirmResize": ResizePlan,
+    "live-migration": LiveMigrationPlan,
     "revertResize": ResizePlan,
     "attach_interface": PlugPlan,
     "detach_interface": PlugPlan,

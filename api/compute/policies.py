@@ -70,6 +70,20 @@ _ROWS = (
     ),
     ("servers:create_image", PROJECT_MEMBER, "Make an image.", "POST", f"{_SERVER}/action"),
     ("os-create-backup", PROJECT_MEMBER, "Make a backup.", "POST", f"{_SERVER}/action"),
+    (
+        "os-migrate-server:migrate_live",
+        PROJECT_MANAGER,
+        "Move a server to another host while it runs.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    (
+        "os-migrate-server:migrate_live:host",
+        ADMIN,
+        "Choose its host.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

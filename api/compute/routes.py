@@ -89,6 +89,7 @@ ROUTES = (
             "suspend": "suspend",
             "resume": "resume",
             "resize": "resize",
+            "os-migrateLive": "migrate_live",
             "confirmResize": "confirm_resize",
             "revertResize": "revert_resize",
             "changePassword": "change_password",

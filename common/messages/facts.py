@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from common.messages.reports import Failure, Working
 
+#: what pins a VM to its node, unless somebody takes it out before, as a move of ours does
+CONFIG_DRIVE = "its config drive"
+
 
 @dataclass(frozen=True)
 class StorageFacts:

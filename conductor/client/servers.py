@@ -88,6 +88,27 @@ class ServerCalls(Base):
         """Delete an image of a server. Raises ImageNotFound."""
         self._rpc.call(ctxt, ServerRpc.delete_image, image_id=image_id)
 
+    def live_migrate_server(
+        self,
+        ctxt: RequestContext,
+        server_uuid: str,
+        host: str | None,
+        copy_disks: bool | None,
+    ) -> int:
+        """Begin a live migration to this host, or to any other; returns the operation's id.
+
+        ``copy_disks``: whether disks must be copied; None: as needed. Raises ServerNotFound,
+        ServerLocked, ServerStateConflict, HostNotFound, Invalid (to its own host, to another
+        cluster, or it can't be moved).
+        """
+        return self._rpc.call(
+            ctxt,
+            ServerRpc.live_migrate_server,
+            server_uuid=server_uuid,
+            host=host,
+            copy_disks=copy_disks,
+        )
+
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:

@@ -12,7 +12,7 @@ from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import begin_image, lock, reset_state, suspendable
+from conductor.flows import begin_image, begin_live_migration, lock, reset_state, suspendable
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
 from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.begin_rebuild import RebuildAcceptance
@@ -109,6 +109,15 @@ class ServerEndpoint:
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
         """See ``ConductorClient.delete_image``."""
         remove_image.delete(self._cloud, ctxt, image_id)
+
+    def live_migrate_server(
+        self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
+    ) -> int:
+        """See ``ConductorClient.live_migrate_server``."""
+        ctxt.server_uuid = server_uuid
+        return self._begin(
+            begin_live_migration.accept(self._cloud, ctxt, server_uuid, host, copy_disks)
+        )
 
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)

@@ -22,7 +22,7 @@ LOG = logger(__name__)
 
 #: protocol → the type that it has here; Nova's other protocols are refused
 _TYPES: Mapping[str, ConsoleType] = {"vnc": ConsoleType.NOVNC, "serial": ConsoleType.SERIAL}
-_REFUSED_WHILE = frozenset({TaskState.DELETING})
+_REFUSED_WHILE = frozenset({TaskState.DELETING, TaskState.MIGRATING})
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from common import clock, hints
 from common.errors import StaleTransition, Unavailable
 from common.log import logger
-from common.messages.facts import HostFacts
+from common.messages.facts import CONFIG_DRIVE, HostFacts
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
@@ -158,7 +158,9 @@ def immovable(connection: Transaction, server: Server) -> str | None:
     if server.host is None or server.vmid is None:
         return "it has no VM"
     facts, _ = registry.host(connection, server.host)
-    return facts.pinned.get(str(server.vmid))
+    pinned = facts.pinned.get(str(server.vmid))
+    # An agent takes a config drive out before, and makes it anew on the target.
+    return None if pinned is None or pinned.startswith(CONFIG_DRIVE) else pinned
 
 
 def request_of(connection: Transaction, server: Server, wanted: Wanted) -> RequestSpec:

@@ -16,6 +16,7 @@ from conductor.flows.change_password import ChangePasswordFlow
 from conductor.flows.create import Create
 from conductor.flows.delete import Delete
 from conductor.flows.end_resize import ConfirmFlow, RevertFlow
+from conductor.flows.live_migration import LiveMigrationFlow
 from conductor.flows.mark import Remark
 from conductor.flows.plug import AttachFlow, DetachFlow
 from conductor.flows.power import COMMANDS, PowerFlow
@@ -44,6 +45,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "rebuild": RebuildFlow(cloud).table(),
         "createImage": ServerImageFlow(cloud).table("createImage"),
         "createBackup": ServerImageFlow(cloud).table("createBackup"),
+        "live-migration": LiveMigrationFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
+from common.messages.reports import Report
 from common.migrations import MigrationStatus, MigrationType
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -35,6 +36,10 @@ OPEN = frozenset(
 SETTLED = frozenset(
     {MigrationStatus.FINISHED, MigrationStatus.CONFIRMING, MigrationStatus.REVERTING}
 )
+
+
+#: the step in which an agent copies
+LIVE_STEP = "compute_live_migration"
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,32 @@ def set_status(
     """Store how far it is, and which operation works on it; ``values`` are further columns."""
     now = {"status": status, "operation_id": operation.id, "updated_at": clock.utcnow()}
     connection.execute(migrations.update().where(_C.id == number).values({**now, **values}))
+
+
+def record_progress(connection: sa.Connection, reports: Sequence[Report]) -> None:
+    """Store how much of the live migrations is copied, where agents report it; else no query."""
+    for report in reports:
+        for step in report.steps:
+            progress = step.detail.get("progress") if step.name == LIVE_STEP else None
+            if isinstance(progress, Mapping):
+                connection.execute(
+                    migrations.update()
+                    .where(_C.operation_id == report.operation_id, _C.type == MigrationType.LIVE)
+                    .values(**_bytes(progress), updated_at=clock.utcnow())
+                )
+
+
+def _bytes(progress: Mapping[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for what in ("memory", "disk"):
+        done = int(progress.get(f"{what}_bytes", 0))
+        total = int(progress.get(f"{what}_total_bytes", 0))
+        found |= {
+            f"{what}_total": total,
+            f"{what}_processed": done,
+            f"{what}_remaining": max(0, total - done),
+        }
+    return found
 
 
 def open_holders(connection: sa.Connection) -> list[Holder]:

@@ -16,7 +16,7 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
-from conductor.store import image_properties, leases, registry, reported
+from conductor.store import image_properties, leases, migrations, registry, reported
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
@@ -103,6 +103,7 @@ class Reports:
 
     def _keep(self, connection: Transaction, reports: Sequence[Report]) -> None:
         ledger.record_steps(connection, reports)
+        migrations.record_progress(connection, reports)
         unfinished = [
             Working(report.operation_id, report.attempt, report.host)
             for report in reports

@@ -66,7 +66,7 @@ AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template
 OTHERS = frozenset(
     {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"resize_server", "end_resize", "shape", "grow", "move"}
+    | {"resize_server", "end_resize", "shape", "grow", "move", "live_migrate_server"}
     | {"rebuild_server", "swap", "end_swap"}
     | {"create_server_image", "delete_image", "copy"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}

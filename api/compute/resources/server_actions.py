@@ -11,6 +11,7 @@ from api.compute.resources.manage import ManageActions
 from api.compute.resources.server_admin import AdminActions
 from api.compute.resources.server_images import ImageActions
 from api.compute.resources.server_interfaces import FixedIpActions
+from api.compute.resources.server_live_migration import LiveMigrationActions
 from api.compute.resources.server_rebuild import RebuildActions
 from api.compute.resources.server_resize import ResizeActions
 from api.compute.schemas import servers as schemas
@@ -20,6 +21,7 @@ class ServerActions(
     ManageActions,
     AdminActions,
     ResizeActions,
+    LiveMigrationActions,
     RebuildActions,
     ImageActions,
     ConsoleActions,

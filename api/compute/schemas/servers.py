@@ -246,6 +246,40 @@ RESIZE = {
         ),
     )
 }
+_LIVE_HOST: Schema = {**types.FQDN, "type": ["string", "null"]}
+_AUTO_OR_BOOLEAN: Schema = {"enum": [*types.BOOLEAN["enum"], "auto"]}
+MIGRATE_LIVE = {
+    "2.1": body(
+        "os-migrateLive",
+        record(
+            {
+                "block_migration": types.BOOLEAN,
+                "disk_over_commit": types.BOOLEAN,
+                "host": _LIVE_HOST,
+            },
+            ("block_migration", "disk_over_commit", "host"),
+        ),
+    ),
+    "2.25": body(
+        "os-migrateLive",
+        record(
+            {"block_migration": _AUTO_OR_BOOLEAN, "host": _LIVE_HOST}, ("block_migration", "host")
+        ),
+    ),
+    "2.30": body(
+        "os-migrateLive",
+        record(
+            {"block_migration": _AUTO_OR_BOOLEAN, "host": _LIVE_HOST, "force": types.BOOLEAN},
+            ("block_migration", "host"),
+        ),
+    ),
+    "2.68": body(
+        "os-migrateLive",
+        record(
+            {"block_migration": _AUTO_OR_BOOLEAN, "host": _LIVE_HOST}, ("block_migration", "host")
+        ),
+    ),
+}
 CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
 REVERT_RESIZE = {"2.1": body("revertResize", {})}
 

@@ -53,8 +53,8 @@ CLUSTER_OPTIONS = [
     cfg.StrOpt(
         "iso_storage",
         help="Storage for config drives; default: the largest one with content 'iso', shared "
-        "ones before local ones. A server whose config drive is on a local storage can't be "
-        "migrated.",
+        "ones before local ones. From a local storage it can't be migrated by others than "
+        "micronova, which takes it out before.",
     ),
     cfg.StrOpt(
         "linked_clones",

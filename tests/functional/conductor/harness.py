@@ -166,7 +166,7 @@ class Compute:
             self.answering(command)
 
     build = destroy = power = mark = retire_template = cache_image = _keep
-    shape = grow = plug = swap = end_swap = copy = _keep
+    shape = grow = move = plug = swap = end_swap = copy = _keep
 
     def converge_affinity(
         self,

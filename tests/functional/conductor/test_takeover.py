@@ -25,6 +25,7 @@ from common.messages.commands import (
     Copy,
     Destroy,
     Mark,
+    Move,
     Plug,
     RetireTemplate,
     Shape,
@@ -34,7 +35,7 @@ from common.messages.facts import Inspection
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.engine.stages import Table
-from conductor.flows import begin_image, build_command, mark
+from conductor.flows import begin_image, begin_live_migration, build_command, mark
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.begin_plug import PlugAcceptance
@@ -71,6 +72,12 @@ class Cloud:
     refused: set[type[Command]] = field(default_factory=set)
     cleans_up: bool = False
     """Whether an agent that refuses removes what it made."""
+    stays: bool = False
+    """Whether migrations leave VMs where they are."""
+    silent: bool = False
+    """Whether nothing is heard of how they ended."""
+    nodes: dict[str, str] = field(default_factory=dict)
+    """Where VMs are that were to be moved."""
     made: int = 0
     vms: set[str] = field(default_factory=set)
     """Servers whose VM, or a part of it, is on a host."""
@@ -98,7 +105,8 @@ class Cloud:
     def unwinds(self, uuid: str) -> bool:
         """Whether its build is being undone."""
         rows = [one for one in self.world.rows(schema.operations) if one.server_uuid == uuid]
-        return (rows[-1].action, rows[-1].state) == ("create", "unwinding")
+        # A migration, which holds something too, has none.
+        return bool(rows) and (rows[-1].action, rows[-1].state) == ("create", "unwinding")
 
     def server(self) -> Any:
         """A new server, active."""
@@ -195,6 +203,8 @@ class Cloud:
             if self.cleans_up:
                 self.vms.discard(uuid)
             return Outcome(False, gone=self.cleans_up, failure=BROKEN)
+        if isinstance(command, Move):
+            return self._moved(command)
         gone = isinstance(command, Destroy | RetireTemplate) or (
             isinstance(command, Mark) and not command.on
         )
@@ -202,6 +212,15 @@ class Cloud:
         if isinstance(command, Copy):
             copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 1 << 30)
         return Outcome(True, gone=gone, power_state=0 if gone else 1, copied=copied)
+
+    def _moved(self, command: Move) -> Outcome:
+        """Where the agent sees the VM after it; settling moves nothing."""
+        at = self.nodes.setdefault(command.server_uuid, command.placed.node)
+        if not command.settle and not self.stays:
+            at = self.nodes[command.server_uuid] = command.target_node
+        if self.silent and not command.settle:
+            return Outcome(False, failure=BROKEN)
+        return Outcome(True, power_state=1, node=at)
 
     # --- what became of it
 
@@ -268,6 +287,8 @@ def _after(first: str, action: str) -> Callable[[Cloud], Operation]:
 
 def _makes(command: Command) -> bool:
     """Whether it makes something, and doesn't undo it."""
+    if isinstance(command, Move):
+        return not command.settle
     if isinstance(command, Shape):
         return command.size.vcpus > command.former.vcpus
     return bool(getattr(command, "on", True))
@@ -296,6 +317,14 @@ def _image_overtaken(cloud: Cloud) -> Operation:
     operation = _image(cloud)
     cloud.act(cloud.world.row(operation.server_uuid), "delete")
     return operation
+
+
+def _live(cloud: Cloud, *, stays: bool = False, silent: bool = False) -> Operation:
+    server = cloud.server()
+    cloud.stays, cloud.silent = stays, silent
+    return begin_live_migration.accept(
+        cloud.world.conductor.cloud, cloud.world.ctxt, server.uuid, None, None
+    )
 
 
 def _end_resize(action: str) -> Callable[[Cloud], Operation]:
@@ -473,6 +502,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("createImage", "overtaken by a delete"): _image_overtaken,
     ("createBackup", "well"): _backup,
     ("createBackup", "badly"): lambda cloud: _refused(cloud, Copy, _image_as_backup),
+    ("live-migration", "well"): _live,
+    ("live-migration", "well, though nothing was heard"): lambda cloud: _live(cloud, silent=True),
+    ("live-migration", "badly"): lambda cloud: _refused(cloud, Move, _live),
+    ("live-migration", "badly, it stays"): lambda cloud: _live(cloud, stays=True),
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -507,7 +540,11 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
     cloud.work_off(cloud.world.conductor, operation)
     commits, alike = cloud.mortal.commits, cloud.ending(operation)
     assert commits >= (1 if action == "changePassword" else 2)
-    if how.startswith("badly") and action == "resize":
+    if action == "live-migration":
+        assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
+        where = "pve1" if how.startswith("badly") else "pve2"
+        assert alike["server"] == ("active", None, 1, where, where)
+    elif how.startswith("badly") and action == "resize":
         assert alike["size"] == (1, 512, 1, 1)
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from common.messages.facts import CONFIG_DRIVE
 from compute.hypervisor.proxmox.vmconfig.hardware import CONFIG_DRIVE_NAME
 
 #: content types whose volumes may pin a VM to its node
@@ -28,7 +29,7 @@ def of_storage(storage: str, listed: Iterable[Mapping[str, Any]]) -> dict[int, s
             drive = _DRIVE.search(volid)
             if drive:
                 found.setdefault(
-                    int(drive["vmid"]), f"its config drive is on the node's own storage {storage}"
+                    int(drive["vmid"]), f"{CONFIG_DRIVE} is on the node's own storage {storage}"
                 )
         elif _CLONE.search(volid) and one.get("vmid"):
             found[int(one["vmid"])] = (

@@ -27,7 +27,7 @@ def require_none(vm: Vm, source: str, target: str) -> None:
 
 
 def remove(
-    vm: Vm, other: str, source: str, named: Collection[str], drives: Collection[str]
+    vm: Vm, other: str, source: str, named: Collection[str], drive_names: Collection[str]
 ) -> Removal:
     """Remove what is left on a node's own storages of a VM that is on another node.
 
@@ -39,7 +39,7 @@ def remove(
     found = list(_local(vm, other))
     made = [] if all(one.volid in named for one in found) else _made_by_moves(vm, source, found)
     ours = [one for one in found if one.volid in named or one in made]
-    ours += _drives(vm, other, drives)
+    ours += drives(vm, other, drive_names)
     for one in ours:
         volumes.delete(
             vm, one.node, one.storage, one.volid, fence=lambda: _require_away(vm, other)
@@ -64,7 +64,8 @@ def _local(vm: Vm, node: str) -> Iterator[Volume]:
             yield from volumes.listed_on(vm, node, storage.name)
 
 
-def _drives(vm: Vm, node: str, names: Collection[str]) -> list[Volume]:
+def drives(vm: Vm, node: str, names: Collection[str]) -> list[Volume]:
+    """Return the config drives with these file names on a node's own storages."""
     found = []
     for storage in vm.shared.node(node).storages.values():
         own = "iso" in storage.content and not storage.shared and storage.active

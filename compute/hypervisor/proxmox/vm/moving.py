@@ -104,9 +104,11 @@ class ProxmoxMoving:
             return {"skipped": "somebody removed its CD drive"}
         if not str(inserted).startswith("none"):
             return {"volume": str(inserted).split(",", 1)[0]}
-        volid = config_drive.present(self._vm, self._drive_names) or config_drive.upload(
-            self._vm, self._move.server_uuid, image()
-        )
+        volid = config_drive.present(self._vm, self._drive_names)
+        if volid is None:
+            if not self._had_drive():
+                return {"skipped": "it has no config drive"}
+            volid = config_drive.upload(self._vm, self._move.server_uuid, image())
         self._insert(f"{volid},media=cdrom")
         return {"volume": volid}
 
@@ -166,6 +168,14 @@ class ProxmoxMoving:
             return None
         shared = self._vm.shared.storage_key(self._vm.node, volid.partition(":")[0])[0] is None
         return None if shared else volid
+
+    def _had_drive(self) -> bool:
+        """Return whether the other node has its config drive, taken out before; if that node is
+        offline, it counts as there."""
+        other = self._source if self._node != self._source else self._move.target_node
+        return not self._vm.shared.node(other).online or bool(
+            copies.drives(self._vm, other, self._drive_names)
+        )
 
     def _current(self) -> Config:
         """Return its configuration without what is pending."""

@@ -1,0 +1,335 @@
+"""Live migration: another host is chosen and reserved, and the running VM moves there.
+
+Which of the two nodes has the VM is what the agent saw, never what was asked: once its
+configuration is on the target, the record follows, whatever failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+
+from common import clock
+from common.errors import GenerationConflict, Unavailable
+from common.failures import Verdict, passes
+from common.log import logger
+from common.messages.facts import HostFacts
+from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.scheduling import Decision
+from common.migrations import MigrationStatus
+from common.states import OperationState, TaskState, VmState
+from conductor.cloud import Cloud, backoff, failure_of
+from conductor.engine import ends, unwinding
+from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.flows import live_command
+from conductor.flows.destination import Chosen, Destinations, Wanted
+from conductor.plans import NOWHERE, LiveMigrationPlan
+from conductor.store import leases, migrations, registry, server_groups, transitions
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
+from conductor.sync import claims
+from conductor.sync.allocations import of_flavor
+
+LOG = logger(__name__)
+
+#: Nova's words, which clients read
+NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
+_SHOWN = TaskState.MIGRATING
+
+
+class LiveMigrationFlow:
+    """The flow of the action ``live-migration``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._destinations = Destinations(cloud)
+
+    def table(self) -> Table[Task]:
+        """Return its stages; from ``settle`` on the VM is on the target."""
+        release = Undo("release_claim", self._release, write=self._drop_place)
+        look = Undo("look_where", self._look_where, self._seen_where)
+        return Table(
+            (
+                Stage("claim", self._claim, shown=_SHOWN, undo=release),
+                Stage("move", self._move, self._moved, _SHOWN, look),
+                Stage("settle", self._settle, shown=_SHOWN, final=True),
+            ),
+            lost=self._lost,
+            late=self._late,
+            undone=self._undone,
+        )
+
+    # --- the stages
+
+    def _claim(self, task: Task) -> Task | None:
+        """Claim a host, and commit where it goes before anything reaches an agent."""
+        plan, started = _plan(task), clock.utcnow()
+        wanted = Wanted(plan.holder, dict(task.server.flavor), plan.asked_host, plan.without)
+        # What an earlier try of another host claimed is given back first.
+        again = task if not plan.without else dataclasses.replace(task, fresh=False)
+
+        def commit(connection: Transaction, chosen: Chosen) -> Task:
+            return self._going(connection, task, chosen, started)
+
+        found = self._destinations.find(again, wanted, commit)
+        if isinstance(found, Decision):
+            self._nowhere(task, found)
+            return None
+        return found
+
+    def _going(
+        self, connection: Transaction, task: Task, chosen: Chosen, started: datetime.datetime
+    ) -> Task:
+        operation, there = task.operation, chosen.facts
+        here, _ = registry.host(connection, str(task.server.host))
+        plan = dataclasses.replace(_plan(task), target=chosen.place, storage=_storage(here, there))
+        detail = {"host": there.host, "considered": chosen.decision.considered}
+        name, now = "conductor_live_migrate_instance", clock.utcnow()
+        step = Step(name, 0, started, now, "Success", detail=detail)
+        ledger.record_decision(connection, operation, chosen.decision)
+        ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
+        migrations.set_status(
+            connection,
+            plan.migration_id,
+            MigrationStatus.RUNNING,
+            operation,
+            dest_host=there.host,
+            dest_node=there.node,
+            dest_address=there.host_ip or None,
+            claim=of_flavor(task.server.flavor, task.server.image_properties),
+        )
+        leases.advance(connection, operation, plan, "move", self._cloud.name)
+        return dataclasses.replace(
+            task, operation=dataclasses.replace(operation, plan=plan, stage="move")
+        )
+
+    def _nowhere(self, task: Task, decision: Decision) -> None:
+        why = decision.reason or "No host can take it."
+        if task.operation.message:
+            why = f"{why} {task.operation.message}"
+        failure = Failure(
+            Category.NO_VALID_HOST,
+            f"{NO_VALID_HOST} {why}",
+            "conductor_live_migrate_instance",
+            host=task.server.host,
+            owner_message=NO_VALID_HOST,
+        )
+
+        def also(connection: Transaction) -> None:
+            ledger.record_decision(connection, task.operation, decision)
+
+        unwinding.begin(self._cloud, self.table(), task, failure, also)
+
+    def _move(self, task: Task) -> None:
+        if not live_command.send(self._cloud, task):
+            host = _plan(task).source.host
+            text = f"The agent of host {host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
+
+    def _moved(self, task: Task, outcome: Outcome) -> Task | None:
+        """Take the agent's outcome: on, another host, another try, or back."""
+        there = bool(outcome.node) and outcome.node == _plan(task).target.node
+        if outcome.ok and there:
+            return self._reach_end(task, None)
+        if outcome.ok:
+            text = "The VM was seen on its host, and was not moved."
+            failure = Failure(Category.UNKNOWN_OUTCOME, text, host=task.server.host)
+        else:
+            failure = failure_of(outcome)
+        if there and not self._may_try_again(task):
+            # It stays where it is; what could not be put right there is the fault.
+            return self._reach_end(task, failure)
+        if not there and self._wants_other_host(task, outcome):
+            self._elsewhere(task, failure)
+        else:
+            self._failed(task, failure)
+        return None
+
+    def _reach_end(self, task: Task, failure: Failure | None) -> Task:
+        operation = task.operation
+        plan = _plan(task)
+
+        def work(connection: Transaction) -> Task:
+            if failure is not None:
+                ledger.record_failure(connection, operation, failure)
+            leases.reach(connection, operation, plan, "settle")
+            status = MigrationStatus.POST_MIGRATING
+            migrations.set_status(connection, plan.migration_id, status, operation)
+            owned = leases.owned(self._cloud.name, self._cloud.lease_seconds)
+            ledger.save(connection, operation.id, **owned)
+            return task.at("settle")
+
+        return self._cloud.store.run(work)
+
+    def _settle(self, task: Task) -> None:
+        """Move the claim, then the record. Raises Unavailable to be repeated later."""
+        plan, server, operation = _plan(task), task.server, task.operation
+        self._hold(task, str(plan.target.uuid))
+
+        def work(connection: Transaction) -> None:
+            facts, _ = registry.host(connection, str(plan.target.host), lock=True)
+            server_groups.move_place(connection, server, plan.holder)
+            self._ended(connection, task, facts)
+            ledger.close(connection, operation.id, OperationState.DONE)
+
+        self._cloud.store.run(work)
+        LOG.info("Server is on host %s.", plan.target.host)
+
+    @staticmethod
+    def _ended(connection: Transaction, task: Task, facts: HostFacts) -> None:
+        """Record that it is on the host."""
+        operation, server = task.operation, task.server
+        transitions.move(
+            connection,
+            server,
+            operation_id=operation.id,
+            vm_state=VmState(server.vm_state),
+            task_state=None,
+            host=facts.host,
+            node=facts.node,
+            availability_zone=facts.availability_zone,
+        )
+        status = MigrationStatus.COMPLETED
+        migrations.set_status(connection, _plan(task).migration_id, status, operation, claim=None)
+
+    def _hold(self, task: Task, provider: str) -> None:
+        """Have the server hold its size of one host, and the migration nothing."""
+        server = task.server
+        mine = {provider: of_flavor(server.flavor, server.image_properties)}
+        try:
+            fits = claims.hold_both(self._cloud.placement, server, mine, _plan(task).holder, {})
+        except GenerationConflict as error:
+            raise Unavailable(error.message) from error
+        if not fits:
+            # The VM is there all the same; the audit reports what placement says.
+            LOG.error("Placement refuses what server %s holds: %s.", server.uuid, mine)
+
+    # --- failure
+
+    def _may_try_again(self, task: Task) -> bool:
+        return task.operation.attempt <= int(self._cloud.conf.conductor.max_waits)
+
+    def _wants_other_host(self, task: Task, outcome: Outcome) -> bool:
+        """Return whether another host may do better, where none was asked for.
+
+        That is one that the agent refused before it touched anything, or whose failure was undone.
+        """
+        plan, failure = _plan(task), outcome.failure
+        at_rest = outcome.node == plan.source.node and failure is not None and failure.clean
+        few = len(plan.without) + 1 < int(self._cloud.conf.conductor.max_attempts)
+        fatal = failure is not None and failure.verdict == Verdict.FATAL
+        return (
+            at_rest and few and not fatal and plan.asked_host is None and plan.copy_disks is None
+        )
+
+    def _elsewhere(self, task: Task, failure: Failure) -> None:
+        """Commit that another host is to be found; what this one held is given back then."""
+        plan = _plan(task)
+        without = (*plan.without, str(plan.target.host))
+        following = dataclasses.replace(plan, target=NOWHERE, without=without, storage=None)
+
+        def work(connection: Transaction) -> None:
+            ledger.record_failure(connection, task.operation, failure)
+            server_groups.drop(connection, task.server, plan.holder)
+            leases.reach(connection, task.operation, following, "claim")
+            migrations.set_status(
+                connection, plan.migration_id, MigrationStatus.PREPARING, task.operation
+            )
+            anew = leases.next_attempt(connection, task.operation)
+            ledger.save(connection, anew.id, message=failure.message)
+            leases.postpone(connection, anew.id, 0.0)
+
+        self._cloud.store.run(work)
+        self._cloud.wake()
+        LOG.info("Host %s can't take it: %s", plan.target.host, failure.message)
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        if passes(failure) and self._may_try_again(task):
+            ends.again(self._cloud, task.operation, failure)
+        else:
+            unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def _late(self, task: Task) -> None:
+        text = "The live migration did not end in time."
+        if task.operation.message:
+            text += f" It waited: {task.operation.message}"
+        failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
+        unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def _lost(self, task: Task) -> None:
+        """End it: another operation has the server, and gives back what the migration holds.
+
+        Unless that came before a claim of ours: as long as none is committed, it is given back.
+        """
+        plan = _plan(task)
+        if plan.target.host is None:
+            self._destinations.release(plan.holder)
+        ends.overtaken(self._cloud, task)
+
+    # --- undo
+
+    def _look_where(self, task: Task) -> bool:
+        """Have it seen where the VM is, once no migration runs; without an agent later."""
+        if _plan(task).target.host is None:
+            return True
+        if not live_command.send(self._cloud, task, settle=True):
+            self._cloud.wait(task.operation, backoff(task.operation.attempt))
+        return False
+
+    def _seen_where(self, task: Task, outcome: Outcome) -> bool:
+        plan = _plan(task)
+        if outcome.node and outcome.node == plan.target.node:
+            self._arrived_after_all(task)
+            return False
+        if not outcome.ok:
+            ends.again(self._cloud, task.operation, outcome.failure)
+        return outcome.ok
+
+    def _arrived_after_all(self, task: Task) -> None:
+        """End with the server on the target, though the migration counted as failed."""
+        plan, operation = _plan(task), task.operation
+        self._hold(task, str(plan.target.uuid))
+
+        def work(connection: Transaction) -> None:
+            facts, _ = registry.host(connection, str(plan.target.host), lock=True)
+            server_groups.move_place(connection, task.server, plan.holder)
+            self._ended(connection, task, facts)
+            ledger.close(connection, operation.id, OperationState.DONE, operation.message)
+
+        self._cloud.store.run(work)
+        LOG.warning("Server is on host %s after all.", plan.target.host)
+
+    def _release(self, task: Task) -> bool:
+        """Hold the source only. Raises Unavailable to be repeated later."""
+        self._hold(task, str(_plan(task).source.uuid))
+        return True
+
+    @staticmethod
+    def _drop_place(connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        server_groups.drop(connection, task.server, _plan(task).holder)
+        return task
+
+    @staticmethod
+    def _undone(connection: Transaction, task: Task) -> None:
+        """End with the server where and as it was."""
+        operation = task.operation
+        number = _plan(task).migration_id
+        migrations.set_status(connection, number, MigrationStatus.ERROR, operation, claim=None)
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState(task.server.vm_state),
+            task_state=None,
+        )
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+
+def _plan(task: Task) -> LiveMigrationPlan:
+    return task.operation.planned(LiveMigrationPlan)
+
+
+def _storage(source: HostFacts, target: HostFacts) -> str | None:
+    """Return where disks are copied to; None: to the storage of the same name."""
+    same = any(one.name == source.vm_storage for one in target.storages)
+    return None if same else target.vm_storage or None

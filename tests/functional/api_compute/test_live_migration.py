@@ -1,0 +1,108 @@
+"""Live migration: who may, with which bodies, and what is refused in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fixtures import auth
+from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
+from tests.functional.api_compute.conftest import MakeApi
+
+pytestmark = pytest.mark.database
+
+SERVER = f"/servers/{uuid_of(1)}"
+OLD = {"host": None, "block_migration": False, "disk_over_commit": False}
+
+
+@pytest.fixture
+def api(make: MakeApi) -> ComputeApi:
+    return make(a_full_server(1))
+
+
+def live(
+    api: ComputeApi, token: str = auth.ADMIN, version: str = "2.104", **asked: Any
+) -> tuple[int, str]:
+    body = {"os-migrateLive": {"host": None, "block_migration": "auto"} | asked}
+    answer = api.request("POST", f"{SERVER}/action", body, token=token, version=version)
+    if answer.status_code == 202:
+        return 202, ""
+    [fault] = answer.json.values()
+    return answer.status_code, str(fault["message"])
+
+
+def test_it_is_accepted_and_shown(api: ComputeApi) -> None:
+    assert live(api) == (202, "")
+    shown = api.get(SERVER, token=auth.ADMIN, version="2.104").json["server"]
+    assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("MIGRATING", "migrating")
+    [listed] = api.get(f"{SERVER}/migrations", token=auth.ADMIN, version="2.104").json[
+        "migrations"
+    ]
+    assert (listed["status"], listed["source_compute"]) == ("preparing", "pve1")
+    [row] = api.get("/os-migrations", token=auth.ADMIN, version="2.104").json["migrations"]
+    assert row["migration_type"] == "live-migration"
+    code, why = live(api)
+    assert code == 409
+    assert why == (
+        f"Cannot 'os-migrateLive' instance {uuid_of(1)} while it is in task_state migrating"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "code"),
+    [
+        ("2.1", OLD, 202),
+        ("2.1", OLD | {"block_migration": "False"}, 202),
+        ("2.1", {"block_migration": "auto", "disk_over_commit": False}, 400),
+        ("2.24", {"block_migration": False}, 400),
+        ("2.25", OLD, 400),
+        ("2.25", {}, 202),
+        ("2.29", {"force": True}, 400),
+        ("2.30", {"force": False}, 202),
+        ("2.30", {"force": True}, 400),
+        ("2.68", {"force": False}, 400),
+        ("2.68", {"block_migration": 5}, 400),
+    ],
+)
+def test_bodies(api: ComputeApi, version: str, asked: Any, code: int) -> None:
+    assert live(api, version=version, **asked)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("pve1", f"Unable to migrate instance ({uuid_of(1)}) to current host (pve1)."),
+        ("nowhere", "Compute host nowhere could not be found."),
+    ],
+)
+def test_hosts_that_are_none(api: ComputeApi, host: str, why: str) -> None:
+    assert live(api, host=host) == (400, why)
+    assert api.get(SERVER, version="2.104").json["server"]["status"] == "ACTIVE"
+
+
+def test_forced_without_a_host(api: ComputeApi) -> None:
+    assert live(api, version="2.30", force=True) == (
+        400,
+        "Can't force to a non-provided destination",
+    )
+
+
+def test_who_may(api: ComputeApi) -> None:
+    assert live(api, auth.MEMBER)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("changes", "attribute"),
+    [({"vm_state": "stopped"}, "vm_state stopped"), ({"vm_state": "error"}, "vm_state error")],
+)
+def test_states(make: MakeApi, changes: Any, attribute: str) -> None:
+    code, why = live(make(a_full_server(1, **changes)))
+    assert code == 409
+    assert why == f"Cannot 'os-migrateLive' instance {uuid_of(1)} while it is in {attribute}"
+
+
+def test_a_paused_one_may(make: MakeApi) -> None:
+    api = make(a_full_server(1, vm_state="paused"))
+    assert live(api) == (202, "")
+    assert api.get(SERVER, version="2.104").json["server"]["status"] == "MIGRATING"

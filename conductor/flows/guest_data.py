@@ -18,7 +18,7 @@ def config_drive(
 ) -> ConfigDrive:
     """Return metadata, network data, user data and files of one server."""
     return ConfigDrive(
-        meta_data=_meta_data(server, admin_password),
+        meta_data=_meta_data(server, nics, admin_password),
         network_data=network_data(nics),
         vendor_data={},
         user_data=server.user_data,
@@ -26,7 +26,7 @@ def config_drive(
     )
 
 
-def _meta_data(server: Server, admin_password: str | None) -> dict[str, Any]:
+def _meta_data(server: Server, nics: Sequence[Nic], admin_password: str | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "uuid": server.uuid,
         "name": server.name,
@@ -35,7 +35,7 @@ def _meta_data(server: Server, admin_password: str | None) -> dict[str, Any]:
         "availability_zone": server.availability_zone,
         "project_id": server.project_id,
         "meta": dict(server.meta),
-        "devices": [],
+        "devices": [_device(nic) for nic in nics if nic.tag is not None],
     }
     if server.public_key:
         name = server.key_name or "key"
@@ -44,6 +44,14 @@ def _meta_data(server: Server, admin_password: str | None) -> dict[str, Any]:
     if admin_password:
         data["admin_pass"] = admin_password
     return data
+
+
+def _device(nic: Nic) -> dict[str, Any]:
+    """Return an interface that its user has given a name; the guest finds it by its MAC address.
+
+    Where the hypervisor puts it isn't known, for which Nova has the word none.
+    """
+    return {"type": "nic", "bus": "none", "address": "none", "mac": nic.mac, "tags": [nic.tag]}
 
 
 def network_data(nics: Sequence[Nic]) -> dict[str, Any]:

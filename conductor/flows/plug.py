@@ -15,7 +15,7 @@ from common.states import OperationState, TaskState
 from conductor.cloud import Cloud, backoff, failure_of, placed
 from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows import guest_data
+from conductor.flows import build_command, guest_data
 from conductor.flows.begin_plug import PLUG, UNPLUG
 from conductor.plans import PlugPlan
 from conductor.store import leases, networks, servers
@@ -176,7 +176,7 @@ class DetachFlow(_Plugging):
 def _end(connection: Transaction, task: Task) -> None:
     """Show the server's addresses as its ports are now, and end the operation."""
     servers.get(connection, task.server.uuid, lock=True)
-    addresses = guest_data.addresses(networks.nics_of(connection, task.server.uuid))
+    addresses = guest_data.addresses(build_command.nics_of(connection, task.server.uuid))
     servers.change(connection, task.server, {"addresses": addresses})
     ledger.close(connection, task.operation.id, OperationState.DONE)
 

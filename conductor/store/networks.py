@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from common import clock, ids
 from common.errors import Conflict, Invalid
-from common.messages.commands import Nic
 from conductor.store import addresses
 from db.schema import networks, ports, subnets
 
@@ -265,27 +264,6 @@ def check_address(
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
     """Delete the ports of these servers and release their addresses, in one statement."""
     connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
-
-
-def nics_of(connection: sa.Connection, server_uuid: str) -> list[Nic]:
-    """Return a server's interfaces in order, with their networks' names."""
-    columns = ports.c
-    rows = connection.execute(
-        sa.select(
-            columns.id,
-            columns.network_id,
-            networks.c.name,
-            networks.c.bridge,
-            columns.mac,
-            networks.c.mtu,
-            networks.c.vlan,
-            columns.ip,
-        )
-        .select_from(ports.join(networks, networks.c.id == columns.network_id))
-        .where(columns.server_uuid == server_uuid)
-        .order_by(columns.position)
-    )
-    return [Nic(*row) for row in rows]
 
 
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:

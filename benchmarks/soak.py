@@ -1,10 +1,10 @@
 """Run a cloud under random load and failures: ``python -m benchmarks.soak --minutes 30``, JSON.
 
-Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped
-and started at random, while conductors, schedulers and agents are killed, the connections to the
-broker are cut, the broker itself is restarted, the simulated Proxmox VE gets every kind of fault,
-and nodes are lost and come back. At the end everything is deleted, and nothing may be left that no
-record owns.
+Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped,
+started, paused, suspended and resized at random, while conductors, schedulers and agents are
+killed, the connections to the broker are cut, the broker itself is restarted, the simulated
+Proxmox VE gets every kind of fault, and nodes are lost and come back. At the end everything is
+deleted, and nothing may be left that no record owns.
 
 The services are real processes on PostgreSQL and RabbitMQ; simulator and placement run in this
 one. The seed decides what is done; the times depend on the machine. Exit code 1: not clean.
@@ -29,6 +29,7 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from db import schema
+from tests.chaos.action_play import ASKED
 from tests.chaos.cloud import Overdue
 from tests.chaos.stage import Plan, Stage, stage
 
@@ -57,6 +58,16 @@ ORDERS: tuple[dict[str, Any], ...] = (
     {"action": "node-down", "node": "pve3", "seconds": 120},
     {"action": "token-revoked", "seconds": 20},
 )
+
+DELETE = "delete"
+#: what the user may ask for next; in any other state only the delete
+WAYS: dict[str, tuple[str, ...]] = {
+    "active": ("stop", "reboot-hard", "pause", "suspend", "resize", DELETE),
+    "stopped": ("start", "resize", DELETE),
+    "paused": ("unpause", "reboot-hard", DELETE),
+    "suspended": ("resume", "reboot-hard", DELETE),
+    "resized": ("confirmResize", "revertResize", DELETE),
+}
 
 KILL, CUT, RESTART, ORDER = "kill ", "cut", "restart", "order "
 
@@ -110,16 +121,13 @@ class Soak:
         elif idle:
             row = self._random.choice(idle)
             crowded = len(alive) >= self._servers
-            action = "delete" if row.vm_state == "error" or crowded else self._next(row.vm_state)
+            ways = (DELETE,) if crowded else WAYS.get(row.vm_state, (DELETE,))
+            action = self._random.choice(ways)
             with contextlib.suppress(MicronovaError):
-                self._cloud.act(row.uuid, action)
+                ASKED.get(action, Stage.act)(self._cloud, row.uuid, action)
                 self.done[action] += 1
         self._cloud.end_pauses()
         self._cloud.follow_remedies()
-
-    def _next(self, vm_state: str) -> str:
-        ways = {"active": ("stop", "reboot-hard", "delete"), "stopped": ("start", "delete")}
-        return self._random.choice(ways[vm_state])
 
     # --- faults
 

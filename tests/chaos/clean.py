@@ -16,7 +16,7 @@ SETTLE_SECONDS = 20
 HA = "high availability:"
 OURS = "micronova: "
 #: states in which a server has a VM, and with it addresses and an allocation
-WITH_VM = frozenset({"active", "stopped", "paused", "suspended"})
+WITH_VM = frozenset({"active", "stopped", "paused", "suspended", "resized"})
 
 
 def differences(

@@ -32,6 +32,8 @@ class Play:
         self.name = f"server-{number}"
         self.count = COUNTS.get(scenario, 1)
         self.image = image_name(image)
+        self.good = "deleted" if scenario == DESTROY else "active"
+        """What it ends as if nothing fails."""
 
     def prepare(self) -> None:
         """What must be there before the run."""

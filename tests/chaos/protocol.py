@@ -1,4 +1,4 @@
-"""What services can be told, and the steps of a build and a destroy: the recorded runs have all.
+"""What services can be told, and the steps of builds, actions and destroys: all are recorded.
 
 A message that is new is in one of these tables, or a test fails: either a scenario sends it, or
 it is said why none does.
@@ -49,6 +49,7 @@ ENDPOINTS = (
 #: sent in a recorded run
 RECORDED = frozenset(
     {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
+    | {"power", "shape", "grow", "resize_server", "end_resize"}
     | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
 )
@@ -64,9 +65,9 @@ FAILURES = frozenset({"note_failure"})
 AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template", "inspect"})
 #: about other actions, or about no server
 OTHERS = frozenset(
-    {"power", "mark", "cache_image", "cache_images", "adopt", "forget", "hold_server"}
+    {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"resize_server", "end_resize", "shape", "grow", "move", "live_migrate_server"}
+    | {"move", "live_migrate_server"}
     | {"rebuild_server", "swap", "end_swap"}
     | {"create_server_image", "delete_image", "copy"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}

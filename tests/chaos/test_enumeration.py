@@ -47,12 +47,13 @@ class Disturbed(Theatre):
         broker = SimpleNamespace(tail=lambda: "closed: reset")
         self._stage: Any = SimpleNamespace(unheard=[], broker=broker)
 
-    def _recorded(self, scenario: str) -> tuple[list[Step], str]:
+    def _recorded(self, scenario: str) -> tuple[list[Step], str, str]:
+        good = "deleted" if scenario == DESTROY else "active"
         if self._losses:
             self._losses -= 1
             self._stage.unheard.append("act: nobody answered")
-            return [], "active"
-        return [STEP], self._end
+            return [], "active", good
+        return [STEP], self._end, good
 
 
 def test_a_run_whose_request_was_lost_is_recorded_anew() -> None:

@@ -1,0 +1,195 @@
+"""Scenarios of one action on a server that is there: each is a row of a table.
+
+Whatever strikes, the action ends; the server is what it was or what the action makes of it, and
+so are its VM, its size and its claim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.errors import Conflict, MicronovaError
+from conductor.messages import FlavorSnapshot
+from db import schema
+from tests.chaos.cloud import FLAVOR, Overdue
+from tests.chaos.play import Play
+from tests.chaos.stage import Stage
+
+LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
+SOON_SECONDS = 20
+
+Ask = Callable[[Stage, str, str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """One action: what comes before it, and what it makes of the server."""
+
+    before: tuple[str, ...]
+    """Actions that must have succeeded on it."""
+    was: str
+    """Its vm_state then; that of a failed action too."""
+    becomes: str
+
+
+ACTIONS: dict[str, Scenario] = {
+    "stop": Scenario((), "active", "stopped"),
+    "start": Scenario(("stop",), "stopped", "active"),
+    "reboot-hard": Scenario((), "active", "active"),
+    "pause": Scenario((), "active", "paused"),
+    "unpause": Scenario(("pause",), "paused", "active"),
+    "suspend": Scenario((), "active", "suspended"),
+    "resume": Scenario(("suspend",), "suspended", "active"),
+    "resize": Scenario((), "active", "resized"),
+    "confirmResize": Scenario(("resize",), "resized", "active"),
+    "revertResize": Scenario(("resize",), "resized", "active"),
+}
+
+
+def ask_resize(stage: Stage, uuid: str, action: str = "resize") -> None:
+    """Ask for a resize to a larger flavor."""
+    context = stage.context()
+    stage._ask("resize_server", lambda: stage.client.resize_server(context, uuid, LARGER))
+
+
+def ask_end_of_resize(stage: Stage, uuid: str, action: str) -> None:
+    """Ask for a resize to be confirmed or reverted."""
+    context = stage.context()
+    stage._ask("end_resize", lambda: stage.client.end_resize(context, uuid, action))
+
+
+#: how it is asked for, where more is needed than its name
+ASKED: dict[str, Ask] = {
+    "resize": ask_resize,
+    "confirmResize": ask_end_of_resize,
+    "revertResize": ask_end_of_resize,
+}
+
+#: a VM's state of QEMU, by the server's
+_QMP = {"active": "running", "resized": "running", "paused": "paused"}
+
+
+class ActionPlay(Play):
+    """One run of an action; ``scenario`` is its name."""
+
+    def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
+        super().__init__(stage, scenario, number, image)
+        self._action = ACTIONS[scenario]
+        self.good = self._action.becomes
+
+    def prepare(self) -> None:
+        """See ``Play``: the server is there, and what comes before the action is done."""
+        self.stage.create(self.name, self.image)
+        self.stage.until(lambda: self.state() == "active")
+        for action in self._action.before:
+            self._ask(action)
+            self._await(ACTIONS[action].becomes)
+
+    def act(self) -> None:
+        """See ``Play``. A host whose agent has just died takes no action: that is an answer."""
+        with contextlib.suppress(Conflict):
+            self._ask(self.scenario)
+
+    def settled(self) -> str:
+        """See ``Play``."""
+        if self._operation() is None:
+            self._heard()
+        return str(self.stage.until(self._rest))
+
+    def kept(self) -> str:
+        """Whether the VM, its size and its claim are what the record says; or what is wrong."""
+        wrong = ""
+
+        def right() -> bool:
+            nonlocal wrong
+            wrong = self._wrong()
+            return not wrong
+
+        with contextlib.suppress(Overdue):
+            self.stage.until(right, SOON_SECONDS)
+        return wrong
+
+    # --- inner
+
+    def _ask(self, action: str) -> None:
+        (row,) = self.rows()
+        ASKED.get(action, Stage.act)(self.stage, row.uuid, action)
+
+    def _await(self, vm_state: str) -> None:
+        self.stage.until(lambda: self._rest() == vm_state)
+
+    def _operation(self) -> Any:
+        """The operation of the action, if it was begun."""
+        (row,) = self.rows()
+        columns = schema.operations.c
+        query = sa.select(schema.operations).where(
+            columns.server_uuid == row.uuid, columns.action == self.scenario
+        )
+        found = self.stage.rows(query)
+        assert len(found) <= 1, f"one request began {len(found)} operations"
+        return found[0] if found else None
+
+    def _rest(self) -> str:
+        """The vm_state when nothing is under way; empty before."""
+        (row,) = self.rows()
+        columns = schema.operations.c
+        query = sa.select(schema.operations.c.id).where(
+            columns.server_uuid == row.uuid, columns.state.in_(("queued", "running", "unwinding"))
+        )
+        busy = row.task_state is not None or self.stage.rows(query)
+        return "" if busy else str(row.vm_state)
+
+    def _wrong(self) -> str:
+        self.stage.follow_remedies()
+        (row,) = self.rows()
+        if row.vm_state == "deleted":
+            return "the server is gone"
+        found = self.stage.differences()
+        if row.vm_state not in (self._action.was, self._action.becomes, "error"):
+            found.append(f"the server is {row.vm_state}")
+        operation = self._operation()
+        if operation is not None and operation.state == "done" and row.vm_state != self.good:
+            found.append(f"the action is done and the server {row.vm_state}")
+        if row.vm_state == "error" or found:
+            return "; ".join(found)
+        return "; ".join([*self._vm_differs(row), *self._claim_differs(row)])
+
+    def _vm_differs(self, row: Any) -> list[str]:
+        vms = self.stage.simulator.state()["sim1"]["vms"]
+        (vm,) = (vm for vm in vms if vm["vmid"] == row.vmid)
+        found = []
+        if row.vm_state == "suspended":
+            if vm["lock"] != "suspended":
+                found.append("its memory is not on disk")
+        elif vm["qmp"] != _QMP.get(row.vm_state, "stopped"):
+            found.append(f"it is {row.vm_state} and its VM {vm['qmp']}")
+        size = (int(vm["config"]["cores"]), int(vm["config"]["memory"]))
+        if size != (row.flavor["vcpus"], row.flavor["memory_mib"]):
+            found.append(f"its VM has {size}, its flavor is {row.flavor['name']}")
+        return found
+
+    def _claim_differs(self, row: Any) -> list[str]:
+        """It holds what its columns say: those the quota adds up."""
+        query = sa.select(schema.hosts.c.uuid).where(schema.hosts.c.host == row.host)
+        ((provider,),) = self.stage.rows(query)
+        try:
+            held = self.stage.placement.provider_allocations(provider).get(row.uuid, {})
+        except MicronovaError as error:
+            return [f"placement does not answer: {error.message}"]
+        due = {"VCPU": row.vcpus, "MEMORY_MB": row.memory_mib}
+        has = {name: held.get(name) for name in due}
+        sizes = [FLAVOR, LARGER] if row.vm_state == "resized" else [row.flavor]
+        found = [] if has == due else [f"it holds {has} instead of {due}"]
+        largest = max(_memory(size) for size in sizes)
+        if row.memory_mib != largest:
+            found.append(f"{row.memory_mib} MiB count against the quota instead of {largest}")
+        return found
+
+
+def _memory(flavor: Any) -> int:
+    return int(flavor["memory_mib"] if isinstance(flavor, dict) else flavor.memory_mib)

@@ -22,6 +22,7 @@ class VmState(enum.StrEnum):
     SUSPENDED = "suspended"  #: its memory is on disk, and no process runs
     RESIZED = "resized"  #: of its new size, to be confirmed or reverted
     SOFT_DELETED = "soft-delete"  #: stopped, to be deleted for good unless it is restored
+    RESCUED = "rescued"  #: runs from another disk, with its own beside it
     ERROR = "error"  #: an operation failed; the fault says how
     DELETED = "deleted"  #: gone, seen gone
 
@@ -54,6 +55,8 @@ class TaskState(enum.StrEnum):
     SOFT_DELETING = "soft-deleting"  #: the VM is stopped; it can be restored
     RESTORING = "restoring"  #: a soft-deleted server is started again
     MIGRATING = "migrating"  #: it goes to another host while it runs
+    RESCUING = "rescuing"  #: the VM gets another disk to run from
+    UNRESCUING = "unrescuing"  #: it runs from its own disk again
     DELETING = "deleting"
     ADOPTING = "adopting"  #: an existing VM is being taken under management
     RELEASING = "releasing"  #: a VM is being let go; it stays
@@ -356,6 +359,24 @@ ACTIONS: Mapping[str, Action] = {
             None,
         ),
         Action(
+            "rescue",
+            "rescue",
+            frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.ERROR}),
+            _IDLE,
+            (TaskState.RESCUING,),
+            VmState.RESCUED,
+            VmState.ERROR,
+        ),
+        Action(
+            "unrescue",
+            "unrescue",
+            frozenset({VmState.RESCUED}),
+            _IDLE,
+            (TaskState.UNRESCUING,),
+            VmState.ACTIVE,
+            VmState.RESCUED,
+        ),
+        Action(
             "delete",
             "delete",
             None,
@@ -438,13 +459,14 @@ BACK: Mapping[PowerState, VmState] = {
 
 
 #: what a server is whatever its VM does
-_STAYS = frozenset({VmState.RESIZED, VmState.SOFT_DELETED})
+_STAYS = frozenset({VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED})
 
 
 def found_well(vm_state: str, power_state: int) -> VmState:
     """Return the vm_state of a server whose VM is proven and unlocked; unseen: the old one.
 
-    A resized server stays so, as it is still to be confirmed or reverted, and a soft-deleted one.
+    A resized server stays so, as it is still to be confirmed or reverted, and a soft-deleted or a
+    rescued one.
     """
     if vm_state in _STAYS:
         return VmState(vm_state)
@@ -467,6 +489,7 @@ _STATUS: Mapping[VmState, str] = {
     VmState.SUSPENDED: "SUSPENDED",
     VmState.RESIZED: "VERIFY_RESIZE",
     VmState.SOFT_DELETED: "SOFT_DELETED",
+    VmState.RESCUED: "RESCUE",
     VmState.ERROR: "ERROR",
     VmState.DELETED: "DELETED",
 }

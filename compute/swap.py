@@ -1,4 +1,4 @@
-"""Swap: a VM gets another root disk, and runs again if it ran; on failure it is as it was.
+"""Swap: a VM gets another root disk, or one to be rescued from; on failure it is as it was.
 
 The old disk stays beside the new one until the conductor has it removed (``EndSwap``).
 """
@@ -26,11 +26,11 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
             return {"swapped": True}
         return machine.stop(graceful_seconds)
 
-    def start() -> Detail:
-        return machine.start() if command.running else {"power_state": PowerState.SHUTDOWN.name}
+    def start(running: bool) -> Detail:
+        return machine.start() if running else {"power_state": PowerState.SHUTDOWN.name}
 
     def start_again() -> Removal:
-        start()
+        start(command.running)
         return Removal(True)
 
     def give_back() -> Removal:
@@ -48,11 +48,17 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
             give_back,
             "compute_give_disk_back",
         ),
+    )
+    rebuild = (
         Step("compute_rebuild_instance", lambda: machine.disks.swap(command)),
         Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),
-        Step("compute_start_vm", start),
+        Step("compute_start_vm", lambda: start(command.running)),
     )
-    failure = carry_out(job, steps)
+    rescue = (
+        Step("compute_rescue_instance", lambda: machine.disks.swap(command)),
+        Step("compute_start_vm", machine.start),
+    )
+    failure = carry_out(job, (*steps, *(rescue if command.rescue else rebuild)))
     return Outcome(failure is None, seen(machine), failure)
 
 
@@ -63,10 +69,11 @@ def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
         return machine.start() if command.running else {"power_state": PowerState.SHUTDOWN.name}
 
     find_vm = Step("compute_find_vm", lambda: find(machine))
+    give_back_name = "compute_unrescue_instance" if command.rescued else "compute_give_disk_back"
     let_go = (Step("compute_remove_old_disk", lambda: _gone(machine.disks.let_go())),)
     give_back = (
         Step("compute_stop_vm", lambda: machine.stop(0)),
-        Step("compute_give_disk_back", lambda: _gone(machine.disks.give_back())),
+        Step(give_back_name, lambda: _gone(machine.disks.give_back())),
         Step("compute_start_vm", start),
     )
     failure = carry_out(job, (find_vm, *(let_go if command.keep else give_back)))

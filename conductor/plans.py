@@ -137,13 +137,11 @@ class PlugPlan(Plan):
 
 
 @dataclass(frozen=True)
-class RebuildPlan(Plan):
-    """The plan of a rebuild."""
+class SwapPlan(Plan):
+    """The plan of what gives a VM other disks."""
 
     was: str = ""
     """The server's vm_state before."""
-    former: Mapping[str, Any] = field(default_factory=dict)
-    """Columns of the server before, which its disk was made by."""
     image: Image | None = None
     nics: tuple[Nic, ...] = ()
 
@@ -164,6 +162,22 @@ class LiveMigrationPlan(Plan):
     """Hosts that could not take it."""
     storage: str | None = None
     """Storage on the target for disks that are copied; None: the one of the same name."""
+
+
+@dataclass(frozen=True)
+class RebuildPlan(SwapPlan):
+    """The plan of a rebuild."""
+
+    former: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the server before, which its disk was made by."""
+
+
+@dataclass(frozen=True)
+class RescuePlan(SwapPlan):
+    """The plan of a rescue."""
+
+    image_id: str = ""
+    """The image that it runs from."""
 
 
 @dataclass(frozen=True)
@@ -229,8 +243,8 @@ class CreateParams(Params):
 
 
 @dataclass(frozen=True)
-class RebuildParams(Params):
-    """What was asked of a rebuild, beyond the server's record."""
+class SwapParams(Params):
+    """What was asked of a rebuild or a rescue, beyond the server's record."""
 
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()
@@ -260,6 +274,7 @@ PLANS: Mapping[str, type[Plan]] = {
     "rebuild": RebuildPlan,
     "createImage": ImagePlan,
     "createBackup": ImagePlan,
+    "rescue": RescuePlan,
     InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
     InternalAction.CACHE_IMAGE: CacheImagePlan,
 }
@@ -267,7 +282,8 @@ PLANS: Mapping[str, type[Plan]] = {
 PARAMS: Mapping[str, type[Params]] = {
     "create": CreateParams,
     "adopt": AdoptParams,
-    "rebuild": RebuildParams,
+    "rebuild": SwapParams,
+    "rescue": SwapParams,
 }
 
 

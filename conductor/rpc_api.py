@@ -51,6 +51,9 @@ class ServerRpc(Protocol):
     def live_migrate_server(
         self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None
     ) -> int: ...
+    def rescue_server(
+        self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
+    ) -> int: ...
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: dict[str, Any]
     ) -> None: ...

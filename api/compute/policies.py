@@ -84,6 +84,8 @@ _ROWS = (
         "POST",
         f"{_SERVER}/action",
     ),
+    ("os-rescue", PROJECT_MEMBER, "Rescue a server.", "POST", f"{_SERVER}/action"),
+    ("os-unrescue", PROJECT_MEMBER, "Unrescue a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

@@ -98,6 +98,8 @@ ROUTES = (
             "rebuild": "rebuild",
             "createImage": "create_image",
             "createBackup": "create_backup",
+            "rescue": "rescue",
+            "unrescue": "unrescue",
             "lock": "lock",
             "unlock": "unlock",
             "forceDelete": "force_delete",

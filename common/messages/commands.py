@@ -141,13 +141,15 @@ class Build(Command):
 
 @dataclass(frozen=True)
 class Swap(Build):
-    """Give the VM a new root disk made of the image, and a new config drive; it keeps the old
-    ones beside them until an EndSwap. On failure it is as it was."""
+    """Give the VM a new disk made of the image, and a new config drive; it keeps the old ones
+    beside them until an EndSwap. On failure it is as it was."""
 
     running: bool = False
     """Whether it is to run, before and after."""
     former_properties: Mapping[str, str] = field(default_factory=dict)
     """The image properties that decide the guest's hardware before."""
+    rescue: bool = False
+    """The new disk is one to boot from, beside the root disk, and the VM is to run in any case."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,8 @@ class EndSwap(Command):
     """Whether it keeps the new."""
     running: bool = False
     """Where it gets the old back: whether it is to run then."""
+    rescued: bool = False
+    """It gets the old back as it is rescued no more."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ OVERDUE = datetime.timedelta(seconds=900)
 PRESENT = frozenset(
     {
         *(VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED),
-        *(VmState.RESIZED, VmState.SOFT_DELETED),
+        *(VmState.RESIZED, VmState.RESCUED, VmState.SOFT_DELETED),
     }
 )
 

@@ -109,6 +109,22 @@ class ServerCalls(Base):
             copy_disks=copy_disks,
         )
 
+    def rescue_server(
+        self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
+    ) -> int:
+        """Run a server from a disk made of an image; returns the operation's id.
+
+        ``act`` with ``unrescue`` ends it. Raises ServerNotFound, ServerLocked,
+        ServerStateConflict, Conflict (it has a TPM, or no host).
+        """
+        return self._rpc.call(
+            ctxt,
+            ServerRpc.rescue_server,
+            server_uuid=server_uuid,
+            image_id=image_id,
+            admin_password=admin_password,
+        )
+
     def update_server(
         self, ctxt: RequestContext, server_uuid: str, changes: Mapping[str, Any]
     ) -> None:

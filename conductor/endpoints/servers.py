@@ -16,6 +16,7 @@ from conductor.flows import begin_image, begin_live_migration, lock, reset_state
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
 from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.begin_rebuild import RebuildAcceptance
+from conductor.flows.begin_rescue import RescueAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
 from conductor.images import remove_image
 from conductor.messages import (
@@ -52,6 +53,7 @@ class ServerEndpoint:
         self._resizes = ResizeAcceptance(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
         self._defers = cloud.conf.conductor.reclaim_instance_interval > 0
+        self._rescues = RescueAcceptance(cloud)
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         """See ``ConductorClient.create_servers``."""
@@ -118,6 +120,13 @@ class ServerEndpoint:
         return self._begin(
             begin_live_migration.accept(self._cloud, ctxt, server_uuid, host, copy_disks)
         )
+
+    def rescue_server(
+        self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
+    ) -> int:
+        """See ``ConductorClient.rescue_server``."""
+        ctxt.server_uuid = server_uuid
+        return self._begin(self._rescues.rescue(ctxt, server_uuid, image_id, admin_password))
 
     def _begin(self, operation: Operation) -> int:
         LOG.info("Operation %d, %s, begins.", operation.id, operation.action)

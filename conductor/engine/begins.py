@@ -20,6 +20,7 @@ _TIMEOUTS = {
     "create": "build_timeout_seconds",
     "rebuild": "build_timeout_seconds",
     "live-migration": "live_migration_timeout_seconds",
+    "rescue": "build_timeout_seconds",
     InternalAction.CACHE_IMAGE: "build_timeout_seconds",
     "createImage": "copy_timeout_seconds",
     "createBackup": "copy_timeout_seconds",

@@ -15,7 +15,7 @@ from conductor.cloud import Cloud
 from conductor.engine import begins
 from conductor.flows.accept import check_state, scope
 from conductor.messages import RebuildServer
-from conductor.plans import Place, RebuildParams, RebuildPlan
+from conductor.plans import Place, RebuildPlan, SwapParams
 from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
 from conductor.store.operations import Operation
@@ -73,7 +73,7 @@ class RebuildAcceptance:
             server.uuid,
             server.project_id,
             plan=plan,
-            params=RebuildParams(request.admin_password, request.files),
+            params=SwapParams(request.admin_password, request.files),
         )
         operation = ledger.insert(connection, ctxt, [item])[0]
         transitions.move(

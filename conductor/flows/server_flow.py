@@ -34,6 +34,7 @@ _AGAIN = {
     "resume": "openstack server resume {}",
     "soft-delete": "openstack server delete {}",
     "restore": "openstack server restore {}",
+    "unrescue": "openstack server unrescue {}",
 }
 
 

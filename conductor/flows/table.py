@@ -22,6 +22,7 @@ from conductor.flows.plug import AttachFlow, DetachFlow
 from conductor.flows.power import COMMANDS, PowerFlow
 from conductor.flows.reap import Reap
 from conductor.flows.rebuild import RebuildFlow
+from conductor.flows.rescue import RescueFlow, UnrescueFlow
 from conductor.flows.resize import ResizeFlow
 from conductor.flows.server_image import ServerImageFlow
 from conductor.flows.unmanage import Unmanage
@@ -46,6 +47,8 @@ def tables(cloud: Cloud) -> dict[str, Table[Any]]:
         "createImage": ServerImageFlow(cloud).table("createImage"),
         "createBackup": ServerImageFlow(cloud).table("createBackup"),
         "live-migration": LiveMigrationFlow(cloud).table(),
+        "rescue": RescueFlow(cloud).table(),
+        "unrescue": UnrescueFlow(cloud).table(),
         "adopt": Adopt(cloud).table(),
         "release": Unmanage(cloud).table(),
         InternalAction.REAP: Reap(cloud).table(),

@@ -68,7 +68,7 @@ OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
     | {"move", "live_migrate_server"}
-    | {"rebuild_server", "swap", "end_swap"}
+    | {"rebuild_server", "rescue_server", "swap", "end_swap"}
     | {"create_server_image", "delete_image", "copy"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}

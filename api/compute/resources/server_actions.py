@@ -13,6 +13,7 @@ from api.compute.resources.server_images import ImageActions
 from api.compute.resources.server_interfaces import FixedIpActions
 from api.compute.resources.server_live_migration import LiveMigrationActions
 from api.compute.resources.server_rebuild import RebuildActions
+from api.compute.resources.server_rescue import RescueActions
 from api.compute.resources.server_resize import ResizeActions
 from api.compute.schemas import servers as schemas
 
@@ -24,6 +25,7 @@ class ServerActions(
     LiveMigrationActions,
     RebuildActions,
     ImageActions,
+    RescueActions,
     ConsoleActions,
     FixedIpActions,
 ):

@@ -13,7 +13,9 @@ from common.states import VmState
 from db.reads.servers import Server
 
 #: the vm_states that Nova dumps from, as far as they are known here
-_DUMPED = frozenset({VmState.ACTIVE, VmState.PAUSED, VmState.ERROR})
+_DUMPED = frozenset(
+    {VmState.ACTIVE, VmState.PAUSED, VmState.RESCUED, VmState.RESIZED, VmState.ERROR}
+)
 
 
 class AdminActions:

@@ -195,6 +195,10 @@ REBUILD = {
     "2.94": changed(_REBUILD_263, "rebuild", hostname=types.FQDN),
 }
 
+_RESCUE = record({"adminPass": _CREATED["adminPass"], "rescue_image_ref": types.UUID})
+RESCUE = {"2.1": body("rescue", {**_RESCUE, "type": ["object", "null"]})}
+UNRESCUE = {"2.1": body("unrescue", {})}
+
 _UPDATED = ("name", "OS-DCF:diskConfig", "accessIPv4", "accessIPv6")
 _UPDATE = body("server", record({name: _CREATED[name] for name in _UPDATED}))
 _UPDATE_219 = _server(_UPDATE, description=types.DESCRIPTION)

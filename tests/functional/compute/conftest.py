@@ -312,13 +312,19 @@ def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
     return Swap(**(values | changes))
 
 
-def an_end(
-    build: Build, *, keep: bool, running: bool = True, operation_id: int | None = None
-) -> EndSwap:
-    """The end of a rebuild."""
-    number = operation_id or next(_numbers)
-    placed, late = build.placed, clock.after(60)
-    return EndSwap(number, 1, build.server_uuid, placed, late, keep=keep, running=running)
+def an_end(build: Build, *, keep: bool, running: bool = True, rescued: bool = False) -> EndSwap:
+    """The end of a rebuild or a rescue."""
+    number, placed, late = next(_numbers), build.placed, clock.after(60)
+    return EndSwap(
+        number,
+        1,
+        build.server_uuid,
+        placed,
+        late,
+        keep=keep,
+        running=running,
+        rescued=rescued,
+    )
 
 
 def a_copy(build: Build, vmid: int, **changes: Any) -> Copy:

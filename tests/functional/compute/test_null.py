@@ -86,6 +86,8 @@ def test_the_life_of_a_server(null: Worker) -> None:
     assert null.run(an_end(build, keep=False)).ok
     assert null.run(a_swap(build, running=False)).ok
     assert null.run(an_end(build, keep=True)).ok
+    assert null.run(a_swap(build, rescue=True)).power_state == PowerState.RUNNING
+    assert null.run(an_end(build, keep=False, rescued=True)).power_state == PowerState.RUNNING
     assert not null.run(a_swap(build, image=None)).ok
     there = null.hypervisors[0].inspect(build.placed.vmid, None, build.server_uuid)
     assert (there.vcpus, there.memory_mib, there.disk_gib) == (4, 1024, 5)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.messages.commands import Build, Image, PowerAction
+from common.messages.commands import Build, Image, PowerAction, Swap
 from common.messages.reports import Category
 from common.states import PowerState
 from tests.functional.compute.conftest import (
@@ -112,6 +112,61 @@ def test_hardware_that_the_image_asks_for(worker: Worker, cluster: Cluster, buil
     assert now["net0"] == was["net0"].replace("virtio=", "e1000=")
     assert worker.run(an_end(build, keep=False)).ok
     assert config_of(cluster, build) == was
+
+
+def a_rescue(build: Build, **changes: Any) -> Swap:
+    return a_swap(build, rescue=True, disk_gib=0, **changes)
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_disk_to_be_rescued_from(
+    worker: Worker, cluster: Cluster, build: Build, running: bool
+) -> None:
+    if not running:
+        assert worker.run(a_power(build, PowerAction.STOP)).ok
+    was, volumes = config_of(cluster, build), set(cluster.volumes(build.placed.vmid))
+    rescue = a_rescue(build, running=running)
+    for _ in range(2):
+        outcome = worker.run(rescue)
+        assert (outcome.failure, outcome.power_state) == (None, PowerState.RUNNING)
+    now = config_of(cluster, build)
+    assert now["boot"].startswith("order=scsi15")
+    assert (now["scsi0"], now["name"]) == (was["scsi0"], was["name"])
+    assert "unused0" not in now
+    assert cluster.vm(build.placed.vmid)["config"]["scsi15"]
+    assert now["ide2"] != was["ide2"]
+    assert len(cluster.volumes(build.placed.vmid)) == 4
+
+    for _ in range(2):
+        outcome = worker.run(an_end(build, keep=False, rescued=True))
+        assert (outcome.failure, outcome.power_state) == (None, PowerState.RUNNING)
+        assert config_of(cluster, build) == was
+        assert "scsi15" not in cluster.vm(build.placed.vmid)["config"]
+        assert set(cluster.volumes(build.placed.vmid)) == volumes
+
+
+def test_a_rescue_that_fails_is_undone(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
+) -> None:
+    was, volumes = config_of(cluster, build), set(cluster.volumes(build.placed.vmid))
+    simulator.fault(action="fail", method="POST", path="/status/start$", text="no")
+    outcome = worker.run(a_rescue(build))
+    assert outcome.failure is not None
+    assert (outcome.failure.clean, outcome.power_state) == (True, PowerState.RUNNING)
+    assert (config_of(cluster, build), set(cluster.volumes(build.placed.vmid))) == (was, volumes)
+
+
+def test_a_rescue_of_which_the_note_was_removed(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
+) -> None:
+    assert worker.run(a_rescue(build)).ok
+    said = config_of(cluster, build)["description"].partition("\nmicronova: before")[0]
+    as_root(simulator).nodes("pve1").qemu(build.placed.vmid).config.put(description=said)
+    refused = worker.run(an_end(build, keep=False, rescued=True))
+    assert refused.failure is not None
+    assert str(refused.failure.remedy).startswith("as root on pve1: qm set")
+    assert worker.run(a_destroy(build)).gone
+    assert cluster.is_empty(build.placed.vmid)
 
 
 FAULTS = [

@@ -40,6 +40,7 @@ from conductor.endpoints.manage import ManageEndpoint
 from conductor.engine.runner import Flow, Runner
 from conductor.flows.accept import Accept
 from conductor.flows.begin_rebuild import RebuildAcceptance
+from conductor.flows.begin_rescue import RescueAcceptance
 from conductor.flows.begin_resize import ResizeAcceptance
 from conductor.flows.table import endings
 from conductor.flows.table import flows as all_flows
@@ -399,6 +400,7 @@ class Conductor:
         self.accept = Accept(self.cloud)
         self.resizes = ResizeAcceptance(self.cloud)
         self.rebuilds = RebuildAcceptance(self.cloud)
+        self.rescues = RescueAcceptance(self.cloud)
         self.reports = Reports(self.cloud, self.runner, endings(self.cloud))
         self.followed = VmSync(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
@@ -504,6 +506,10 @@ class World:
 
     def rebuild(self, uuid: str, request: RebuildServer) -> None:
         operation = self.conductor.rebuilds.rebuild(self.ctxt, uuid, request)
+        self.conductor.runner.submit(operation)
+
+    def rescue(self, uuid: str, image_id: str = IMAGE) -> None:
+        operation = self.conductor.rescues.rescue(self.ctxt, uuid, image_id, "secret")
         self.conductor.runner.submit(operation)
 
     def answer(self, command: Command, **outcome: Any) -> None:

@@ -341,6 +341,17 @@ def _rebuild(cloud: Cloud) -> Operation:
     return cloud.rebuild(cloud.server())
 
 
+def _rescue(cloud: Cloud, image_id: str = IMAGE) -> Operation:
+    uuid, rescues = cloud.server().uuid, cloud.world.conductor.rescues
+    return rescues.rescue(cloud.world.ctxt, uuid, image_id, "secret")
+
+
+def _unrescue(cloud: Cloud) -> Operation:
+    operation = _rescue(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return cloud.act(cloud.world.row(operation.server_uuid), "unrescue")
+
+
 def _resize_without_room(cloud: Cloud) -> Operation:
     """Its host has none, which is found out before any agent acts."""
     operation = _resize(cloud)
@@ -506,6 +517,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("live-migration", "well, though nothing was heard"): lambda cloud: _live(cloud, silent=True),
     ("live-migration", "badly"): lambda cloud: _refused(cloud, Move, _live),
     ("live-migration", "badly, it stays"): lambda cloud: _live(cloud, stays=True),
+    ("rescue", "well"): _rescue,
+    ("rescue", "badly"): lambda cloud: _refused(cloud, Swap, _rescue),
+    ("rescue", "badly, without the image"): lambda cloud: _rescue(cloud, "gone"),
+    ("unrescue", "well"): _unrescue,
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -549,7 +564,7 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":
         assert (alike["ports"], alike["record"][0]) == (1, 1)
-    elif how.startswith("badly") and action == "rebuild":
+    elif how.startswith("badly") and action in ("rebuild", "rescue"):
         assert alike["server"][0] == "error"
         assert alike["made_of"] == (IMAGE, None)
     elif how.startswith("badly") and action in {"createImage", "createBackup"}:

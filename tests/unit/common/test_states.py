@@ -15,6 +15,7 @@ def test_every_state_has_a_status() -> None:
         assert states.status(vm_state, task_state)
     assert states.status("active", "rebooting_hard") == "HARD_REBOOT"
     assert states.status("paused", None) == "PAUSED"
+    assert states.status("rescued", "unrescuing") == "RESCUE"
     for vm_state in ("active", "stopped", "error"):
         assert states.status(vm_state, "rebuild_spawning") == "REBUILD"
     assert states.status("suspended", "resuming") == "SUSPENDED"
@@ -31,6 +32,7 @@ def test_every_state_has_a_status() -> None:
         ("suspended", "RUNNING", "active"),
         ("suspended", "SHUTDOWN", "stopped"),
         ("error", "PAUSED", "error"),
+        ("rescued", "SHUTDOWN", "rescued"),
     ],
 )
 def test_an_idle_server_follows_its_vm(was: str, seen: str, becomes: str) -> None:
@@ -87,6 +89,16 @@ def test_each_action_walks_and_ends(action: str) -> None:
         ("rebuild", "active", "rebuilding", True, ("task_state", "rebuilding")),
         ("reboot-hard", "active", "rebuilding", True, ("task_state", "rebuilding")),
         ("delete", "active", "rebuild_spawning", True, None),
+        ("rescue", "stopped", None, True, None),
+        ("rescue", "paused", None, True, ("vm_state", "paused")),
+        ("rescue", "rescued", None, True, ("vm_state", "rescued")),
+        *(
+            (action, "rescued", None, True, ("vm_state", "rescued"))
+            for action in ("stop", "start", "reboot", "reboot-hard", "rebuild", "resize", "pause")
+        ),
+        ("unrescue", "rescued", None, True, None),
+        ("unrescue", "active", None, True, ("vm_state", "active")),
+        ("delete", "rescued", "unrescuing", True, None),
         ("delete", "error", None, False, None),
     ],
 )

@@ -1,5 +1,7 @@
 """The disks of a VM: implements ``port.Disks`` with Proxmox VE's calls.
 
+A rescued VM boots from a disk of its own slot, and has all its own disks where they were.
+
 A new root disk is imported on the storage of the old one. Firmware and TPM stay; the options that
 the new image decides otherwise change with the disk.
 """
@@ -52,13 +54,14 @@ class VmDisks:
         return {"volume": volid, "bytes": len(iso)}
 
     def swap(self, swap: Swap) -> Detail:
-        """Import the image as another root disk; the old one becomes unused."""
+        """Import the image as another root disk; the old one becomes unused. Or beside it."""
         self._make_ready(swap)
         image = host_checks.image(self._shared, swap)
         storage = noted_swap.root_storage(self._vm, self._vm.look() or {})
         noted_swap.swap(self._vm, swap.operation_id, self._wanted(swap), storage, image.volid)
-        root = swaps.volume(swaps.root(self._vm.look() or {}))
-        return {"image": image.name, "volume": root}
+        slot = disks.RESCUE_DISK if swap.rescue else disks.ROOT_DISK
+        made = str((self._vm.look() or {}).get(slot, ""))
+        return {"image": image.name, "volume": swaps.volume(made)}
 
     def give_back(self) -> Removal:
         """Give it back what it had, and remove what is new."""
@@ -80,9 +83,14 @@ class VmDisks:
             storage = self._storage(config)
             image = host_checks.image(self._shared, swap)
             cpu_type = self._shared.settings.cpu_type
-            values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
-            values["name"] = hardware.vm_name(swap)
-            values[disks.ROOT_DISK] = disks.imported(storage.name, storage.type, image.volid)
+            disk = disks.imported(storage.name, storage.type, image.volid)
+            values: dict[str, str | None]
+            if swap.rescue:
+                boot = f"order={disks.RESCUE_DISK}"
+                values = {disks.RESCUE_DISK: disk, disks.BOOT: boot}
+            else:
+                values = swaps.hardware(config, new, old, swap.vcpus, cpu_type)
+                values |= {"name": hardware.vm_name(swap), disks.ROOT_DISK: disk}
             if drive is not None:
                 values[disks.CONFIG_DRIVE] = f"{drive},media=cdrom"
             return values

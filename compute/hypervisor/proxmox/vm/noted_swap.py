@@ -96,7 +96,9 @@ def give_back(vm: Vm, server_uuid: str) -> Removal:
     config = vm.look() or {}
     found = swaps.note_of(config)
     cleaned: list[str] = []
-    if found is not None:
+    if found is None:
+        _require_not_rescued(vm, config)
+    else:
 
         def restore() -> Any:
             now = vm.fence()
@@ -107,6 +109,19 @@ def give_back(vm: Vm, server_uuid: str) -> Removal:
         _require(vm, not swaps.given_back(vm.look() or {}, found), "what it had before")
         cleaned += _free(vm, swaps.made_since(vm.look() or {}, found))
     return _end(vm, server_uuid, cleaned)
+
+
+def _require_not_rescued(vm: Vm, config: Config) -> None:
+    """Raise HypervisorError if it runs from a rescue's disk: somebody removed the note."""
+    if not swaps.is_first(config, disks.RESCUE_DISK):
+        return
+    raise HypervisorError(
+        Category.CONFIGURATION,
+        f"{vm} boots from {disks.RESCUE_DISK}, and its description doesn't say from what before.",
+        remedy=f"as root on {vm.node}: qm set {vm.vmid} --boot order={disks.ROOT_DISK} "
+        f"--delete {disks.RESCUE_DISK}",
+        verdict=Verdict.FATAL,
+    )
 
 
 def let_go(vm: Vm, server_uuid: str) -> Removal:

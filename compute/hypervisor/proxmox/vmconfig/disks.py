@@ -10,6 +10,8 @@ from typing import Any
 from common.messages.commands import Build
 
 ROOT_DISK = "scsi0"
+#: where a rescued VM has the disk that it runs from
+RESCUE_DISK = "scsi15"
 CONFIG_DRIVE = "ide2"
 BOOT = "boot"
 

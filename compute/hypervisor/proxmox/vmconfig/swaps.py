@@ -14,7 +14,7 @@ from typing import Any
 
 from common.guest.hardware import Hardware
 from compute.hypervisor.proxmox.vmconfig import guest, marks
-from compute.hypervisor.proxmox.vmconfig.disks import CONFIG_DRIVE, ROOT_DISK
+from compute.hypervisor.proxmox.vmconfig.disks import BOOT, CONFIG_DRIVE, ROOT_DISK
 
 _NOTE = "micronova: before="
 _UNUSED = re.compile(r"unused\d+")
@@ -169,10 +169,15 @@ def _has(config: Config, name: str, value: str) -> bool:
         return False
     if _is_disk(name):
         return volume(str(there)) == volume(value)
-    if name == "boot":
+    if name == BOOT:
         # Each CD that is inserted is appended.
         return _first(str(there)) == _first(value)
     return set(str(there).split(",")) == set(value.split(","))
+
+
+def is_first(config: Config, name: str) -> bool:
+    """Return whether it boots from this disk."""
+    return _first(str(config.get(BOOT, ""))) == name
 
 
 def _first(order: str) -> str:

@@ -1,0 +1,54 @@
+"""Rescue of a server, and its end."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from api.compute.call import Call
+from api.compute.operation import operation
+from api.compute.policies import named
+from api.compute.resources import startable
+from api.compute.resources.found import the_server
+from api.compute.resources.server_create import password
+from api.compute.schemas import servers as schemas
+from common.errors import Invalid
+from db.reads import images
+from db.reads.images import Image
+
+
+class RescueActions:
+    """The actions that run a server from another disk, and from its own again."""
+
+    @operation(named("os-rescue"), body=schemas.RESCUE, on=the_server)
+    def rescue(self, call: Call) -> Any:
+        """Run a server from a disk made of an image, by default its own, with its disks beside it.
+
+        Its disks keep their places, and the new one is the last (stable device rescue).
+        """
+        asked = call.body["rescue"] or {}
+        startable.require(call, "rescue")
+        image = _rescue_image(call, asked.get("rescue_image_ref"))
+        secret = asked.get("adminPass") or password()
+        call.conductor.rescue_server(call.ctxt, call.server.uuid, image.id, secret)
+        return {"adminPass": secret} if call.cloud.conf.api.enable_instance_password else {}
+
+    @operation(named("os-unrescue"), body=schemas.UNRESCUE, status=202, on=the_server)
+    def unrescue(self, call: Call) -> None:
+        """Run a rescued server from its own disk again; the other one is removed."""
+        call.conductor.act(call.ctxt, call.server.uuid, "unrescue")
+
+
+def _rescue_image(call: Call, asked: str | None) -> Image:
+    """Return the image to rescue from. Raises Invalid, in Nova's words, if it can't be."""
+    image_id = asked or call.server.image_id
+    if image_id is None:
+        raise Invalid(
+            f"Instance {call.server.uuid} cannot be rescued: it has no image of its own, so "
+            "rescue_image_ref must name one."
+        )
+    project = None if call.is_admin else call.ctxt.project_id or ""
+    found: Image | None = call.read(images.get, str(uuid.UUID(image_id)), project)
+    if found is None or found.status != "active":
+        raise Invalid(f"Requested rescue image '{image_id}' is not supported")
+    return found

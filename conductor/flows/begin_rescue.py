@@ -1,0 +1,57 @@
+"""Accepts rescues, in one transaction each."""
+
+from __future__ import annotations
+
+from common import locks
+from common.context import RequestContext
+from common.states import ACTIONS, VmState
+from conductor.cloud import Cloud
+from conductor.engine import begins
+from conductor.flows.accept import check_state, scope
+from conductor.flows.begin_rebuild import hardware_of, here, require_no_tpm
+from conductor.plans import RescuePlan, SwapParams
+from conductor.store import migrations, servers, transitions
+from conductor.store import operations as ledger
+from conductor.store.operations import Operation
+from conductor.store.transactions import Transaction
+
+
+class RescueAcceptance:
+    """Begins rescues."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    def rescue(
+        self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
+    ) -> Operation:
+        """See ``ConductorClient.rescue_server``."""
+
+        def work(connection: Transaction) -> Operation:
+            server = servers.alive(connection, server_uuid, scope(ctxt))
+            require_no_tpm(server, hardware_of(server, server.image_properties), "rescue")
+            locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+            check_state(server, "rescue")
+            # One that was left when the server went to ERROR.
+            migrations.end_open(connection, server.uuid)
+            plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)
+            item = begins.new(
+                self._cloud,
+                "rescue",
+                server.uuid,
+                server.project_id,
+                plan=plan,
+                params=SwapParams(admin_password),
+            )
+            operation = ledger.insert(connection, ctxt, [item])[0]
+            transitions.move(
+                connection,
+                server,
+                operation_id=operation.id,
+                vm_state=VmState(server.vm_state),
+                task_state=ACTIONS["rescue"].walk[0],
+                takes_over=True,
+            )
+            return operation
+
+        return self._cloud.store.run(work)

@@ -1,0 +1,105 @@
+"""Rescue: the server's VM runs from a disk made of an image, with its own disks beside it; and
+unrescue: it runs from its own again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from common import clock
+from common.log import logger
+from common.messages.commands import EndSwap
+from common.messages.reports import Outcome
+from common.states import TaskState, VmState
+from conductor.cloud import failure_of
+from conductor.engine import ends
+from conductor.engine.stages import Stage, Table, Task
+from conductor.flows.server_flow import Reached, ShortFlow
+from conductor.flows.swapping import Swapping
+from conductor.plans import RescuePlan, SwapPlan
+from conductor.store import leases
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+
+class RescueFlow(Swapping):
+    """The flow of the action ``rescue``."""
+
+    def table(self) -> Table[Task]:
+        """Return the stages."""
+        shown = TaskState.RESCUING
+        return Table(
+            (
+                Stage("map_disk", self._map_disk, shown=shown),
+                Stage("swap", self._swap, self._swapped, shown, undo=self._back),
+            ),
+            lost=functools.partial(ends.overtaken, self._cloud),
+            late=self._late,
+            undone=self._undone,
+        )
+
+    def _map_disk(self, task: Task) -> Task | None:
+        """Locate the image, and gather what the config drive says."""
+        plan = self._located(task, task.operation.planned(RescuePlan).image_id)
+        if plan is None:
+            return None
+
+        def work(connection: Transaction) -> Task:
+            leases.advance(connection, task.operation, plan, "swap", self._cloud.name)
+            operation = dataclasses.replace(task.operation, plan=plan, stage="swap")
+            return dataclasses.replace(task, operation=operation)
+
+        return self._cloud.store.run(work)
+
+    def _swap(self, task: Task) -> None:
+        plan = task.operation.planned(SwapPlan)
+        self._send(
+            task,
+            rescue=True,
+            # Whatever it was, it runs from the image.
+            running=plan.was != VmState.STOPPED,
+            disk_gib=plan.image.min_disk_gib if plan.image is not None else 0,
+        )
+
+    def _swapped(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome))
+            return
+        ends.done(
+            self._cloud,
+            task,
+            VmState.RESCUED,
+            power_state=outcome.power_state,
+            launched_at=clock.utcnow(),
+        )
+        LOG.info("Server is rescued.")
+
+
+class UnrescueFlow(ShortFlow):
+    """The flow of the action ``unrescue``; where it fails the server is still rescued."""
+
+    def table(self) -> Table[Task]:
+        """Return the one stage."""
+        return self._one_stage("unrescue", TaskState.UNRESCUING, self._send, self._heard)
+
+    def _send(self, task: Task, reached: Reached) -> None:
+        operation = task.operation
+        command = EndSwap(
+            operation.id,
+            operation.attempt,
+            task.server.uuid,
+            reached.where,
+            reached.deadline,
+            keep=False,
+            running=True,
+            rescued=True,
+        )
+        self._cloud.compute.end_swap(operation.ctxt, reached.worker, command)
+
+    def _heard(self, task: Task, outcome: Outcome) -> None:
+        if not outcome.ok:
+            self._failed(task, failure_of(outcome), outcome.power_state)
+            return
+        ends.done(self._cloud, task, VmState.ACTIVE, power_state=outcome.power_state)
+        LOG.info("Server is unrescued.")

@@ -1,0 +1,168 @@
+"""What rebuilds and rescues have in common: one command gives the VM other disks, and what fails
+is undone by another, which gives the VM back what it had."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from common import clock
+from common.failures import passes
+from common.log import logger
+from common.messages.commands import EndSwap, Swap
+from common.messages.reports import Category, Failure, Outcome
+from common.states import OperationState, VmState
+from conductor.cloud import Cloud, backoff, placed
+from conductor.engine import ends, unwinding
+from conductor.engine.stages import Table, Task, Undo
+from conductor.flows import build_command, guest_data
+from conductor.plans import SwapParams, SwapPlan
+from conductor.store import operations as ledger
+from conductor.store import registry, transitions
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+GIVE_BACK = "give_back"
+
+
+class Swapping(ABC):
+    """A flow that swaps a server's disks, on its own host."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    @abstractmethod
+    def table(self) -> Table[Task]:
+        """Return the stages."""
+
+    @property
+    def _back(self) -> Undo[Task]:
+        """The undo of the swap."""
+        return Undo(GIVE_BACK, self._give_back, self._given_back)
+
+    def _located(self, task: Task, image_id: str | None) -> SwapPlan | None:
+        """Return the plan with the image in the server's cluster, and its interfaces.
+
+        None: the image isn't there, and the operation has ended.
+        """
+        server = task.server
+        with self._cloud.store.read() as connection:
+            facts, _ = registry.host(connection, str(server.host))
+            image = build_command.image(connection, image_id, facts, imported=True)
+            nics = build_command.nics_of(connection, server.uuid)
+        if image is None:
+            text = f"Image {image_id} is not in cluster {facts.cluster}."
+            self._refuse(task, Failure(Category.IMAGE_NOT_FOUND, text, host=server.host))
+            return None
+        return dataclasses.replace(task.operation.planned(SwapPlan), image=image, nics=nics)
+
+    def _send(self, task: Task, **values: Any) -> None:
+        """Send the agent the swap; ``values`` are further fields of it."""
+        operation, server = task.operation, task.server
+        plan, asked = operation.planned(SwapPlan), operation.asked(SwapParams)
+        where, worker = placed(operation), self._cloud.take_to(operation, str(server.host))
+        if worker is None or where is None or operation.deadline is None:
+            text = f"The agent of host {server.host} does not answer."
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=server.host))
+            return
+        fields = build_command.of_server(server) | {
+            "image": plan.image,
+            "nics": plan.nics,
+            "config_drive": guest_data.config_drive(
+                server, plan.nics, asked.admin_password, asked.files
+            ),
+            "cloud": self._cloud.id,
+        }
+        command = Swap(
+            operation.id,
+            operation.attempt,
+            server.uuid,
+            where,
+            operation.deadline,
+            **(fields | values),
+        )
+        self._cloud.compute.swap(operation.ctxt, worker, command)
+
+    def _send_end(self, task: Task, *, keep: bool) -> None:
+        """Send the agent the end of the swap; later if none answers."""
+        operation = task.operation
+        worker = self._cloud.take_to(operation, str(task.server.host))
+        where = placed(operation)
+        if worker is None or where is None:
+            self._cloud.wait(operation, backoff(operation.attempt))
+            return
+        command = EndSwap(
+            operation.id,
+            operation.attempt,
+            task.server.uuid,
+            where,
+            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+            keep=keep,
+            running=operation.planned(SwapPlan).was != VmState.STOPPED,
+        )
+        self._cloud.compute.end_swap(operation.ctxt, worker, command)
+
+    # --- failure
+
+    def _may_wait(self, task: Task, failure: Failure) -> bool:
+        return passes(failure) and task.operation.attempt <= self._cloud.conf.conductor.max_waits
+
+    def _failed(self, task: Task, failure: Failure) -> None:
+        if self._may_wait(task, failure):
+            ends.again(self._cloud, task.operation, failure)
+        else:
+            unwinding.begin(self._cloud, self.table(), task, failure)
+
+    def _late(self, task: Task) -> None:
+        operation = task.operation
+        text = f"The {operation.action} did not end in time."
+        if operation.message:
+            text += f" It waited: {operation.message}"
+        failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
+        if operation.stage == "swap":
+            unwinding.begin(self._cloud, self.table(), task, failure)
+        else:
+            self._refuse(task, failure)
+
+    def _refuse(
+        self,
+        task: Task,
+        failure: Failure,
+        also: Callable[[Transaction], None] = lambda _: None,
+    ) -> None:
+        """End before any agent acted."""
+
+        def work(connection: Transaction) -> None:
+            also(connection)
+            ledger.record_failure(connection, task.operation, failure)
+            operation = dataclasses.replace(task.operation, message=failure.message)
+            self._undone(connection, dataclasses.replace(task, operation=operation))
+
+        self._cloud.store.run(work)
+        action = task.operation.action
+        LOG.warning("%s failed (%s): %s", action, failure.category, failure.message)
+
+    def _give_back(self, task: Task) -> bool:
+        self._send_end(task, keep=False)
+        return False
+
+    def _given_back(self, task: Task, outcome: Outcome) -> bool:
+        if not outcome.ok:
+            ends.again(self._cloud, task.operation, outcome.failure)
+        return outcome.ok
+
+    def _undone(self, connection: Transaction, task: Task, **values: Any) -> None:
+        """End in ERROR, as Nova does; ``values`` are columns that the server gets back."""
+        operation = task.operation
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState.ERROR,
+            task_state=None,
+            **values,
+        )
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)

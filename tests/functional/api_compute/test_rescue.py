@@ -1,0 +1,112 @@
+"""Rescue and unrescue: who may, with which bodies, and what is refused in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common import ids
+from tests.fixtures import auth
+from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
+from tests.fixtures.listings import an_image
+from tests.functional.api_compute.conftest import MakeApi
+
+pytestmark = pytest.mark.database
+
+UUID = uuid_of(1)
+SERVER = f"/servers/{UUID}"
+GONE, QUEUED = ids.named("image", "gone"), ids.named("image", "queued")
+
+
+@pytest.fixture
+def make_server(make: MakeApi) -> Any:
+    def made(**changes: Any) -> ComputeApi:
+        return make(a_full_server(1, **changes), an_image("queued", status="queued"))
+
+    return made
+
+
+@pytest.fixture
+def api(make_server: Any) -> ComputeApi:
+    made: ComputeApi = make_server()
+    return made
+
+
+def act(api: ComputeApi, body: Any, token: str = auth.MEMBER) -> Any:
+    return api.request("POST", f"{SERVER}/action", body, token=token, version="2.104")
+
+
+def text(answer: Any) -> str:
+    [fault] = answer.json.values()
+    return str(fault["message"])
+
+
+@pytest.mark.parametrize("asked", [None, {}, {"adminPass": "secret"}])
+def test_a_rescue_is_accepted(api: ComputeApi, asked: Any) -> None:
+    answer = act(api, {"rescue": asked})
+    assert answer.status_code == 200
+    [(name, password)] = answer.json.items()
+    assert name == "adminPass"
+    assert password == "secret" if asked else len(password) == 12
+    shown = api.get(SERVER).json["server"]
+    assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("ACTIVE", "rescuing")
+    again = act(api, {"rescue": None})
+    assert again.status_code == 409
+    assert text(again) == (f"Cannot 'rescue' instance {UUID} while it is in task_state rescuing")
+
+
+def test_unrescue(make_server: Any) -> None:
+    api = make_server(vm_state="rescued")
+    assert api.get(SERVER).json["server"]["status"] == "RESCUE"
+    [listed] = api.get("/servers?status=RESCUE").json["servers"]
+    assert listed["id"] == UUID
+    assert act(api, {"unrescue": None}).status_code == 202
+
+
+def test_who_may(api: ComputeApi) -> None:
+    for body in ({"rescue": None}, {"unrescue": None}):
+        assert act(api, body, auth.READER).status_code == 403
+        assert act(api, body, auth.OTHER).status_code == 404
+
+
+@pytest.mark.parametrize("image_id", [GONE, QUEUED])
+def test_images_that_can_t_be(api: ComputeApi, image_id: str) -> None:
+    refused = act(api, {"rescue": {"rescue_image_ref": image_id}})
+    words = f"Requested rescue image '{image_id}' is not supported"
+    assert (refused.status_code, text(refused)) == (400, words)
+
+
+def test_a_server_without_an_image(make_server: Any) -> None:
+    refused = act(make_server(image_id=None), {"rescue": None})
+    assert refused.status_code == 400
+    assert text(refused).startswith(f"Instance {UUID} cannot be rescued: ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"rescue": "x"},
+        {"rescue": {"rescue_image_ref": "x"}},
+        {"rescue": {"adminPass": 1}},
+        {"rescue": {"image": GONE}},
+        {"rescue": None, "unrescue": None},
+    ],
+)
+def test_malformed_bodies(api: ComputeApi, body: Any) -> None:
+    assert act(api, body).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("action", "vm_state"),
+    [("rescue", "paused"), ("rescue", "rescued"), ("unrescue", "active"), ("rescue", "resized")],
+)
+def test_states(make_server: Any, action: str, vm_state: str) -> None:
+    refused = act(make_server(vm_state=vm_state), {action: None})
+    words = f"Cannot '{action}' instance {UUID} while it is in vm_state {vm_state}"
+    assert (refused.status_code, text(refused)) == (409, words)
+
+
+def test_a_locked_server(make_server: Any) -> None:
+    refused = act(make_server(locked_by="admin"), {"rescue": None})
+    assert (refused.status_code, text(refused)) == (409, f"Instance {UUID} is locked")

@@ -47,6 +47,7 @@ class TaskState(enum.StrEnum):
     IMAGE_BACKUP = "image_backup"  #: the same, for a backup
     RESIZE_PREP = "resize_prep"  #: room for the new size is being claimed
     RESIZE_MIGRATING = "resize_migrating"  #: the VM is stopped and gets its new size
+    RESIZE_FINISH = "resize_finish"  #: it is on its new host, and gets its new size
     RESIZE_REVERTING = "resize_reverting"  #: it gets its old size back
     UPDATING_PASSWORD = "updating_password"  # noqa: S105 - the guest gets another one
     REBUILDING = "rebuilding"  #: its host is asked about the image
@@ -137,6 +138,8 @@ SOFT_DELETABLE: frozenset[VmState] = frozenset(
 )
 #: of these an image can be made
 _IMAGED = frozenset({VmState.ACTIVE, VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
+#: the last one only where the server goes to another host
+_RESIZING = (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_FINISH)
 
 ACTIONS: Mapping[str, Action] = {
     action.name: action
@@ -260,7 +263,16 @@ ACTIONS: Mapping[str, Action] = {
             "resize",
             frozenset({VmState.ACTIVE, VmState.STOPPED}),
             _IDLE,
-            (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING),
+            _RESIZING,
+            VmState.RESIZED,
+            None,
+        ),
+        Action(
+            "migrate",
+            "migrate",
+            frozenset({VmState.ACTIVE, VmState.STOPPED}),
+            _IDLE,
+            _RESIZING,
             VmState.RESIZED,
             None,
         ),
@@ -501,11 +513,7 @@ _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
     (VmState.ACTIVE, TaskState.MIGRATING): "MIGRATING",
     (VmState.PAUSED, TaskState.MIGRATING): "MIGRATING",
     (VmState.RESIZED, TaskState.RESIZE_REVERTING): "REVERT_RESIZE",
-    **{
-        (vm, task): "RESIZE"
-        for vm in (VmState.ACTIVE, VmState.STOPPED)
-        for task in (TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING)
-    },
+    **{(vm, task): "RESIZE" for vm in (VmState.ACTIVE, VmState.STOPPED) for task in _RESIZING},
     **{
         (vm, task): "REBUILD"
         for vm in (VmState.ACTIVE, VmState.STOPPED, VmState.ERROR)

@@ -61,6 +61,19 @@ OPTIONS = [
         "never stopped: the server is followed to where it is once that has ended.",
     ),
     cfg.IntOpt(
+        "move_timeout_seconds",
+        default=3600,
+        min=10,
+        help="Seconds after which a resize or a migration fails and is undone. Disks on storage "
+        "of a node's own are copied meanwhile.",
+    ),
+    cfg.BoolOpt(
+        "allow_resize_to_same_host",
+        default=True,
+        help="Whether a server is resized on its own host where that has room, so that nothing "
+        "is copied. Otherwise it always goes to another host. A cold migration always does.",
+    ),
+    cfg.IntOpt(
         "max_attempts",
         default=3,
         min=1,

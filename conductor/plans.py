@@ -116,10 +116,24 @@ class DeletePlan(Plan):
 
 @dataclass(frozen=True)
 class ResizePlan(Plan):
-    """The plan of a resize, of its confirmation or its reversion."""
+    """The plan of a resize or migration, of its confirmation or its reversion.
 
+    With a ``source`` the VM moves from there to ``target``; a reversion has them the other way
+    round.
+    """
+
+    source: Place = NOWHERE
     migration_id: int = 0
+    holder: str = ""
+    """UUID of the migration, which holds what its server needs of a second host."""
     case: str = "same_host"
+    """``same_host`` or ``other_host``: which table of stages carries it out."""
+    asked_host: str | None = None
+    """The only host that it may go to."""
+    storage: str | None = None
+    """Storage on the target for disks that are copied; None: the one of the same name."""
+    back_storage: str | None = None
+    """The same on the source, where it is moved back."""
     was: str = ""
     """The server's vm_state before the resize."""
     old: Mapping[str, Any] = field(default_factory=dict)
@@ -265,6 +279,7 @@ PLANS: Mapping[str, type[Plan]] = {
     "delete": DeletePlan,
     InternalAction.REAP: ReapPlan,
     InternalAction.FOLLOW: FollowPlan,
+    "migrate": ResizePlan,
     "resize": ResizePlan,
     "confirmResize": ResizePlan,
     "live-migration": LiveMigrationPlan,

@@ -86,6 +86,14 @@ _ROWS = (
     ),
     ("os-rescue", PROJECT_MEMBER, "Rescue a server.", "POST", f"{_SERVER}/action"),
     ("os-unrescue", PROJECT_MEMBER, "Unrescue a server.", "POST", f"{_SERVER}/action"),
+    (
+        "os-migrate-server:migrate",
+        PROJECT_MANAGER,
+        "Migrate a server, which is stopped for it.",
+        "POST",
+        f"{_SERVER}/action",
+    ),
+    ("os-migrate-server:migrate:host", ADMIN, "Choose its host.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:lock", PROJECT_MEMBER, "Lock a server.", "POST", f"{_SERVER}/action"),
     ("os-lock-server:unlock", PROJECT_MEMBER, "Unlock a server.", "POST", f"{_SERVER}/action"),
     (

@@ -90,6 +90,7 @@ ROUTES = (
             "resume": "resume",
             "resize": "resize",
             "os-migrateLive": "migrate_live",
+            "migrate": "migrate",
             "confirmResize": "confirm_resize",
             "revertResize": "revert_resize",
             "changePassword": "change_password",

@@ -52,6 +52,14 @@ class ServerCalls(Base):
             ctxt, ServerRpc.resize_server, server_uuid=server_uuid, flavor=flavor
         )
 
+    def migrate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
+        """Begin a cold migration, to this host or to any other; returns the operation's id.
+
+        Raises ServerNotFound, ServerStateConflict, HostNotFound, Conflict (the agent of its host
+        is down), Invalid (to its own host or another cluster, or it can't be moved).
+        """
+        return self._rpc.call(ctxt, ServerRpc.migrate_server, server_uuid=server_uuid, host=host)
+
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
         """Begin ``confirmResize`` or ``revertResize``; returns the operation's id.
 

@@ -86,6 +86,11 @@ class ServerEndpoint:
         ctxt.server_uuid = server_uuid
         return self._begin(self._resizes.resize(ctxt, server_uuid, flavor))
 
+    def migrate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
+        """See ``ConductorClient.migrate_server``."""
+        ctxt.server_uuid = server_uuid
+        return self._begin(self._resizes.migrate(ctxt, server_uuid, host))
+
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
         """See ``ConductorClient.end_resize``."""
         ctxt.server_uuid = server_uuid

@@ -9,6 +9,7 @@ from typing import Any
 from common import clock
 from common.log import logger
 from common.messages.reports import Outcome
+from conductor.engine.cases import Cases
 from conductor.engine.stages import Table, Task, Work
 from conductor.engine.undoing import Undoing
 from conductor.store import servers
@@ -22,57 +23,64 @@ JUST_BEGUN = datetime.timedelta(seconds=2)
 
 
 class StageRunner:
-    """The runner of all operations, after whatever crash."""
+    """The runner of all operations, after whatever crash.
 
-    def __init__(self, store: Store, table: Table[Any]) -> None:
+    With cases, the table is that of the operation's plan as committed; it is chosen anew after
+    each stage, which may have decided the case.
+    """
+
+    def __init__(self, store: Store, table: Table[Any] | Cases[Any]) -> None:
         self._store, self.table = store, table
-        self._undoing = Undoing(store, table.undone or _never)
 
     def resume(self, operation: Operation, *, fresh: bool) -> None:
         """Continue from the committed stage, until it ends, waits, or an agent has it."""
         task = self._load(operation, fresh=fresh)
+        table = self.table.of(task)
         if task.ended:
             return
-        if self._taken(task):
-            self._lose(task)
+        if _taken(table, task):
+            _lose(table, task)
             return
-        if back := self.table.back(task):
-            self._undoing.go_on(task, back)
+        if back := table.back(task):
+            self._undoing(table).go_on(task, back)
             return
-        position = self.table.reached(task)
+        position = table.reached(task)
         if position is not None:
-            self._go_on(task, position)
+            self._go_on(table, task, position)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Take the agent's outcome of its stage or undo."""
         task = self._load(operation)
-        if self._taken(task):
-            if self.table.heard_after is not None:
-                self.table.heard_after(task, outcome)
+        table = self.table.of(task)
+        if _taken(table, task):
+            if table.heard_after is not None:
+                table.heard_after(task, outcome)
             elif not task.ended:
-                self._lose(task)
+                _lose(table, task)
             return
         if task.ended:
             return
-        if back := self.table.back(task):
-            self._undoing.heard(task, back, outcome)
+        if back := table.back(task):
+            self._undoing(table).heard(task, back, outcome)
             return
-        position = self.table.heard_by(task)
-        heard = None if position is None else self.table.stages[position].heard
+        position = table.heard_by(task)
+        heard = None if position is None else table.stages[position].heard
         following = None if heard is None else heard(task, outcome)
         if position is not None and following is not None:
-            self._go_on(following, position + 1)
+            self._go_on(table, following, position + 1)
 
-    def _go_on(self, task: Work, position: int) -> None:
-        for stage in self.table.stages[position:]:
+    def _go_on(self, table: Table[Any], task: Work, position: int) -> None:
+        while position < len(table.stages):
+            stage = table.stages[position]
             task = task.at(stage.name)
-            if task.late and self.table.late is not None and not stage.final:
-                self.table.late(task)
+            if task.late and table.late is not None and not stage.final:
+                table.late(task)
                 return
             following = stage.do(task)
             if following is None:
                 return
-            task = following
+            task, table = following, self.table.of(following)
+            position = [one.name for one in table.stages].index(stage.name) + 1
 
     def overtaken(self, operation: Operation) -> None:
         """Unwind, if another operation has the server now.
@@ -80,8 +88,9 @@ class StageRunner:
         Otherwise another conductor continues this very one: our lease had run out.
         """
         task = self._load(operation)
-        if self._taken(task) or (not self.table.owns and not task.unwinding):
-            self._lose(task)
+        table = self.table.of(task)
+        if _taken(table, task) or (not table.owns and not task.unwinding):
+            _lose(table, task)
 
     def _load(self, operation: Operation, *, fresh: bool = False) -> Work:
         if fresh and operation.begun_on is not None and _just_begun(operation):
@@ -93,15 +102,19 @@ class StageRunner:
                 return loaded
             return Task(operation, servers.get(connection, operation.server_uuid), fresh)
 
-    def _taken(self, task: Work) -> bool:
-        if self.table.owns:
-            return not task.has_resource
-        taken = self.table.taken
-        return taken is not None and not task.unwinding and taken(task)
+    def _undoing(self, table: Table[Any]) -> Undoing[Any]:
+        return Undoing(self._store, table.undone or _never)
 
-    def _lose(self, task: Work) -> None:
-        if self.table.lost is not None:
-            self.table.lost(task)
+
+def _taken(table: Table[Any], task: Work) -> bool:
+    if table.owns:
+        return not task.has_resource
+    return table.taken is not None and not task.unwinding and table.taken(task)
+
+
+def _lose(table: Table[Any], task: Work) -> None:
+    if table.lost is not None:
+        table.lost(task)
 
 
 def _just_begun(operation: Operation) -> bool:

@@ -155,6 +155,10 @@ class Table(Generic[W]):
         """Return the undos of all stages, the last one first."""
         return tuple(stage.undo for stage in reversed(self.stages) if stage.undo is not None)
 
+    def of(self, task: W) -> Table[W]:
+        """Return itself, as the flow has one case only; see ``conductor.engine.cases``."""
+        return self
+
     def back(self, task: W) -> tuple[Undo[W], ...]:
         """Return what is still to be undone, in order; empty if it continues forward.
 

@@ -1,4 +1,4 @@
-"""Accepts resizes, their confirmations and their reversions, in one transaction each.
+"""Accepts resizes, cold migrations, their confirmations and reversions, in one transaction each.
 
 From then on until it is confirmed or reverted the server holds the larger of both sizes: its
 columns, which the quota adds up, have it.
@@ -6,6 +6,7 @@ columns, which the quota adds up, have it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +15,15 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
+from common.messages.facts import HostFacts
 from common.messages.reports import Step
 from common.migrations import MigrationStatus, MigrationType
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.flows import destination
 from conductor.flows.accept import check_state, scope
+from conductor.flows.cold_move import OTHER_HOST
 from conductor.messages import FlavorSnapshot
 from conductor.plans import Place, ResizePlan
 from conductor.store import migrations, quotas, registry, servers, transitions
@@ -42,6 +46,10 @@ class ResizeAcceptance:
     def resize(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> Operation:
         """See ``ConductorClient.resize_server``."""
         return self._cloud.store.run(lambda c: self._resize(c, ctxt, server_uuid, flavor))
+
+    def migrate(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> Operation:
+        """See ``ConductorClient.migrate_server``."""
+        return self._cloud.store.run(lambda c: self._migrate(c, ctxt, server_uuid, host))
 
     def end(self, ctxt: RequestContext, server_uuid: str, action: str) -> Operation:
         """Begin ``confirmResize`` or ``revertResize``."""
@@ -74,6 +82,7 @@ class ResizeAcceptance:
         plan = ResizePlan(
             _here(connection, server),
             migration_id=row.id,
+            holder=row.uuid,
             was=server.vm_state,
             old=dict(server.flavor),
             new=new,
@@ -98,9 +107,51 @@ class ResizeAcceptance:
             raise Invalid("Instance has not been resized.")
         self._require_agent(connection, server)
         plan = _plan(_here(connection, server), resize)
+        if resize.moved and action == "revertResize":
+            plan = self._back(connection, plan, resize.source_host)
         operation = begins.begin(connection, self._cloud, ctxt, server, action, plan)
         status = _ENDING[action]
         migrations.set_status(connection, resize.id, status, operation)
+        return self._begun(connection, server, operation)
+
+    def _back(self, connection: Transaction, plan: ResizePlan, host: str) -> ResizePlan:
+        """Return the plan of a way back to a host. Raises Conflict if it has no agent."""
+        if self._cloud.worker_of(connection, host) is None:
+            raise Conflict(_AGENT_DOWN)
+        here, _ = registry.host(connection, str(plan.target.host))
+        there, _ = registry.host(connection, host)
+        return dataclasses.replace(
+            plan,
+            source=plan.target,
+            target=_place(there, plan.target.vmid),
+            case=OTHER_HOST,
+            storage=destination.storage(here, there),
+            back_storage=destination.storage(there, here),
+        )
+
+    def _migrate(
+        self, connection: Transaction, ctxt: RequestContext, uuid: str, host: str | None
+    ) -> Operation:
+        server = self._free(connection, ctxt, uuid, "migrate")
+        _check_target(connection, server, host)
+        self._require_agent(connection, server)
+        fixed = destination.immovable(connection, server)
+        if fixed is not None:
+            raise Invalid(f"Migration pre-check error: {fixed}.")
+        migrations.end_open(connection, server.uuid)
+        flavor = dict(server.flavor)
+        kind = MigrationType.MIGRATION
+        row = migrations.insert(connection, str(ctxt.user_id), server, flavor, kind=kind)
+        plan = ResizePlan(
+            _here(connection, server),
+            migration_id=row.id,
+            holder=row.uuid,
+            asked_host=host,
+            was=server.vm_state,
+            old=flavor,
+            new=flavor,
+        )
+        operation = begins.begin(connection, self._cloud, ctxt, server, "migrate", plan)
         return self._begun(connection, server, operation)
 
     def _free(
@@ -157,6 +208,7 @@ def _plan(here: Place, resize: Resize) -> ResizePlan:
     return ResizePlan(
         here,
         migration_id=resize.id,
+        holder=resize.uuid,
         was=resize.old_vm_state,
         old=resize.old_flavor,
         new=resize.new_flavor,
@@ -166,6 +218,24 @@ def _plan(here: Place, resize: Resize) -> ResizePlan:
 def _here(connection: Transaction, server: Server) -> Place:
     facts, _ = registry.host(connection, str(server.host))
     return Place(facts.host, facts.uuid, server.cluster, server.node, server.vmid)
+
+
+def _place(facts: HostFacts, vmid: int | None) -> Place:
+    return Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid)
+
+
+def _check_target(connection: Transaction, server: Server, host: str | None) -> None:
+    """Raise Invalid for a host that the server can't go to, HostNotFound for an unknown one."""
+    if host is None:
+        return
+    if host == server.host:
+        raise Invalid("Cannot migrate to the host where the server exists.")
+    facts, _ = registry.host(connection, host)
+    if facts.cluster != server.cluster:
+        raise Invalid(
+            f"Migration pre-check error: host {host} is in cluster {facts.cluster}, and the "
+            f"server can't leave {server.cluster}."
+        )
 
 
 def _check(server: Server, flavor: FlavorSnapshot) -> None:

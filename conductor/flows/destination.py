@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from common import clock, hints
-from common.errors import StaleTransition, Unavailable
+from common.errors import Unavailable
 from common.log import logger
 from common.messages.facts import CONFIG_DRIVE, HostFacts
 from common.messages.scheduling import Decision, RequestSpec
@@ -75,7 +75,8 @@ class Destinations:
 
         ``commit`` writes what follows, in the transaction that takes the place. Returns its
         answer, or the decision that there is no host; then nothing is reserved. May be repeated:
-        what an earlier run claimed is given back first. Raises Unavailable.
+        what an earlier run claimed is given back first. Raises Unavailable, and StaleTransition as
+        ``commit`` does: if another operation has the server, the caller gives the claim back.
         """
         if not task.fresh:
             self.release(wanted.holder)
@@ -86,12 +87,8 @@ class Destinations:
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
                 return decision
-            try:
-                found = self._commit(task.server, wanted, decision, commit)
-            except StaleTransition:
-                # Another operation has the server.
-                self.release(wanted.holder)
-                raise
+            # If that is stale, the claim may be what another conductor decided by now.
+            found = self._commit(task.server, wanted, decision, commit)
             if not isinstance(found, _Lost):
                 return found
             LOG.info("Host %s can't be used any more: %s.", decision.host, found.reason)
@@ -161,6 +158,13 @@ def immovable(connection: Transaction, server: Server) -> str | None:
     pinned = facts.pinned.get(str(server.vmid))
     # An agent takes a config drive out before, and makes it anew on the target.
     return None if pinned is None or pinned.startswith(CONFIG_DRIVE) else pinned
+
+
+def storage(source: HostFacts, target: HostFacts) -> str | None:
+    """Return where disks on the source's storage are copied to on the target; None: to the one of
+    the same name."""
+    same = any(one.name == source.vm_storage for one in target.storages)
+    return None if same else target.vm_storage or None
 
 
 def request_of(connection: Transaction, server: Server, wanted: Wanted) -> RequestSpec:

@@ -12,13 +12,18 @@ from common.log import logger
 from common.messages.commands import Grow
 from common.messages.reports import Category, Failure, Outcome
 from common.migrations import MigrationStatus
-from common.states import PowerState, TaskState, VmState
+from common.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of, placed
-from conductor.engine import ends
+from conductor.engine import ends, unwinding
+from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task
 from conductor.flows import shaping
+from conductor.flows.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
+from conductor.flows.settling import hold, settle
 from conductor.plans import ResizePlan
-from conductor.sync import claims
+from conductor.store import migrations, server_groups, transitions
+from conductor.store import operations as ledger
+from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
 
 LOG = logger(__name__)
@@ -57,9 +62,9 @@ class _SecondHalf:
 
     def _hold(self, task: Task, flavor: shaping.Flavor) -> None:
         """Hold one size only. Raises Unavailable to be repeated later."""
-        provider = str(task.operation.plan.target.uuid)
-        held = of_flavor(flavor, task.server.image_properties)
-        claims.hold(self._cloud.placement, task.server, provider, held)
+        plan = task.operation.planned(ResizePlan)
+        mine = {str(plan.target.uuid): of_flavor(flavor, task.server.image_properties)}
+        hold(self._cloud, task, mine, plan.holder, {})
 
 
 class ConfirmFlow(_SecondHalf):
@@ -110,24 +115,77 @@ class ConfirmFlow(_SecondHalf):
         stopped = task.server.power_state == PowerState.SHUTDOWN
         after = VmState.STOPPED if stopped else VmState.ACTIVE
         columns = shaping.sizes(plan.new)
-        shaping.done(self._cloud, task, after, MigrationStatus.CONFIRMED, **columns)
+
+        def also(connection: Transaction) -> None:
+            server_groups.move_place(connection, task.server, plan.holder)
+
+        shaping.done(self._cloud, task, after, MigrationStatus.CONFIRMED, also, **columns)
         LOG.info("A resize is confirmed.")
 
 
 class RevertFlow(_SecondHalf):
-    """The flow of the action ``revertResize``."""
+    """The flow of the action ``revertResize``, also of a migration."""
 
-    def table(self) -> Table[Task]:
-        """Return the stages: the VM gets its old size, then the claim shrinks."""
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__(cloud)
+        self._move = ColdMove(cloud, BACK, self._unwind, self._settle_there)
+
+    def cases(self) -> Cases[Task]:
+        """Return the stages: the VM gets its old size, then the claim shrinks; one that was moved
+        goes back first, and what can't be done is undone."""
         shown = TaskState.RESIZE_REVERTING
-        return Table(
-            (
-                Stage("shape", self._shape, self._heard, shown),
-                Stage(SETTLE, self._settle, shown=shown, final=True),
-            ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
+        lost = functools.partial(ends.overtaken, self._cloud)
+        here = (
+            Stage("shape", self._shape, self._heard, shown),
+            Stage(SETTLE, self._settle, shown=shown, final=True),
         )
+        return Cases(
+            case,
+            {
+                SAME_HOST: Table(here, lost=lost, late=self._late),
+                OTHER_HOST: Table(
+                    self._move.stages(), lost=lost, late=self._late_there, undone=self._undone
+                ),
+            },
+        )
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        unwinding.begin(self._cloud, self.cases().of(task), task, failure)
+
+    def _late_there(self, task: Task) -> None:
+        text = "The reversion did not end in time."
+        self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
+
+    @staticmethod
+    def _undone(connection: Transaction, task: Task) -> None:
+        """End with the server as it was, to be confirmed or reverted."""
+        operation = task.operation
+        number = operation.planned(ResizePlan).migration_id
+        migrations.set_status(connection, number, MigrationStatus.FINISHED, operation)
+        transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState.RESIZED,
+            task_state=None,
+        )
+        ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+    def _settle_there(self, task: Task) -> None:
+        plan = task.operation.planned(ResizePlan)
+        mine = {str(plan.target.uuid): of_flavor(plan.old, task.server.image_properties)}
+        settle(
+            self._cloud,
+            task,
+            mine,
+            {},
+            VmState(plan.was),
+            MigrationStatus.REVERTED,
+            claim=None,
+            flavor=dict(plan.old),
+            **shaping.sizes(plan.old),
+        )
+        LOG.info("A server is back on its host.")
 
     def _shape(self, task: Task) -> None:
         if not shaping.send(self._cloud, task, forward=False):

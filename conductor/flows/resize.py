@@ -1,15 +1,18 @@
-"""Resize on the server's own host: nothing is copied.
+"""Resize and cold migration.
 
-The claim grows to the larger of both sizes, the VM is stopped, gets its new size, and runs again
-if it ran. The root disk grows only once the resize is confirmed, so that a reversion is exact.
+A resize stays on the server's own host where that has room: nothing is copied. The claim grows to
+the larger of both sizes, the VM is stopped, gets its new size, and runs again if it ran. Else, and
+always where the server is migrated, another host is chosen, and the stopped VM moves there.
+
+The root disk grows only once the resize is confirmed, so that a reversion is exact.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 from common import clock
+from common.errors import GenerationConflict, Unavailable
 from common.failures import passes
 from common.log import logger
 from common.messages.reports import Category, Failure, Outcome
@@ -18,10 +21,14 @@ from common.migrations import MigrationStatus
 from common.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import ends, unwinding
+from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo
-from conductor.flows import own_host, shaping
+from conductor.flows import destination, own_host, shaping
+from conductor.flows.cold_move import FORWARD, OTHER_HOST, SAME_HOST, ColdMove, case
+from conductor.flows.destination import Chosen, Destinations, Wanted
+from conductor.flows.settling import settle
 from conductor.plans import ResizePlan
-from conductor.store import leases, migrations, transitions
+from conductor.store import leases, migrations, registry, server_groups, transitions
 from conductor.store import operations as ledger
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
@@ -30,33 +37,50 @@ from conductor.sync.allocations import of_flavor
 LOG = logger(__name__)
 
 #: Nova's words, which clients read
-NO_VALID_HOST = "No valid host was found. No valid host found for resize"
+NO_VALID_HOST = "No valid host was found. No valid host found for {}"
+_WHAT = {"resize": "resize", "migrate": "cold migrate"}
 
 
 class ResizeFlow:
-    """The flow of the action ``resize``."""
+    """The flow of the actions ``resize`` and ``migrate``."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
+        self._destinations = Destinations(cloud)
+        self._move = ColdMove(cloud, FORWARD, self._unwind, self._settle)
 
-    def table(self) -> Table[Task]:
-        """Return the stages of a resize that stays on its host."""
-        release = Undo("release_claim", self._release)
-        back = Undo("shape_back", self._shape_back, self._shaped_back)
-        return Table(
-            (
-                Stage("claim", self._claim, shown=TaskState.RESIZE_PREP, undo=release),
-                Stage("shape", self._shape, self._heard, TaskState.RESIZE_MIGRATING, undo=back),
-            ),
-            lost=functools.partial(ends.overtaken, self._cloud),
-            late=self._late,
-            undone=self._undone,
+    def cases(self) -> Cases[Task]:
+        """Return the stages of one that stays on its host, and of one that goes to another."""
+        claim = Stage(
+            "claim",
+            self._claim,
+            shown=TaskState.RESIZE_PREP,
+            undo=Undo("release_claim", self._release, write=self._drop_place),
+        )
+        shape = Stage(
+            "shape",
+            self._shape,
+            self._heard,
+            TaskState.RESIZE_MIGRATING,
+            Undo("shape_back", self._shape_back, self._shaped_back),
+        )
+        return Cases(
+            case,
+            {
+                SAME_HOST: self._table(claim, shape),
+                OTHER_HOST: self._table(claim, *self._move.stages()),
+            },
         )
 
-    # --- the stages
+    def _table(self, *stages: Stage[Task]) -> Table[Task]:
+        return Table(stages, lost=self._lost, late=self._late, undone=self._undone)
+
+    # --- the claim, which decides the case
 
     def _claim(self, task: Task) -> Task | None:
-        """Ask the scheduler about the host, and hold the larger of both sizes of it."""
+        """Claim the own host where it may stay, else another one."""
+        if not self._stays(task):
+            return self._claim_elsewhere(task, None)
         operation, server = task.operation, task.server
         plan = operation.planned(ResizePlan)
         started = clock.utcnow()
@@ -67,41 +91,105 @@ class ResizeFlow:
             self._cloud.placement, server, str(plan.target.uuid), held
         )
         if not fits:
-            self._nowhere(task, decision)
-            return None
+            why = decision.reason or "it has not enough left of what the flavor asks for."
+            return self._claim_elsewhere(task, f"Host {server.host} can't take it: {why}")
 
         def work(connection: Transaction) -> Task:
             own_host.record(connection, operation, decision, started)
-            status = MigrationStatus.MIGRATING
-            migrations.set_status(connection, plan.migration_id, status, operation)
-            moved = transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState(server.vm_state),
-                task_state=TaskState.RESIZE_MIGRATING,
-            )
-            leases.advance(connection, operation, plan, "shape", self._cloud.name)
-            return dataclasses.replace(task.at("shape"), server=moved)
+            return self._decided(connection, task, plan, "shape")
 
         return self._cloud.store.run(work)
 
-    def _nowhere(self, task: Task, decision: Decision) -> None:
+    def _stays(self, task: Task) -> bool:
+        """Return whether the own host may be asked."""
+        allowed = bool(self._cloud.conf.conductor.allow_resize_to_same_host)
+        return task.operation.action == "resize" and allowed
+
+    def _claim_elsewhere(self, task: Task, here: str | None) -> Task | None:
+        """Claim another host; ``here``: why the own one can't take it."""
+        operation, server = task.operation, task.server
+        plan = operation.planned(ResizePlan)
+        with self._cloud.store.read() as connection:
+            fixed = destination.immovable(connection, server)
+        if fixed is not None:
+            why = f"The server can't be moved: {fixed}."
+            self._nowhere(task, Decision(server.uuid, None, reason=why), here)
+            return None
+        started = clock.utcnow()
+
+        def commit(connection: Transaction, chosen: Chosen) -> Task:
+            own_host.record(connection, operation, chosen.decision, started)
+            return self._going(connection, task, chosen)
+
+        wanted = Wanted(plan.holder, plan.new, plan.asked_host)
+        found = self._destinations.find(task, wanted, commit)
+        if isinstance(found, Decision):
+            self._nowhere(task, found, here)
+            return None
+        return found
+
+    def _going(self, connection: Transaction, task: Task, chosen: Chosen) -> Task:
+        """Store where it goes, and what it holds until it is there."""
+        plan = task.operation.planned(ResizePlan)
+        here, _ = registry.host(connection, str(task.server.host))
+        there = chosen.facts
+        decided = dataclasses.replace(
+            plan,
+            source=plan.target,
+            target=chosen.place,
+            case=OTHER_HOST,
+            storage=destination.storage(here, there),
+            back_storage=destination.storage(there, here),
+        )
+        values = {
+            "dest_host": there.host,
+            "dest_node": there.node,
+            "dest_address": there.host_ip or None,
+            "claim": of_flavor(plan.old, task.server.image_properties),
+        }
+        return self._decided(connection, task, decided, "power_off", **values)
+
+    def _decided(
+        self,
+        connection: Transaction,
+        task: Task,
+        plan: ResizePlan,
+        following: str,
+        **values: object,
+    ) -> Task:
+        """Commit the plan with its case; ``values`` are columns of the migration."""
+        operation = task.operation
+        status = MigrationStatus.MIGRATING
+        migrations.set_status(connection, plan.migration_id, status, operation, **values)
+        moved = transitions.move(
+            connection,
+            task.server,
+            operation_id=operation.id,
+            vm_state=VmState(task.server.vm_state),
+            task_state=TaskState.RESIZE_MIGRATING,
+        )
+        leases.advance(connection, operation, plan, following, self._cloud.name)
+        now = dataclasses.replace(operation, plan=plan, stage=following)
+        return dataclasses.replace(task, operation=now, server=moved)
+
+    def _nowhere(self, task: Task, decision: Decision, here: str | None) -> None:
         """End as it was: the server stays, and so does what it holds."""
-        host = task.server.host
-        why = decision.reason or f"Host {host} has not enough left of what the flavor asks for."
+        words = NO_VALID_HOST.format(_WHAT[task.operation.action])
+        why = " ".join(text for text in (here, decision.reason) if text)
         failure = Failure(
             Category.NO_VALID_HOST,
-            f"{NO_VALID_HOST}: {why} Servers are resized on their own host only.",
+            f"{words}: {why}",
             "conductor_migrate_server",
-            host=host,
-            owner_message=NO_VALID_HOST,
+            host=task.server.host,
+            owner_message=words,
         )
 
         def also(connection: Transaction) -> None:
             ledger.record_decision(connection, task.operation, decision)
 
-        unwinding.begin(self._cloud, self.table(), task, failure, also)
+        unwinding.begin(self._cloud, self.cases().of(task), task, failure, also)
+
+    # --- on the own host
 
     def _shape(self, task: Task) -> None:
         if not shaping.send(self._cloud, task, forward=True):
@@ -125,6 +213,25 @@ class ResizeFlow:
         )
         LOG.info("Server is resized, to be confirmed or reverted.")
 
+    # --- on another host
+
+    def _settle(self, task: Task) -> None:
+        """Record where it is: VERIFY_RESIZE. Raises Unavailable to be repeated later."""
+        plan = task.operation.planned(ResizePlan)
+        properties = task.server.image_properties
+        new, old = of_flavor(plan.new, properties), of_flavor(plan.old, properties)
+        settle(
+            self._cloud,
+            task,
+            {str(plan.target.uuid): new},
+            {str(plan.source.uuid): old},
+            VmState.RESIZED,
+            MigrationStatus.FINISHED,
+            claim=new,
+            flavor=dict(plan.new),
+        )
+        LOG.info("Server is moved, to be confirmed or reverted.")
+
     # --- failure
 
     def _failed(self, task: Task, failure: Failure) -> None:
@@ -132,14 +239,26 @@ class ResizeFlow:
         if passes(failure) and operation.attempt <= self._cloud.conf.conductor.max_waits:
             ends.again(self._cloud, operation, failure)
         else:
-            unwinding.begin(self._cloud, self.table(), task, failure)
+            self._unwind(task, failure)
+
+    def _unwind(self, task: Task, failure: Failure) -> None:
+        unwinding.begin(self._cloud, self.cases().of(task), task, failure)
 
     def _late(self, task: Task) -> None:
-        text = "The resize did not end in time."
+        text = f"The {task.operation.action} did not end in time."
         if task.operation.message:
             text += f" It waited: {task.operation.message}"
-        failure = Failure(Category.TASK_TIMEOUT, text, host=task.server.host)
-        unwinding.begin(self._cloud, self.table(), task, failure)
+        self._unwind(task, Failure(Category.TASK_TIMEOUT, text, host=task.server.host))
+
+    def _lost(self, task: Task) -> None:
+        """End it: another operation has the server, and gives back what the migration holds.
+
+        Unless that came before a claim of ours: as long as none is committed, it is given back.
+        """
+        plan = task.operation.planned(ResizePlan)
+        if case(task) != OTHER_HOST and plan.holder:
+            self._destinations.release(plan.holder)
+        ends.overtaken(self._cloud, task)
 
     def _shape_back(self, task: Task) -> bool:
         if not shaping.send(self._cloud, task, forward=False):
@@ -152,11 +271,20 @@ class ResizeFlow:
         return outcome.ok
 
     def _release(self, task: Task) -> bool:
-        """Hold the old size again. Raises Unavailable to be repeated later."""
+        """Hold the old size of the own host only. Raises Unavailable to be repeated later."""
         plan = task.operation.planned(ResizePlan)
-        before = of_flavor(plan.old, task.server.image_properties)
-        claims.hold(self._cloud.placement, task.server, str(plan.target.uuid), before)
+        own = plan.source if case(task) == OTHER_HOST else plan.target
+        before = {str(own.uuid): of_flavor(plan.old, task.server.image_properties)}
+        try:
+            claims.hold_both(self._cloud.placement, task.server, before, plan.holder, {})
+        except GenerationConflict as error:
+            raise Unavailable(error.message) from error
         return True
+
+    @staticmethod
+    def _drop_place(connection: Transaction, task: Task, failure: Failure | None) -> Task:
+        server_groups.drop(connection, task.server, task.operation.planned(ResizePlan).holder)
+        return task
 
     @staticmethod
     def _undone(connection: Transaction, task: Task) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from common import clock
@@ -26,8 +26,11 @@ def sizes(flavor: Flavor) -> dict[str, Any]:
     return {name: flavor[name] for name in ("vcpus", "memory_mib", "disk_gib")}
 
 
-def send(cloud: Cloud, task: Task, *, forward: bool) -> bool:
-    """Send the VM its new size, or its old one; return whether there was an agent to send it."""
+def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> bool:
+    """Send the VM its new size, or its old one; return whether there was an agent to send it.
+
+    ``starts``: it is to run then, if it ran before.
+    """
     operation, plan = task.operation, task.operation.planned(ResizePlan)
     where = placed(operation)
     worker = cloud.take_to(operation, str(plan.target.host))
@@ -43,7 +46,7 @@ def send(cloud: Cloud, task: Task, *, forward: bool) -> bool:
         late if task.unwinding or operation.deadline is None else operation.deadline,
         size=new if forward else old,
         former=old if forward else new,
-        running=plan.was == VmState.ACTIVE,
+        running=starts and plan.was == VmState.ACTIVE,
         image_properties=task.server.image_properties,
     )
     cloud.compute.shape(operation.ctxt, worker, command)
@@ -63,11 +66,20 @@ def reach(cloud: Cloud, task: Task, stage: str) -> Task:
 
 
 def done(
-    cloud: Cloud, task: Task, vm_state: VmState, status: MigrationStatus, **values: Any
+    cloud: Cloud,
+    task: Task,
+    vm_state: VmState,
+    status: MigrationStatus,
+    also: Callable[[Transaction], None] = lambda _: None,
+    **values: Any,
 ) -> None:
-    """End a successful operation, and store how far the resize is; ``values`` are columns."""
+    """End a successful operation, and store how far the resize is; ``values`` are columns.
+
+    ``also`` writes what belongs to it, first.
+    """
 
     def work(connection: Transaction) -> None:
+        also(connection)
         _end(connection, task, vm_state, status, values)
         ledger.close(connection, task.operation.id, OperationState.DONE)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.states import InternalAction
 from conductor.cloud import Cloud
+from conductor.engine.cases import Cases
 from conductor.engine.endings import Ending
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Table
@@ -31,15 +32,17 @@ from conductor.images.remove_template import RemoveTemplate
 from conductor.sync.relocation import Follow
 
 
-def tables(cloud: Cloud) -> dict[str, Table[Any]]:
+def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
     """Return action → the stages of its flow."""
     power = PowerFlow(cloud)
-    return {action: power.table(action) for action in COMMANDS} | {
+    return {
+        **{action: power.table(action) for action in COMMANDS},
         "create": Create(cloud).table(),
         "delete": Delete(cloud).table(),
-        "resize": ResizeFlow(cloud).table(),
+        "resize": ResizeFlow(cloud).cases(),
+        "migrate": ResizeFlow(cloud).cases(),
         "confirmResize": ConfirmFlow(cloud).table(),
-        "revertResize": RevertFlow(cloud).table(),
+        "revertResize": RevertFlow(cloud).cases(),
         "changePassword": ChangePasswordFlow(cloud).table(),
         "attach_interface": AttachFlow(cloud).table(),
         "detach_interface": DetachFlow(cloud).table(),

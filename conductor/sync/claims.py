@@ -52,7 +52,7 @@ def hold_both(
     ``held`` may be empty. Does nothing if it is so already. Raises Unavailable, and
     GenerationConflict when others keep writing.
     """
-    wanted = {server.uuid: _plain(mine), holder: _plain(held)}
+    wanted = {server.uuid: _plain(mine)} | ({holder: _plain(held)} if holder else {})
     for _ in range(_TRIES):
         there = {consumer: placement.allocations_of(consumer) for consumer in wanted}
         changes = [

@@ -1,4 +1,4 @@
-"""Resize of a server, its confirmation and its reversion."""
+"""Resize and cold migration of a server, their confirmation and their reversion."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from api.compute.resources.found import the_server
 from api.compute.resources.server_create import check_size, snapshot
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
-from common.errors import FlavorNotFound, Invalid
+from common.errors import FlavorNotFound, HostNotFound, Invalid
 from db.reads import flavors, images
 from db.reads.flavors import Flavor
 from db.reads.images import Image
 
 
 class ResizeActions:
-    """Actions that change a server's flavor."""
+    """Actions that change a server's flavor, or its host while it is stopped."""
 
     @operation(
         named("servers:resize"),
@@ -30,7 +30,8 @@ class ResizeActions:
     def resize(self, call: Call) -> None:
         """Give a server another flavor, to be confirmed or reverted afterwards.
 
-        The server stays on its host, and is stopped for it.
+        The server is stopped for it. It stays on its host where that has room, else it moves to
+        another one.
         """
         asked = call.body["resize"]
         flavor, image = call.read(_read, call, str(asked["flavorRef"]))
@@ -43,6 +44,24 @@ class ResizeActions:
             automatic = asked["OS-DCF:diskConfig"] == views.AUTO
             changes = {"auto_disk_config": automatic}
             call.conductor.update_server(call.ctxt, call.server.uuid, changes)
+
+    @operation(
+        named("os-migrate-server:migrate"),
+        body=schemas.MIGRATE,
+        status=202,
+        on=the_server,
+        errors={HostNotFound: Invalid},
+    )
+    def migrate(self, call: Call) -> None:
+        """Move a server, which is stopped for it, to another host.
+
+        It is to be confirmed or reverted afterwards. Since 2.56 `host` names the host.
+        """
+        asked = call.body["migrate"] if call.version >= 56 else None
+        host = asked.get("host") if asked else None
+        if host is not None:
+            call.check(named("os-migrate-server:migrate:host"))
+        call.conductor.migrate_server(call.ctxt, call.server.uuid, host)
 
     @operation(
         named("servers:confirm_resize"), body=schemas.CONFIRM_RESIZE, status=204, on=the_server

@@ -284,6 +284,10 @@ MIGRATE_LIVE = {
         ),
     ),
 }
+MIGRATE = {
+    "2.1": body("migrate", {}),
+    "2.56": body("migrate", {**record({"host": types.FQDN}), "type": ["object", "null"]}),
+}
 CONFIRM_RESIZE = {"2.1": body("confirmResize", {})}
 REVERT_RESIZE = {"2.1": body("revertResize", {})}
 

@@ -132,3 +132,62 @@ def test_locks_and_silent_agents(make_resizable: Any) -> None:
     refused = act(api, RESIZE)
     assert refused.status_code == 409
     assert text(refused) == "Service is unavailable at this time."
+
+
+def migrations_of(api: ComputeApi) -> Any:
+    return api.get("/os-migrations", token=auth.ADMIN, version="2.104").json["migrations"]
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        ({"migrate": None}, "2.1"),
+        ({"migrate": {}}, "2.1"),
+        ({"migrate": None}, "2.56"),
+        ({"migrate": {}}, "2.56"),
+    ],
+)
+def test_a_migration_is_accepted(api: ComputeApi, body: Any, version: str) -> None:
+    assert act(api, body, auth.ADMIN, version).status_code == 202
+    server = api.get(SERVER, version="2.104").json["server"]
+    assert (server["status"], server["OS-EXT-STS:task_state"]) == ("RESIZE", "resize_prep")
+    [shown] = migrations_of(api)
+    assert (shown["migration_type"], shown["status"]) == ("migration", "pre-migrating")
+    assert (shown["source_compute"], shown["dest_compute"]) == ("pve1", None)
+    assert shown["old_instance_type_id"] == shown["new_instance_type_id"]
+    [action, *_] = api.get(f"{SERVER}/os-instance-actions").json["instanceActions"]
+    assert action["action"] == "migrate"
+
+
+def test_who_may_migrate(api: ComputeApi) -> None:
+    for token in (auth.MEMBER, auth.READER):
+        assert act(api, {"migrate": None}, token).status_code == 403
+    assert act(api, {"migrate": {"host": "pve2"}}, auth.MANAGER).status_code == 403
+    assert not migrations_of(api)
+    assert act(api, {"migrate": None}, auth.MANAGER).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("pve1", "Cannot migrate to the host where the server exists."),
+        ("pve9", "Compute host pve9 could not be found."),
+    ],
+)
+def test_hosts_that_are_refused(api: ComputeApi, host: str, words: str) -> None:
+    refused = act(api, {"migrate": {"host": host}}, auth.ADMIN)
+    assert (refused.status_code, text(refused)) == (400, words)
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        ({"migrate": {"hosts": "pve2"}}, "2.56"),
+        ({"migrate": {"host": ""}}, "2.56"),
+        ({"migrate": {"host": 3}}, "2.104"),
+        ({"migrate": "pve2"}, "2.56"),
+        ({"migrate": None, "resize": None}, "2.1"),
+    ],
+)
+def test_malformed_migrations(api: ComputeApi, body: Any, version: str) -> None:
+    assert act(api, body, auth.ADMIN, version).status_code == 400

@@ -500,6 +500,10 @@ class World:
         operation = self.conductor.resizes.resize(self.ctxt, uuid, flavor)
         self.conductor.runner.submit(operation)
 
+    def migrate(self, uuid: str, host: str | None = None) -> None:
+        operation = self.conductor.resizes.migrate(self.ctxt, uuid, host)
+        self.conductor.runner.submit(operation)
+
     def end_resize(self, uuid: str, action: str) -> None:
         operation = self.conductor.resizes.end(self.ctxt, uuid, action)
         self.conductor.runner.submit(operation)

@@ -118,7 +118,7 @@ def test_a_reversion_restores_everything(world: World, was: str) -> None:
 
 def test_no_room_leaves_the_server_as_it_was(world: World) -> None:
     uuid = a_server(world)
-    world.scheduler.hosts.remove(world.row(uuid).host)
+    world.scheduler.hosts.clear()
     world.resize(uuid, MIXED)
     world.until(uuid, "active")
     assert not world.compute.sent

@@ -34,6 +34,7 @@ from common.messages.commands import (
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import InternalAction, ResourceType
+from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
 from conductor.flows import begin_image, begin_live_migration, build_command, mark
 from conductor.flows.abandon import Abandoning
@@ -78,6 +79,8 @@ class Cloud:
     """Whether nothing is heard of how they ended."""
     nodes: dict[str, str] = field(default_factory=dict)
     """Where VMs are that were to be moved."""
+    goal: str = "pve2"
+    """The node that moves go to, unless they are undone."""
     made: int = 0
     vms: set[str] = field(default_factory=set)
     """Servers whose VM, or a part of it, is on a host."""
@@ -185,7 +188,7 @@ class Cloud:
             pass
 
     @staticmethod
-    def _names(table: Table[Any]) -> set[str]:
+    def _names(table: Table[Any] | Cases[Any]) -> set[str]:
         return {one.name for one in (*table.stages, *table.undos)}
 
     def _act(self, command: Command) -> Outcome:
@@ -199,7 +202,7 @@ class Cloud:
             self.vms.add(uuid)
         if isinstance(command, Mark) and not command.on:
             self.vms.discard(uuid)  # it is somebody else's
-        if type(command) in self.refused and _makes(command):
+        if type(command) in self.refused and _makes(command, self.goal):
             if self.cleans_up:
                 self.vms.discard(uuid)
             return Outcome(False, gone=self.cleans_up, failure=BROKEN)
@@ -268,6 +271,7 @@ class Cloud:
                 if one.server_uuid == uuid
             ],
             "copies": self.copies(),
+            "others": sum(one != uuid for one in self.world.placement.claims),
             "resizes": [
                 one.status for one in self.world.rows(schema.migrations) if one.server_uuid == uuid
             ],
@@ -285,10 +289,10 @@ def _after(first: str, action: str) -> Callable[[Cloud], Operation]:
     return begin
 
 
-def _makes(command: Command) -> bool:
-    """Whether it makes something, and doesn't undo it."""
+def _makes(command: Command, goal: str) -> bool:
+    """Whether it makes something, and doesn't undo it; ``goal``: where moves go."""
     if isinstance(command, Move):
-        return not command.settle
+        return not command.settle and command.target_node == goal
     if isinstance(command, Shape):
         return command.size.vcpus > command.former.vcpus
     return bool(getattr(command, "on", True))
@@ -353,9 +357,51 @@ def _unrescue(cloud: Cloud) -> Operation:
 
 
 def _resize_without_room(cloud: Cloud) -> Operation:
-    """Its host has none, which is found out before any agent acts."""
+    """No host has any, which is found out before any agent acts."""
+    operation = _resize(cloud)
+    cloud.world.scheduler.hosts.clear()
+    return operation
+
+
+def _resize_elsewhere(cloud: Cloud) -> Operation:
     operation = _resize(cloud)
     cloud.world.scheduler.hosts.remove("pve1")
+    return operation
+
+
+def _migrate(cloud: Cloud) -> Operation:
+    resizes = cloud.world.conductor.resizes
+    return resizes.migrate(cloud.world.ctxt, cloud.server().uuid, None)
+
+
+def _migrate_nowhere(cloud: Cloud) -> Operation:
+    operation = _migrate(cloud)
+    cloud.world.scheduler.hosts.remove("pve2")
+    return operation
+
+
+def _end_move(move: Callable[[Cloud], Operation], action: str) -> Callable[[Cloud], Operation]:
+    """Begins what ends a move to the other host."""
+
+    def begin(cloud: Cloud) -> Operation:
+        operation = move(cloud)
+        cloud.work_off(cloud.heir, operation)
+        cloud.goal = "pve1"
+        resizes = cloud.world.conductor.resizes
+        return resizes.end(cloud.world.ctxt, operation.server_uuid, action)
+
+    return begin
+
+
+def _delete_moved(cloud: Cloud) -> Operation:
+    operation = _migrate(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return cloud.act(cloud.world.row(operation.server_uuid), "delete")
+
+
+def _overtaken_move(cloud: Cloud) -> Operation:
+    operation = _migrate(cloud)
+    cloud.act(cloud.world.row(operation.server_uuid), "delete")
     return operation
 
 
@@ -503,7 +549,10 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("resize", "well"): _resize,
     ("resize", "badly"): lambda cloud: _refused(cloud, Shape, _resize),
     ("resize", "badly, without room"): _resize_without_room,
+    ("resize", "well, elsewhere"): _resize_elsewhere,
+    ("resize", "badly, elsewhere"): lambda cloud: _refused(cloud, Shape, _resize_elsewhere),
     ("confirmResize", "well"): _end_resize("confirmResize"),
+    ("confirmResize", "well, elsewhere"): _end_move(_resize_elsewhere, "confirmResize"),
     ("revertResize", "well"): _end_resize("revertResize"),
     ("rebuild", "well"): _rebuild,
     ("rebuild", "badly"): lambda cloud: _refused(cloud, Swap, _rebuild),
@@ -521,6 +570,15 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("rescue", "badly"): lambda cloud: _refused(cloud, Swap, _rescue),
     ("rescue", "badly, without the image"): lambda cloud: _rescue(cloud, "gone"),
     ("unrescue", "well"): _unrescue,
+    ("revertResize", "well, elsewhere"): _end_move(_resize_elsewhere, "revertResize"),
+    ("revertResize", "badly"): lambda cloud: _refused(
+        cloud, Move, _end_move(_migrate, "revertResize")
+    ),
+    ("migrate", "well"): _migrate,
+    ("migrate", "badly"): lambda cloud: _refused(cloud, Move, _migrate),
+    ("migrate", "badly, without room"): _migrate_nowhere,
+    ("migrate", "overtaken by a delete"): _overtaken_move,
+    ("delete", "well, of a moved one"): _delete_moved,
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),
@@ -559,7 +617,11 @@ def test_another_conductor_ends_it_alike(cloud: Cloud, action: str, how: str) ->
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
         where = "pve1" if how.startswith("badly") else "pve2"
         assert alike["server"] == ("active", None, 1, where, where)
-    elif how.startswith("badly") and action == "resize":
+    elif how == "badly" and action == "revertResize":
+        assert alike["server"][0] == "resized"
+    elif how.startswith("badly") and action in ("resize", "migrate"):
+        assert alike["others"] == 0
+        assert alike["server"][3] == "pve1"
         assert alike["size"] == (1, 512, 1, 1)
         assert alike["amounts"] == [{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}]
     elif how.startswith("badly") and action == "attach_interface":
@@ -620,6 +682,7 @@ def _clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it is still there, so that quota and books are as before."""
     cloud.refused.clear()
     cloud.cleans_up = False
+    cloud.goal = "pve2"
     cloud.world.scheduler.hosts[:] = ["pve1", "pve2"]
     # A band of ten VMIDs is enough then.
     cloud.heir.store.run(lambda c: vmids.end_quarantines(c, -3600))

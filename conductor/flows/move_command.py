@@ -1,0 +1,79 @@
+"""The command that moves a server's VM to another node of its cluster."""
+
+from __future__ import annotations
+
+import datetime
+
+from common import clock
+from common.messages.commands import Move, Nic, Placed
+from conductor.cloud import Cloud
+from conductor.engine.stages import Task
+from conductor.flows import guest_data
+from conductor.plans import Place
+from conductor.store import networks
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+
+def placed(place: Place) -> Placed:
+    """Return a place of a plan as commands name it."""
+    return Placed(str(place.host), place.cluster or "", place.node or "", place.vmid or 0)
+
+
+def nics_of(connection: Transaction, server: Server) -> tuple[Nic, ...]:
+    """Return a server's interfaces by the record."""
+    known = {network.id: network for network in networks.known(connection)}
+    found = []
+    for port in networks.ports_of(connection, server.uuid):
+        network = known[port.network_id]
+        found.append(
+            Nic(
+                port_id=port.id,
+                network_id=port.network_id,
+                network_name=network.name,
+                bridge=network.bridge,
+                mac=port.mac,
+                mtu=network.mtu,
+                vlan=network.vlan,
+                ip=port.ip,
+                cidr=port.cidr,
+                gateway=port.gateway,
+                dns=port.dns,
+            )
+        )
+    return tuple(found)
+
+
+def until(cloud: Cloud, task: Task) -> datetime.datetime:
+    """Return when a command of a move must have ended: an undo has as long again."""
+    deadline = task.operation.deadline
+    if task.unwinding or deadline is None:
+        return clock.after(cloud.conf.conductor.move_timeout_seconds)
+    return deadline
+
+
+def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | None) -> bool:
+    """Have the stopped VM moved; return whether the source has an agent to do it.
+
+    ``storage`` is for disks that are copied; None: the one of the same name. The config drive's
+    content goes along, in case that it has to be made anew: without what the user gave for the
+    first boot only, a password and files, which is not kept.
+    """
+    operation, server = task.operation, task.server
+    worker = cloud.take_to(operation, str(source.host))
+    if worker is None:
+        return False
+    with cloud.store.read() as connection:
+        nics = nics_of(connection, server)
+    command = Move(
+        operation.id,
+        operation.attempt,
+        server.uuid,
+        placed(source),
+        until(cloud, task),
+        target_node=target.node or "",
+        target_storage=storage,
+        config_drive=guest_data.config_drive(server, nics, None),
+    )
+    cloud.compute.move(operation.ctxt, worker, command)
+    return True

@@ -226,6 +226,15 @@ class ComputeClient:
         """
         self._workers.to(order.target.worker).call(ctxt, WorkerRpc.open_console, order=order)
 
+    def console_log(self, ctxt: RequestContext, worker: str, server_uuid: str) -> str | None:
+        """Return what the worker kept of a server's serial line; None: it keeps nothing.
+
+        Raises Unavailable when the worker doesn't answer.
+        """
+        return self._workers.to(worker, INSPECT_SECONDS).call(
+            ctxt, WorkerRpc.console_log, server_uuid=server_uuid
+        )
+
     def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
         """Return how a server's VM does now.
 

@@ -96,6 +96,22 @@ OPTIONS = [
         max=100,
         help="Consoles of one server that may be open at the same time.",
     ),
+    cfg.IntOpt(
+        "console_log_kib",
+        default=0,
+        min=0,
+        max=1024,
+        help="KiB of what each server's serial line says while it boots that this worker keeps "
+        "in memory, for the console's log. 0: there are no logs.",
+    ),
+    cfg.IntOpt(
+        "console_log_lines",
+        default=20,
+        min=1,
+        max=1000,
+        help="Serial lines that are read at the same time for logs; each costs its node three "
+        "processes for up to ten minutes.",
+    ),
     cfg.StrOpt(
         "console_ca_file",
         help="CA certificates to check console proxies with; default: the system's.",

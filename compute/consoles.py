@@ -11,8 +11,9 @@ from oslo_config import cfg
 
 from common.errors import Conflict, Unavailable
 from common.log import logger
-from common.messages.consoles import ConsoleTarget, OpenConsole
+from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole
 from common.streams import LIBRARY_LOG, Stream, WebSocketStream, relay
+from compute.console_logs import ConsoleLogs, Kept
 from compute.hypervisor.port import Hypervisor, HypervisorError
 
 LOG = logger(__name__)
@@ -24,8 +25,9 @@ CLOSE_SECONDS = 2.0
 class Consoles:
     """The sessions of one worker; it counts them, since all of a server's pass through it."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, logs: ConsoleLogs) -> None:
         options = conf.compute
+        self._logs = logs
         self._most, self._most_of_server = options.consoles, options.consoles_of_server
         self._ca_file: str | None = options.console_ca_file
         self._lock = threading.Lock()
@@ -79,13 +81,18 @@ class Consoles:
                 del self._of_server[server]
 
     def _both_ends(self, hypervisor: Hypervisor, order: OpenConsole) -> tuple[Stream, Stream]:
+        server, serial = order.target.server_uuid, order.target.type is ConsoleType.SERIAL
+        if serial:
+            # A line has one reader.
+            self._logs.let_go(server)
         try:
             guest = hypervisor.open_console(order.target)
         except HypervisorError as error:
             LOG.warning("A console can't be opened: %s", error.message)
             raise Unavailable("The console can't be opened.") from error
         try:
-            return guest, self._dial(order)
+            proxy = self._dial(order)
+            return Kept(guest, self._logs, server) if serial else guest, proxy
         except Unavailable:
             guest.close()
             raise

@@ -43,10 +43,13 @@ class Executor:
         report: Callable[[Report], None],
         threads: int,
         graceful_seconds: int,
+        after: Callable[[Command, Outcome], None] = lambda _, __: None,
     ) -> None:
+        """``after`` gets each command that was carried out, with its outcome; never raises."""
         self._hypervisors = hypervisors
         self._report = report
         self._graceful_seconds = graceful_seconds
+        self._after = after
         self._repeats = Repeats()
         self._pool = WorkPool(threads, self._run)
 
@@ -93,6 +96,7 @@ class Executor:
             # Before the job leaves its queue, where a repeated command finds it.
             self._repeats.keep(job.command, outcome)
             _log(command, outcome)
+            self._after(command, outcome)
             return outcome
         except Abandoned:
             LOG.info("Operation %d is left to the next owner of its lease.", command.operation_id)

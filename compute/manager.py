@@ -29,6 +29,7 @@ from common.messages.consoles import ConsoleTarget, OpenConsole
 from common.messages.facts import Inspection
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Failure
+from compute.console_logs import ConsoleLogs
 from compute.consoles import Consoles
 from compute.executor import Executor
 from compute.heartbeat import Heartbeats
@@ -48,6 +49,7 @@ class Manager:
         heartbeats: Heartbeats,
         introduce: Callable[[], None],
         consoles: Consoles,
+        logs: ConsoleLogs,
     ) -> None:
         """``introduce`` publishes all hosts, to placement too."""
         self._hypervisors = hypervisors
@@ -55,6 +57,7 @@ class Manager:
         self._heartbeats = heartbeats
         self._introduce = introduce
         self._consoles = consoles
+        self._logs = logs
 
     def build(self, ctxt: RequestContext, command: Build) -> None:
         """Accept a Build."""
@@ -151,6 +154,10 @@ class Manager:
     def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None:
         """Open a console and connect it to a proxy."""
         self._consoles.open(self._carried(order.target.cluster), order)
+
+    def console_log(self, ctxt: RequestContext, server_uuid: str) -> str | None:
+        """Return what is kept of a server's console."""
+        return self._logs.text(server_uuid)
 
     def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
         """Return how a VM does now."""

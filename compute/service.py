@@ -15,6 +15,7 @@ from common.log import logger
 from common.messages.facts import HostFacts
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from compute.coalesce import Coalesced
+from compute.console_logs import ConsoleLogs
 from compute.consoles import Consoles
 from compute.executor import Executor
 from compute.facts import HostFactsCache
@@ -55,8 +56,13 @@ class ComputeService:
         self._facts, vm_changes = HostFactsCache(), VmChanges(self.worker)
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
+        self._logs = ConsoleLogs(conf, self._hypervisors, self.worker)
         self._executor = Executor(
-            self._hypervisors, self._reporter.report, options.threads, options.shutdown_seconds
+            self._hypervisors,
+            self._reporter.report,
+            options.threads,
+            options.shutdown_seconds,
+            self._logs.after,
         )
         self._heartbeats = Heartbeats(
             transport,
@@ -67,13 +73,14 @@ class ComputeService:
             self._executor.working,
         )
         self._conductor = events.to_conductor(transport)
-        self._consoles = Consoles(conf)
+        self._consoles = Consoles(conf, self._logs)
         manager: WorkerRpc = Manager(
             self._hypervisors,
             self._executor,
             self._heartbeats,
             Coalesced(self._introduce),
             self._consoles,
+            self._logs,
         )
         listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [
@@ -109,6 +116,7 @@ class ComputeService:
         for thread in stopping:
             thread.join()
         self._consoles.stop()
+        self._logs.stop()
         if not self._executor.stop(self._stop_seconds):
             LOG.warning("Operations did not end within %d s.", self._stop_seconds)
         self._reporter.stop()

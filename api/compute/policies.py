@@ -155,7 +155,7 @@ _ROWS = (
     (
         "os-console-output",
         PROJECT_MEMBER,
-        "Read a console's log, which is refused.",
+        "Read a console's log.",
         "POST",
         f"{_SERVER}/action",
     ),

@@ -26,3 +26,11 @@ class GuestCalls(Base):
         that answers, or refuses), Unavailable (the host's agent, or the cluster, doesn't answer).
         """
         self._rpc.call(ctxt, GuestRpc.change_password, server_uuid=server_uuid, password=password)
+
+    def server_console_log(self, ctxt: RequestContext, server_uuid: str) -> str:
+        """Return what is kept of the server's serial line, perhaps nothing.
+
+        Raises ServerNotFound, Conflict (no host yet), Unimplemented (logs are off), Unavailable
+        (its agent doesn't answer).
+        """
+        return self._rpc.call(ctxt, GuestRpc.server_console_log, server_uuid=server_uuid)

@@ -25,3 +25,8 @@ class GuestEndpoint:
         """See ``ConductorClient.change_password``."""
         ctxt.server_uuid = server_uuid
         change_password.change_password(self._cloud, self._accept, ctxt, server_uuid, password)
+
+    def server_console_log(self, ctxt: RequestContext, server_uuid: str) -> str:
+        """See ``ConductorClient.server_console_log``."""
+        ctxt.server_uuid = server_uuid
+        return guests.console_log(self._cloud, ctxt, server_uuid)

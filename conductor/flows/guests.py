@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.context import RequestContext
-from common.errors import Conflict, ServerStateConflict, Unavailable
+from common.errors import Conflict, ServerStateConflict, Unavailable, Unimplemented
 from common.messages.guests import Diagnostics, GuestTarget
 from common.states import PowerState
 from conductor.cloud import Cloud
@@ -30,6 +30,17 @@ def diagnose(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Diagnostic
             state=_WORDS.get(found.power_state, found.power_state.name.lower()),
         )
     return found
+
+
+def console_log(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> str:
+    """See ``ConductorClient.server_console_log``."""
+    with cloud.store.read() as connection:
+        server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
+        reached = target(cloud, connection, server)
+    text = cloud.compute.console_log(ctxt, reached.worker, server_uuid)
+    if text is None:
+        raise Unimplemented
+    return text
 
 
 def target(cloud: Cloud, connection: Transaction, server: Server) -> GuestTarget:

@@ -78,7 +78,14 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "console_problem", "open_console"}
-    | {"diagnose_server", "diagnose", "change_password", "set_password"}
+    | {
+        "diagnose_server",
+        "diagnose",
+        "change_password",
+        "set_password",
+        "server_console_log",
+        "console_log",
+    }
     | {"attach_interface", "detach_interface", "detach_address", "plug"}
 )
 TABLES = (RECORDED, IDLE, FAILURES, AUDITS, OTHERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import secrets
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -12,7 +14,7 @@ from api.compute.policies import named
 from api.compute.resources.found import the_server
 from api.compute.schemas import consoles as schemas
 from common import clock
-from common.errors import Invalid, NotFound, NotSupported, Unimplemented
+from common.errors import Invalid, NotFound, NotSupported
 from common.messages.consoles import ConsoleType, token_hash
 from db.reads import console_tokens
 
@@ -25,6 +27,8 @@ _MALFORMED = (
     "incorrect."
 )
 _TOKEN_BYTES = 32
+#: Nova leaves tabs and line feeds
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f]")
 
 
 class ConsoleActions:
@@ -51,9 +55,11 @@ class ConsoleActions:
         raise Invalid(_MALFORMED)
 
     @operation(named("os-console-output"), body=schemas.GET_OUTPUT, on=the_server)
-    def get_console_output(self, call: Call) -> None:
-        """Refuse: Proxmox VE keeps no log of a console."""
-        raise Unimplemented
+    def get_console_output(self, call: Call) -> Any:
+        """Show the last lines that a server's serial line said; 501 where no log is kept."""
+        length = call.body["os-getConsoleOutput"].get("length")
+        text = call.conductor.server_console_log(call.ctxt, call.server.uuid)
+        return {"output": last_lines(text, None if length is None else int(length))}
 
 
 class RemoteConsoles:
@@ -89,6 +95,13 @@ class ConsoleTokens:
                 "internal_access_path": None,
             }
         }
+
+
+def last_lines(text: str, length: int | None) -> str:
+    """Return the last lines without control characters; None or less than 0: all of them."""
+    lines = io.StringIO(text).readlines()
+    first = 0 if length is None or length < 0 else max(0, len(lines) - length)
+    return _CONTROLS.sub("", "".join(lines[first:]))
 
 
 def _console(call: Call, protocol: str, console_type: str) -> dict[str, str]:

@@ -102,6 +102,7 @@ def test_other_actions_are_refused_as_by_nova(api: ComputeApi) -> None:
     spice = act(api, "os-getSPICEConsole", "spice-html5")
     assert refused(spice) == (400, "Unavailable console type spice-html5.")
     assert refused(act(api, "os-getRDPConsole", "rdp-html5")) == (400, MALFORMED)
+    api.conductor.agents.console_log.return_value = None
     log = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": {"length": 10}})
     assert refused(log) == (501, "The requested functionality is not supported.")
 
@@ -194,3 +195,25 @@ def test_a_token_of_a_deleted_server_opens_nothing(api: ComputeApi) -> None:
 def _set_expiry(api: ComputeApi, seconds: float) -> None:
     with api.writer.begin() as connection:
         connection.execute(schema.console_tokens.update().values(expires_at=clock.after(seconds)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "output"),
+    [
+        ({}, "one\n\ttwo\nthree"),
+        ({"length": None}, "one\n\ttwo\nthree"),
+        ({"length": -1}, "one\n\ttwo\nthree"),
+        ({"length": "2"}, "\ttwo\nthree"),
+        ({"length": 1}, "three"),
+        ({"length": 0}, ""),
+        ({"length": 9}, "one\n\ttwo\nthree"),
+    ],
+)
+def test_the_last_lines_of_a_log(api: ComputeApi, asked: dict[str, Any], output: str) -> None:
+    api.conductor.agents.console_log.return_value = "one\r\n\ttwo\r\n\x1bthree"
+    answer = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": asked})
+    assert (answer.status_code, answer.json) == (200, {"output": output})
+    bad = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": {"length": "x"}})
+    assert bad.status_code == 400
+    path = f"/servers/{uuid_of(2)}/action"
+    assert api.request("POST", path, {"os-getConsoleOutput": {}}).status_code == 409

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,14 @@ from common.errors import Unavailable
 from common.messages.commands import Build, PowerAction
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.states import PowerState
-from tests.functional.compute.conftest import Cluster, Worker, a_build, a_power
+from tests.functional.compute.conftest import (
+    Cluster,
+    Worker,
+    a_build,
+    a_power,
+    configuration,
+    proxmox_text,
+)
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
@@ -108,3 +116,24 @@ def test_why_a_password_is_not_set(
     assert ask(internal(), order(worker, build)) is problem
     sent = len(cluster.calls("POST", "/agent/set-user-password")) - before
     assert sent == ("set-user" in fault["path"])
+
+
+def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
+    simulator: RunningSimulator, worker: Worker, tmp_path: Path
+) -> None:
+    text = proxmox_text(simulator).replace("[compute]", "[compute]\nconsole_log_kib = 4")
+    keeper = Worker(configuration(tmp_path, text))
+    keeper.start()
+    try:
+        build = a_build()
+        assert keeper.run(build).ok
+        name = keeper.service.worker
+
+        def said() -> str:
+            return str(keeper.client.console_log(internal(), name, build.server_uuid))
+
+        eventually(lambda: "Linux version" in said() and "login:" in said())
+    finally:
+        keeper.stop()
+    name = worker.service.worker
+    assert worker.client.console_log(internal(), name, build.server_uuid) is None

@@ -13,15 +13,17 @@ pytest.importorskip("websockets")
 
 from websockets.sync.server import Server, ServerConnection, serve
 
-from common import config
+from common import clock, config
 from common.errors import Conflict, Unavailable
+from common.messages.commands import Build, Placed
 from common.messages.consoles import (
     ConsoleTarget,
     ConsoleType,
     OpenConsole,
 )
-from common.messages.reports import Category
+from common.messages.reports import Category, Outcome
 from compute import config as compute_config
+from compute.console_logs import ConsoleLogs
 from compute.consoles import Consoles
 from compute.hypervisor.port import HypervisorError
 
@@ -124,7 +126,7 @@ def eventually(check: Any) -> None:
 
 
 def test_what_the_guest_says_reaches_the_proxy(conf: cfg.ConfigOpts, front: Front) -> None:
-    consoles, driver = Consoles(conf), Driver()
+    consoles, driver = Consoles(conf, ConsoleLogs(conf, {}, "w1")), Driver()
     opened(consoles, driver, order(front))
     eventually(lambda: front.first == [b"hello"])
     assert front.grants == ["Bearer a-grant"]
@@ -133,7 +135,7 @@ def test_what_the_guest_says_reaches_the_proxy(conf: cfg.ConfigOpts, front: Fron
 
 
 def test_limits_and_that_places_are_given_back(conf: cfg.ConfigOpts, front: Front) -> None:
-    consoles, driver = Consoles(conf), Driver()
+    consoles, driver = Consoles(conf, ConsoleLogs(conf, {}, "w1")), Driver()
     opened(consoles, driver, order(front, "s1"))
     with pytest.raises(Conflict, match="Server s1 has 1 consoles open"):
         opened(consoles, driver, order(front, "s1"))
@@ -155,7 +157,7 @@ def test_limits_and_that_places_are_given_back(conf: cfg.ConfigOpts, front: Fron
 
 
 def test_a_vm_without_a_console_takes_no_place(conf: cfg.ConfigOpts, front: Front) -> None:
-    consoles = Consoles(conf)
+    consoles = Consoles(conf, ConsoleLogs(conf, {}, "w1"))
     driver = Driver(HypervisorError(Category.NODE_UNHEALTHY, "it doesn't run"))
     for _ in range(3):
         with pytest.raises(Unavailable):
@@ -163,8 +165,68 @@ def test_a_vm_without_a_console_takes_no_place(conf: cfg.ConfigOpts, front: Fron
 
 
 def test_a_proxy_that_is_away_closes_the_guest(conf: cfg.ConfigOpts, front: Front) -> None:
-    consoles, driver = Consoles(conf), Driver()
+    consoles, driver = Consoles(conf, ConsoleLogs(conf, {}, "w1")), Driver()
     front.close()
     with pytest.raises(Unavailable):
         opened(consoles, driver, order(front))
     assert driver.guests[0].closed
+
+
+def a_build(server: str = "s1") -> Build:
+    return Build(1, 1, server, Placed("pve1", "c1", "pve1", 100), clock.after(60))
+
+
+def test_what_a_boot_says_is_kept(conf: cfg.ConfigOpts) -> None:
+    conf.set_override("console_log_kib", 1, group="compute")
+    driver: Any = Driver()
+    logs = ConsoleLogs(conf, {"c1": driver}, "w1")
+    assert logs.text("s1") == ""
+    logs.after(a_build(), Outcome(False))
+    logs.after(a_build(), Outcome(True))
+    eventually(lambda: logs.text("s1") == "hello")
+    driver.guests[0].send(b"x" * 2000)
+    eventually(lambda: logs.text("s1") == "x" * 1024)
+    logs.let_go("s1")
+    eventually(lambda: driver.guests[0].closed)
+    assert logs.text("s1") == "x" * 1024
+    # Another boot begins anew.
+    logs.after(a_build(), Outcome(True))
+    eventually(lambda: logs.text("s1") == "hello")
+    logs.stop()
+    eventually(lambda: driver.guests[1].closed)
+
+
+def test_no_more_lines_are_read_than_allowed(conf: cfg.ConfigOpts) -> None:
+    conf.set_override("console_log_kib", 1, group="compute")
+    conf.set_override("console_log_lines", 1, group="compute")
+    driver: Any = Driver()
+    logs = ConsoleLogs(conf, {"c1": driver}, "w1")
+    logs.after(a_build("s1"), Outcome(True))
+    eventually(lambda: logs.text("s1") == "hello")
+    logs.after(a_build("s2"), Outcome(True))
+    threading.Event().wait(0.05)
+    assert (len(driver.guests), logs.text("s2")) == (1, "")
+    logs.stop()
+
+
+def test_by_default_nothing_is_kept(conf: cfg.ConfigOpts) -> None:
+    driver: Any = Driver()
+    logs = ConsoleLogs(conf, {"c1": driver}, "w1")
+    logs.after(a_build(), Outcome(True))
+    logs.keep("s1", b"x")
+    assert (logs.text("s1"), driver.guests) == (None, [])
+
+
+def test_a_users_console_takes_the_line_over_and_is_kept(
+    conf: cfg.ConfigOpts, front: Front
+) -> None:
+    conf.set_override("console_log_kib", 1, group="compute")
+    driver: Any = Driver()
+    logs = ConsoleLogs(conf, {"c1": driver}, "w1")
+    logs.after(a_build(), Outcome(True))
+    eventually(lambda: logs.text("s1") == "hello")
+    consoles = Consoles(conf, logs)
+    opened(consoles, driver, order(front))
+    eventually(lambda: driver.guests[0].closed)
+    eventually(lambda: logs.text("s1") == "hellohello")
+    consoles.stop()

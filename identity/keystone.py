@@ -44,8 +44,8 @@ OPTIONS = (
         default=8,
         min=1,
         max=64,
-        help="Threads that serve Keystone's requests at the same time. A password check keeps "
-        "one busy for about a third of a second.",
+        help="Threads that serve Keystone's requests at the same time. A check of a password that "
+        "a user chose keeps one busy for about a third of a second.",
     ),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import stat
 from urllib.parse import urlsplit
 
@@ -12,6 +14,7 @@ from openstack import connection
 from openstack.config import OpenStackConfig
 
 from identity.layout import INTERFACES, REGION
+from identity.passwords import USERS
 from tests.functional.keystone_fixture import RunningKeystone, access_of
 
 ROLES = {
@@ -57,6 +60,31 @@ def test_projects(keystone: RunningKeystone) -> None:
     session = keystone.session("admin", "admin")
     answer = session.get(f"{keystone.auth_url}/projects").json()
     assert {project["name"] for project in answer["projects"]} == {"admin", "demo", "service"}
+
+
+def test_hashes_cost_little_where_the_passwords_are_random(keystone: RunningKeystone) -> None:
+    """A password that somebody chose is hashed at Keystone's own cost."""
+    session = keystone.session("admin", "admin")
+    body = {"user": {"name": "somebody", "password": "of their own"}}
+    made = session.post(f"{keystone.auth_url}/users", json=body).json()["user"]
+    try:
+        costs = dict(sqlite_rows(keystone, _COSTS))
+    finally:
+        session.delete(f"{keystone.auth_url}/users/{made['id']}")
+    assert costs == dict.fromkeys(USERS, "04") | {"somebody": "12"}
+
+
+_COSTS = """
+    SELECT local_user.name, substr(password.password_hash, 5, 2)
+    FROM password JOIN local_user ON local_user.id = password.local_user_id
+"""
+
+
+def sqlite_rows(keystone: RunningKeystone, query: str) -> list[tuple[str, str]]:
+    with contextlib.closing(
+        sqlite3.connect(keystone.state_dir / "keystone" / "keystone.db")
+    ) as connection:
+        return connection.execute(query).fetchall()
 
 
 def test_version_document_has_the_public_url(keystone: RunningKeystone) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 _MOST = 3
 _SHOWN = 20
 _LEAST_ALIKE = 0.6
+#: how much less alike than the best one a suggestion may be
+_NEAR = 0.1
 
 
 def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
@@ -25,13 +27,24 @@ def unknown_command(words: Sequence[str], commands: Collection[str]) -> str:
 
 def similar(words: Sequence[str], commands: Collection[str]) -> list[str]:
     """Return the commands that are most like the first words, the best first."""
-    rated = []
+    rated: list[tuple[float, str]] = []
+    best = 0.0
     for name in commands:
         start = " ".join(words[: len(name.split())])
-        ratio = difflib.SequenceMatcher(None, start, name).ratio()
-        # "server del" is begun, not mistyped.
-        rated.append((max(ratio, 0.95 if name.startswith(start) else 0.0), name))
-    rated = [one for one in rated if one[0] >= _LEAST_ALIKE]
-    best = max(rated, default=(0.0, ""))[0]
-    near = sorted(((-ratio, name) for ratio, name in rated if ratio > best - 0.1))
+        ratio = _ratio(start, name, max(_LEAST_ALIKE, best - _NEAR))
+        rated.append((-ratio, name))
+        best = max(best, ratio)
+    near = sorted(one for one in rated if -one[0] >= _LEAST_ALIKE and -one[0] > best - _NEAR)
     return [name for _, name in near[:_MOST]]
+
+
+def _ratio(start: str, name: str, least: float) -> float:
+    """Return how alike they are, from 0 to 1; 0 if that is less than ``least``."""
+    begun = name.startswith(start)
+    if not begun and 2 * min(len(start), len(name)) < least * (len(start) + len(name)):
+        return 0.0
+    matcher = difflib.SequenceMatcher(None, start, name)
+    if not begun and matcher.quick_ratio() < least:
+        return 0.0
+    # "server del" is begun, not mistyped.
+    return max(matcher.ratio(), 0.95 if begun else 0.0)

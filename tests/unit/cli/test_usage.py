@@ -39,12 +39,13 @@ def test_a_misspelt_command_suggests_and_runs_nothing(words: str, meant: str) ->
 
 def test_no_beginning_of_a_command_runs_it() -> None:
     """Nor does any command with its last letter left out, but for one that is itself one."""
-    names = {name for name, _ in CommandTable()}
+    table = CommandTable()
+    names = {name for name, _ in table}
     for name in names:
         for short in (name[:-1], name[: name.rfind(" ") + 2]):
             if not longest(short.split(), names):
                 with pytest.raises(ValueError, match="is not a"):
-                    CommandTable().find_command(short.split())
+                    table.find_command(short.split())
 
 
 def test_the_first_words_of_commands_list_them() -> None:

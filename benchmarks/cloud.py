@@ -89,8 +89,15 @@ class Client:
         return "GONE" if answer.status_code == 404 else str(answer.json()["server"]["status"])
 
     def wait_for(self, server: str, status: str) -> None:
-        """Return when the server has the status."""
-        wait(lambda: self.status(server) == status, POLL_SECONDS)
+        """Return when the server has the status. Raises RuntimeError if it is in ERROR."""
+
+        def has_it() -> bool:
+            found = self.status(server)
+            if found == "ERROR":
+                raise RuntimeError(f"server {server} is in ERROR")
+            return found == status
+
+        wait(has_it, POLL_SECONDS)
 
     def servers(self, status: str | None = None) -> list[str]:
         """Return the IDs of all servers, or of those with the status."""

@@ -14,6 +14,10 @@ from typing import Any
 from benchmarks.processes import tree
 from benchmarks.statements import SETTINGS, Statements
 
+START_SECONDS = 90
+#: nodes of the simulated cluster
+SIMULATED = 3
+
 
 @dataclass(frozen=True)
 class Site:
@@ -58,13 +62,14 @@ def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
     """
     from tests.functional.distributed import distributed_cloud
 
-    began = time.monotonic()
+    began, null = time.monotonic(), wanted.driver == "null"
     with distributed_cloud(
         folder,
         audited=False,
-        null_hosts=wanted.hosts if wanted.driver == "null" else 0,
+        null_hosts=wanted.hosts if null else 0,
         postgres_settings={"fsync": "on"} | (SETTINGS if wanted.statements else {}),
     ) as cloud:
+        wait_for_hosts(cloud.connection("micronova"), wanted.hosts if null else SIMULATED)
         sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
 
         def processes() -> dict[str, list[int]]:
@@ -82,6 +87,18 @@ def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
 
         statements = Statements(cloud.postgres) if wanted.statements else None
         yield site_of(cloud.connection, processes, statements)
+
+
+def wait_for_hosts(admin: Any, hosts: int) -> None:
+    """Return when placement offers so many hosts; agents publish again what it did not take."""
+    from tests.functional.waiting import eventually
+
+    def offered() -> bool:
+        url = "/allocation_candidates?resources=VCPU:1"
+        answer = admin.placement.get(url, microversion="1.10")
+        return len(answer.json()["provider_summaries"]) >= hosts
+
+    eventually(offered, START_SECONDS)
 
 
 def site_of(

@@ -73,7 +73,7 @@ def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
     let_go = (Step("compute_remove_old_disk", lambda: _gone(machine.disks.let_go())),)
     give_back = (
         Step("compute_stop_vm", lambda: machine.stop(0)),
-        Step(give_back_name, lambda: _gone(machine.disks.give_back())),
+        Step(give_back_name, lambda: _gone(machine.disks.give_back(rescued=command.rescued))),
         Step("compute_start_vm", start),
     )
     failure = carry_out(job, (find_vm, *(let_go if command.keep else give_back)))

@@ -25,8 +25,9 @@ class Disks(Protocol):
     def swap(self, swap: Swap) -> Detail:
         """Give the stopped VM the disk and the config drive; it keeps the old ones beside them."""
 
-    def give_back(self) -> Removal:
-        """Give the stopped VM back what it had before a swap, and remove what is new."""
+    def give_back(self, *, rescued: bool = False) -> Removal:
+        """Give the stopped VM back what it had before this operation's swap, and remove what is
+        new; ``rescued``: before its rescue, whichever operation's."""
 
     def let_go(self) -> Removal:
-        """Remove what the VM had before a swap."""
+        """Remove what the VM had before this operation's swap."""

@@ -24,8 +24,8 @@ class Vm:
     power: PowerState = PowerState.SHUTDOWN
     macs: set[str] = field(default_factory=set)
     image_id: str | None = None
-    before: tuple[int, str | None] | None = None
-    """A swap's operation, and the image that the VM had before."""
+    before: tuple[int, str | None, bool] | None = None
+    """A swap's operation, the image that the VM had before, and whether it is rescued."""
 
 
 class NullMachine:
@@ -38,7 +38,7 @@ class NullMachine:
     @property
     def disks(self) -> NullDisks:
         """Its disks."""
-        return NullDisks(self.required())
+        return NullDisks(self.required(), self._work.command.operation_id)
 
     @property
     def _vm(self) -> Vm | None:
@@ -288,8 +288,8 @@ class NullMoving:
 class NullDisks:
     """The image of a VM's root disk; implements ``port.Disks``."""
 
-    def __init__(self, vm: Vm) -> None:
-        self._vm = vm
+    def __init__(self, vm: Vm, operation_id: int) -> None:
+        self._vm, self._operation_id = vm, operation_id
 
     def check(self, swap: Swap) -> Detail:
         """Refuse what names no image."""
@@ -309,20 +309,23 @@ class NullDisks:
     def swap(self, swap: Swap) -> Detail:
         """Store the image, and the one before."""
         if not self.swapped(swap):
-            self.give_back()
-            self._vm.before = (swap.operation_id, self._vm.image_id)
+            self.give_back(rescued=True)
+            self._vm.before = (swap.operation_id, self._vm.image_id, swap.rescue)
             self._vm.image_id = None if swap.image is None else swap.image.id
         return {"image": self._vm.image_id}
 
-    def give_back(self) -> Removal:
+    def give_back(self, *, rescued: bool = False) -> Removal:
         """Store the image before."""
-        if self._vm.before is None:
+        before = self._vm.before
+        if before is None or not (before[2] if rescued else before[0] == self._operation_id):
             return Removal(True)
         gone = f"disk of image {self._vm.image_id}"
-        self._vm.image_id, self._vm.before = self._vm.before[1], None
+        self._vm.image_id, self._vm.before = before[1], None
         return Removal(True, (gone,))
 
     def let_go(self) -> Removal:
         """Forget the image before."""
-        self._vm.before = None
+        before = self._vm.before
+        if before is not None and before[0] == self._operation_id:
+            self._vm.before = None
         return Removal(True)

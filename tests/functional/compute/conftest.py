@@ -57,6 +57,8 @@ IMAGE = "cirros"
 _numbers = itertools.count(1)
 #: VMIDs of the tests' templates; the last one is the present test's
 _template = [190_000]
+#: the operations of swaps
+_swapped = [0]
 
 
 _SIMULATOR: Shared[RunningSimulator] = Shared("simulator")
@@ -297,7 +299,7 @@ def a_plug(build: Build, nic: Nic, **changes: Any) -> Plug:
 
 
 def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
-    """A rebuild of a built VM."""
+    """A rebuild of a built VM; ``an_end`` is of the last one."""
     drive = ConfigDrive({"uuid": build.server_uuid, "hostname": "new"}, {"links": []}, {})
     values: dict[str, Any] = {
         **{one.name: getattr(build, one.name) for one in dataclasses.fields(build)},
@@ -309,12 +311,15 @@ def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
         "deadline": clock.after(60),
         "sent_at": None,
     }
+    _swapped.append(values["operation_id"])
     return Swap(**(values | changes))
 
 
 def an_end(build: Build, *, keep: bool, running: bool = True, rescued: bool = False) -> EndSwap:
     """The end of a rebuild or a rescue."""
-    number, placed, late = next(_numbers), build.placed, clock.after(60)
+    number, placed, late = _swapped[-1], build.placed, clock.after(60)
+    if rescued:
+        number = next(_numbers)
     return EndSwap(
         number,
         1,

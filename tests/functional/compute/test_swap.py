@@ -90,15 +90,41 @@ def test_all_is_given_back(worker: Worker, cluster: Cluster, build: Build) -> No
         assert set(cluster.volumes(build.placed.vmid)) == volumes
 
 
-def test_what_another_rebuild_left_is_given_back_first(
+def test_what_another_rebuild_left_is_settled_first(
     worker: Worker, cluster: Cluster, build: Build
 ) -> None:
-    was = root_of(cluster, build)
+    """The server has been used since: its present disk is never given up for an older one."""
     assert worker.run(a_swap(build)).ok
+    has = root_of(cluster, build)
     assert worker.run(a_swap(build)).ok
     now = config_of(cluster, build)
-    assert [value for name, value in now.items() if name.startswith("unused")] == [was]
-    assert len(cluster.volumes(build.placed.vmid)) == 4
+    assert [value for name, value in now.items() if name.startswith("unused")] == [has]
+    assert worker.run(an_end(build, keep=False)).ok
+    assert root_of(cluster, build) == has
+    assert len(cluster.volumes(build.placed.vmid)) == 2
+
+
+@pytest.mark.parametrize("rescue", [True, False])
+def test_a_failure_gives_back_nothing_of_others(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build, rescue: bool
+) -> None:
+    assert worker.run(a_swap(build)).ok
+    was = config_of(cluster, build)
+    simulator.fault(action="fail", method="POST", path=r"/qemu/\d+/config$", text="No space left")
+    outcome = worker.run(a_swap(build, rescue=rescue))
+    assert outcome.failure is not None
+    assert (outcome.failure.clean, config_of(cluster, build)) == (True, was)
+    assert worker.run(an_end(build, keep=False)).ok
+    assert config_of(cluster, build) == was
+
+
+def test_a_rescue_that_was_left_ends_first(worker: Worker, cluster: Cluster, build: Build) -> None:
+    was = root_of(cluster, build)
+    assert worker.run(a_rescue(build)).ok
+    assert worker.run(a_swap(build)).ok
+    now = config_of(cluster, build)
+    assert (now["unused0"], now["boot"].startswith("order=scsi0")) == (was, True)
+    assert "scsi15" not in cluster.vm(build.placed.vmid)["config"]
     assert worker.run(an_end(build, keep=True)).ok
     assert len(cluster.volumes(build.placed.vmid)) == 2
 

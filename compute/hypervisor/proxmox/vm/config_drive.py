@@ -43,16 +43,16 @@ def volid(vm: Vm, server_uuid: str, beside: str = "") -> str:
     return f"{storage}:iso/{name}"
 
 
-def remove(vm: Vm, server_uuid: str, keep: str = "") -> Removal:
+def remove(vm: Vm, server_uuid: str, keep: Collection[str] = ()) -> Removal:
     """Delete the ISO by its names, on every storage where this driver may have put it.
 
-    ``keep`` is the volume of one that stays.
+    ``keep`` are volumes that stay.
     """
     names = hardware.config_drive_names(vm.vmid, server_uuid)
     cleaned: list[str] = []
     for node, storage in _places(vm):
         for there in (f"{storage}:iso/{name}" for name in names):
-            if there == keep or not volumes.exists(vm, node, storage, there):
+            if there in keep or not volumes.exists(vm, node, storage, there):
                 continue
             user = usage.user(vm, storage, there, node) if removal.stopped_on(vm) else None
             if user is not None:

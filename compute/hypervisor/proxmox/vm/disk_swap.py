@@ -63,14 +63,17 @@ class VmDisks:
         made = str((self._vm.look() or {}).get(slot, ""))
         return {"image": image.name, "volume": swaps.volume(made)}
 
-    def give_back(self) -> Removal:
+    def give_back(self, *, rescued: bool = False) -> Removal:
         """Give it back what it had, and remove what is new."""
         self._discard_memory()
-        return noted_swap.give_back(self._vm, self._vm.work.command.server_uuid)
+        command = self._vm.work.command
+        operation_id = None if rescued else command.operation_id
+        return noted_swap.give_back(self._vm, command.server_uuid, operation_id)
 
     def let_go(self) -> Removal:
         """Remove what it had before."""
-        return noted_swap.let_go(self._vm, self._vm.work.command.server_uuid)
+        command = self._vm.work.command
+        return noted_swap.let_go(self._vm, command.server_uuid, command.operation_id)
 
     def _wanted(self, swap: Swap) -> Callable[[Config], Mapping[str, str | None]]:
         """Return what gives the options for a configuration: {option: value; None: not set}."""
@@ -113,7 +116,7 @@ class VmDisks:
 
     def _make_ready(self, swap: Swap) -> None:
         self._discard_memory()
-        noted_swap.give_back_others(self._vm, swap.operation_id)
+        noted_swap.end_others(self._vm, swap.operation_id)
 
     def _discard_memory(self) -> None:
         """Let a suspended VM, which can't be changed, be a stopped one."""

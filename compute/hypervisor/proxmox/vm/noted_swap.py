@@ -48,11 +48,20 @@ def drive_before(vm: Vm) -> str:
     return swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))
 
 
-def give_back_others(vm: Vm, operation_id: int) -> None:
-    """Give the VM back what it had before another operation's swap, which was left unended."""
+def end_others(vm: Vm, operation_id: int) -> None:
+    """End another operation's swap, which was left: the VM keeps the root disk that it has, and
+    is rescued no more. Raises HypervisorError if that fails."""
     found = swaps.note_of(vm.look() or {})
-    if found is not None and found.operation_id != operation_id:
-        give_back(vm, vm.work.command.server_uuid)
+    if found is None or found.operation_id == operation_id:
+        return
+    server = vm.work.command.server_uuid
+    ended = give_back(vm, server) if found.rescues else let_go(vm, server, found.operation_id)
+    if not ended.gone:
+        raise HypervisorError(
+            Category.UNKNOWN_OUTCOME,
+            f"{vm} keeps what an earlier operation left: {', '.join(ended.left)}.",
+            left=ended.left,
+        )
 
 
 def is_swapped(vm: Vm, operation_id: int, wanted: Callable[[Config], Wanted]) -> bool:
@@ -88,27 +97,38 @@ def swap(
     _require(vm, not lacks(), "what it was given")
 
 
-def give_back(vm: Vm, server_uuid: str) -> Removal:
-    """Give the VM back what it had before it was swapped, and remove what it was given.
+def give_back(vm: Vm, server_uuid: str, operation_id: int | None = None) -> Removal:
+    """Give the VM back what it had before the operation's swap, and remove what it was given.
 
-    A VM without a note has what it had: only a config drive that it doesn't use is removed.
+    None: before its rescue, whichever operation's. A VM without that note has what it had: only a
+    config drive that nothing names is removed.
     """
     config = vm.look() or {}
-    found = swaps.note_of(config)
+    found = _own(config, operation_id)
     cleaned: list[str] = []
-    if found is None:
+    if found is None and operation_id is None:
         _require_not_rescued(vm, config)
-    else:
+    if found is not None:
+        noted_before = found
 
         def restore() -> Any:
             now = vm.fence()
-            values = swaps.given_back(now, found)
+            values = swaps.given_back(now, noted_before)
             return vm.shared.client.post(f"{vm.path}/config", digest=now["digest"], **values)
 
-        vm.converge(lambda: not swaps.given_back(vm.look() or {}, found), restore)
+        vm.converge(lambda: not swaps.given_back(vm.look() or {}, noted_before), restore)
         _require(vm, not swaps.given_back(vm.look() or {}, found), "what it had before")
         cleaned += _free(vm, swaps.made_since(vm.look() or {}, found))
-    return _end(vm, server_uuid, cleaned)
+    return _end(vm, server_uuid, cleaned, found)
+
+
+def _own(config: Config, operation_id: int | None) -> Note | None:
+    """Return the note that is the operation's, or (None) a rescue's."""
+    found = swaps.note_of(config)
+    if found is None:
+        return None
+    own = found.rescues if operation_id is None else found.operation_id == operation_id
+    return found if own else None
 
 
 def _require_not_rescued(vm: Vm, config: Config) -> None:
@@ -124,22 +144,25 @@ def _require_not_rescued(vm: Vm, config: Config) -> None:
     )
 
 
-def let_go(vm: Vm, server_uuid: str) -> Removal:
-    """Remove what the VM had before it was swapped: it keeps what it was given."""
-    found = swaps.note_of(vm.look() or {})
+def let_go(vm: Vm, server_uuid: str, operation_id: int) -> Removal:
+    """Remove what the VM had before the operation's swap: it keeps what it was given."""
+    found = _own(vm.look() or {}, operation_id)
     cleaned = _free(vm, found.replaced) if found is not None else []
-    return _end(vm, server_uuid, cleaned)
+    return _end(vm, server_uuid, cleaned, found)
 
 
-def _end(vm: Vm, server_uuid: str, cleaned: list[str]) -> Removal:
-    """Remove the config drive that isn't used, and at last the note."""
+def _end(vm: Vm, server_uuid: str, cleaned: list[str], ended: Note | None) -> Removal:
+    """Remove the config drive that isn't used, and at last the note; another's note stays."""
     config = vm.look() or {}
-    drive = config_drive.remove(
-        vm, server_uuid, keep=swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))
-    )
+    keep = {swaps.volume(str(config.get(disks.CONFIG_DRIVE, "")))}
+    there = swaps.note_of(config)
+    if there is not None and there != ended:
+        keep.add(there.config_drive)
+    drive = config_drive.remove(vm, server_uuid, keep)
     if not drive.gone:
         return Removal(False, (*cleaned, *drive.cleaned), drive.left)
-    _set_description(vm, lambda one: swaps.note_of(one) is None, swaps.without_note)
+    if ended is not None:
+        _set_description(vm, lambda one: swaps.note_of(one) is None, swaps.without_note)
     return Removal(True, (*cleaned, *drive.cleaned))
 
 

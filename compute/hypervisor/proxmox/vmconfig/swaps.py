@@ -14,7 +14,7 @@ from typing import Any
 
 from common.guest.hardware import Hardware
 from compute.hypervisor.proxmox.vmconfig import guest, marks
-from compute.hypervisor.proxmox.vmconfig.disks import BOOT, CONFIG_DRIVE, ROOT_DISK
+from compute.hypervisor.proxmox.vmconfig.disks import BOOT, CONFIG_DRIVE, RESCUE_DISK, ROOT_DISK
 
 _NOTE = "micronova: before="
 _UNUSED = re.compile(r"unused\d+")
@@ -39,6 +39,11 @@ class Note:
         """The volumes of the disks that it changes."""
         values = (value for name, value in self.before.items() if _DRIVE.fullmatch(name))
         return frozenset(volume(value) for value in values if value and not _is_cd(value))
+
+    @property
+    def rescues(self) -> bool:
+        """Whether it is a rescue's."""
+        return RESCUE_DISK in self.before
 
     @property
     def config_drive(self) -> str:

@@ -72,6 +72,18 @@ def a_request(**changes: Any) -> RequestSpec:
     return RequestSpec(**{**values, **changes})
 
 
+def test_a_full_host_keeps_what_it_has_claimed() -> None:
+    """A server that is rebuilt has its resources: only what else its image needs is checked."""
+    full, asked = a_host(free_mib=0), a_request(claimed=True)
+    assert resources(full, a_request()) is not None
+    assert resources(full, asked) is None
+    hosts = HostColumns.of([full])
+    assert len(choose(hosts, asked, {"resources": resources}, {}).ranked) == 1
+    other = dataclasses.replace(asked, image_properties={"hw_architecture": "aarch64"})
+    checks = {"resources": resources, "image_properties": image_properties}
+    assert not choose(hosts, other, checks, {}).ranked
+
+
 def test_each_filter_accepts_a_host_that_fits() -> None:
     for accept in (
         service_up,

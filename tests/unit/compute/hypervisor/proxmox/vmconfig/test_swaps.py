@@ -1,0 +1,95 @@
+"""What a VM had before its disks were swapped, and what it still lacks. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from common.guest.hardware import read
+from compute.hypervisor.proxmox.vmconfig import swaps
+
+OLD, NEW = "local:100/vm-100-disk-0.qcow2", "local:100/vm-100-disk-1.qcow2"
+ISO, OTHER_ISO = "local:iso/micronova-100-u.iso", "local:iso/micronova-100-u-2.iso"
+HAD: dict[str, Any] = {
+    "description": "micronova: server=u\nmicronova: cloud=c",
+    "scsi0": f"{OLD},size=2G",
+    "ide2": f"{ISO},media=cdrom,size=4M",
+    "boot": "order=scsi0;ide2",
+    "name": "web",
+    "net0": "virtio=FA:16:3E:00:00:01,bridge=vmbr0,queues=2",
+    "unused3": "local:100/vm-100-disk-7.qcow2",
+}
+WANTED = {
+    "scsi0": "local:0,import-from=shared:import/i.qcow2",
+    "ide2": f"{OTHER_ISO},media=cdrom",
+    "name": "new",
+}
+NOTE = swaps.note(7, HAD, {**WANTED, "boot": None, "watchdog": None})
+
+
+def test_a_note_is_read_as_it_was_written() -> None:
+    config = HAD | {"description": swaps.with_note(HAD, NOTE)}
+    assert swaps.note_of(config) == NOTE
+    assert NOTE.before["watchdog"] is None
+    assert NOTE.replaced == {OLD}
+    assert NOTE.config_drive == ISO
+    assert swaps.without_note(config) == HAD["description"]
+    again = HAD | {"description": swaps.with_note(config, NOTE)}
+    assert again["description"].count("before=") == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"operation":1}', '{"operation":null}'])
+def test_what_is_no_note(text: str) -> None:
+    assert swaps.note_of({"description": f"micronova: before={text}"}) is None
+
+
+def test_only_what_is_missing_is_asked_for() -> None:
+    assert swaps.missing(HAD, NOTE, WANTED) == WANTED
+    half = HAD | {"scsi0": f"{NEW},size=1G", "unused0": OLD}
+    assert swaps.missing(half, NOTE, WANTED) == {"ide2": WANTED["ide2"], "name": "new"}
+    all_of_it = half | {"ide2": f"{OTHER_ISO},media=cdrom,size=4M", "name": "new"}
+    assert swaps.missing(all_of_it, NOTE, WANTED) == {}
+    assert swaps.missing(all_of_it | {"ostype": "l26"}, NOTE, {"ostype": None}) == {
+        "delete": "ostype"
+    }
+
+
+def test_what_it_gets_back() -> None:
+    now = HAD | {
+        "scsi0": f"{NEW},size=1G",
+        "unused0": OLD,
+        "name": "new",
+        "watchdog": "model=i6300esb",
+        "boot": "order=scsi0",
+    }
+    back = {"scsi0": HAD["scsi0"], "name": "web", "delete": "watchdog"}
+    assert swaps.given_back(now, NOTE) == back
+    assert swaps.given_back(HAD, NOTE) == {}
+
+
+def test_disks_that_go() -> None:
+    now = HAD | {"scsi0": f"{NEW},size=1G", "unused0": OLD}
+    assert swaps.surplus(now, NOTE.replaced) == ["unused0"]
+    back = HAD | {"unused0": NEW}
+    assert swaps.made_since(back, NOTE) == {NEW}
+    assert swaps.surplus(back, swaps.made_since(back, NOTE)) == ["unused0"]
+
+
+def test_hardware_that_both_images_decide_alike_stays() -> None:
+    linux = read(2, 512, {}, {})
+    windows = read(2, 512, {}, {"os_type": "windows", "hw_vif_model": "e1000"})
+    assert swaps.hardware(HAD, linux, linux, 2, "host") == {}
+    assert swaps.hardware(HAD, windows, linux, 2, "host") == {
+        "ostype": "win11",
+        "net0": "e1000=FA:16:3E:00:00:01,bridge=vmbr0",
+    }
+    assert swaps.hardware(HAD, linux, read(2, 512, {}, {"hw_machine_type": "q35"}), 2, "host") == {
+        "machine": None
+    }
+
+
+def test_what_it_boots_from() -> None:
+    assert swaps.is_first({"boot": "order=scsi15;ide2"}, "scsi15")
+    assert not swaps.is_first({"boot": "order=scsi0;scsi15"}, "scsi15")
+    assert not swaps.is_first({}, "scsi15")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import dataclasses
 import json
 import os
 import platform
@@ -51,6 +52,14 @@ ACTIONS: dict[str, Measured] = {
     "reboot": Measured({"reboot": {"type": "HARD"}}, "ACTIVE"),
     "resize": Measured({"resize": {"flavorRef": LARGER}}, "VERIFY_RESIZE"),
     "confirmResize": Measured({"confirmResize": None}, "ACTIVE", 40, "resize"),
+    "migrate": Measured({"migrate": None}, "VERIFY_RESIZE"),
+    "confirmResize of migrate": Measured({"confirmResize": None}, "ACTIVE"),
+    "live-migration": Measured(
+        {"os-migrateLive": {"host": None, "block_migration": "auto"}},
+        "ACTIVE",
+        30,
+        headers={"OpenStack-API-Version": "compute 2.30"},
+    ),
 }
 
 
@@ -86,7 +95,7 @@ def measure(site: Site, servers: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, action in ACTIONS.items():
         body = {"resize": {"flavorRef": larger}} if name == "resize" else action.body
-        asked = Measured(body, action.status)
+        asked = dataclasses.replace(action, body=body)
         meter = Meter(site)
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
             list(pool.map(lambda one, asked=asked: ask(site, one, asked), there))

@@ -36,7 +36,10 @@ PROGRESS_SECONDS = 2.0
 #: the HA manager looks every ten seconds
 MANAGER_LOOK_SECONDS = 2.0
 #: a cause in a migration's log
-_CAUSE = re.compile(r"(can't migrate (?:local disk )?'.*|ERROR: (?!migration aborted|Problem).*)")
+_CAUSE = re.compile(
+    r"(can't migrate (?:local disk )?'.*|(?<!TASK )ERROR: "
+    r"(?!migration (?:aborted|finished)|Problem).*)"
+)
 _EMPTY = "none,media=cdrom"
 
 

@@ -37,7 +37,10 @@ _NOT_IN_HOSTNAMES = re.compile(r"[^a-z0-9.-]+")
 
 
 #: a resize is under way, which only a delete interrupts
-RESIZING = frozenset(ACTIONS["resize"].walk)
+#: a migration of one that shows one of these is open
+MOVING = frozenset({*ACTIONS["resize"].walk, *ACTIONS["live-migration"].walk})
+#: one of these may be
+_MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 
 
 #: a delete that can be taken back, and what takes it back
@@ -153,7 +156,9 @@ class Accept:
         check_state(server, action)
         quota = self._take_back(connection, server) if action == RESTORE else None
         plan: Plan = NOTHING_PLANNED
-        if server.vm_state == VmState.RESIZED or server.task_state in RESIZING:
+        if action == "delete" and (
+            server.vm_state in _MAY_HAVE_MOVED or server.task_state in MOVING
+        ):
             plan = DeletePlan(holders=migrations.end_open(connection, server.uuid))
         handed_over = self._hand_over(connection, server) if action == "delete" else None
         operation = begins.begin(

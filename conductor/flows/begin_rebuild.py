@@ -13,11 +13,12 @@ from common.guest.hardware import Hardware, read
 from common.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import begins
+from conductor.flows import destination
 from conductor.flows.accept import check_state, scope
 from conductor.messages import RebuildServer
 from conductor.plans import Place, RebuildPlan, SwapParams
-from conductor.store import migrations, quotas, registry, servers, transitions
 from conductor.store import operations as ledger
+from conductor.store import quotas, registry, servers, transitions
 from conductor.store.operations import Operation
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
@@ -57,7 +58,7 @@ class RebuildAcceptance:
             quotas.check_metadata(allowed, changes["meta"], before=len(server.meta))
         quotas.check_files(allowed, request.files)
         # One that was left when the server went to ERROR.
-        migrations.end_open(connection, server.uuid)
+        destination.end_left(connection, server)
         changes |= {
             "image_id": request.image_id,
             "image_properties": dict(request.image_properties),

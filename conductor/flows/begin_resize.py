@@ -68,7 +68,7 @@ class ResizeAcceptance:
             of_flavor(new, server.image_properties),
         )
         # One that was left when the server went to ERROR.
-        migrations.end_open(connection, server.uuid)
+        destination.end_left(connection, server)
         row = migrations.insert(
             connection,
             str(ctxt.user_id),
@@ -138,7 +138,7 @@ class ResizeAcceptance:
         fixed = destination.immovable(connection, server)
         if fixed is not None:
             raise Invalid(f"Migration pre-check error: {fixed}.")
-        migrations.end_open(connection, server.uuid)
+        destination.end_left(connection, server)
         flavor = dict(server.flavor)
         kind = MigrationType.MIGRATION
         row = migrations.insert(connection, str(ctxt.user_id), server, flavor, kind=kind)

@@ -22,7 +22,7 @@ from conductor.engine.stages import Task
 from conductor.flows import build_command
 from conductor.flows.accept import scope
 from conductor.plans import Place
-from conductor.store import networks, registry, server_groups, servers
+from conductor.store import migrations, networks, registry, server_groups, servers
 from conductor.store.servers import Server
 from conductor.store.transactions import Transaction
 
@@ -158,6 +158,16 @@ def immovable(connection: Transaction, server: Server) -> str | None:
     pinned = facts.pinned.get(str(server.vmid))
     # An agent takes a config drive out before, and makes it anew on the target.
     return None if pinned is None or pinned.startswith(CONFIG_DRIVE) else pinned
+
+
+def end_left(connection: Transaction, server: Server) -> None:
+    """End a migration that was left open when the server went to ERROR: as if confirmed.
+
+    The place in its group becomes the server's; what the migration holds in placement is left to
+    the audit.
+    """
+    for holder in migrations.end_open(connection, server.uuid):
+        server_groups.move_place(connection, server, holder)
 
 
 def storage(source: HostFacts, target: HostFacts) -> str | None:

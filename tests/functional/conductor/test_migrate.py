@@ -239,6 +239,19 @@ def test_a_delete_gives_back_both_sides(world: World, settled: bool) -> None:
     assert not world.rows(schema.server_group_places)
 
 
+def test_a_delete_from_error_gives_back_both_sides(world: World) -> None:
+    agents = a_server(world)
+    world.migrate(agents.uuid)
+    moved(world, agents)
+    failed = schema.servers.update().values(vm_state="error")
+    world.conductor.store.run(lambda c: c.execute(failed))
+    world.act(agents.uuid, "delete")
+    world.answer(world.compute.wait_for(5), ok=True, gone=True)
+    world.until(agents.uuid, "deleted")
+    assert not world.placement.claims
+    assert migration(world).status == "confirmed"
+
+
 @pytest.mark.parametrize("end", ["confirmResize", "revertResize"])
 def test_the_place_in_a_strict_group(world: World, end: str) -> None:
     new = NewServerGroup("p", "u", "g", "anti-affinity", {})

@@ -209,6 +209,31 @@ class ComputeClient:
             server_uuid=server_uuid,
         )
 
+    def steer_migration(
+        self,
+        ctxt: RequestContext,
+        worker: str,
+        cluster: str,
+        vmid: int,
+        node: str,
+        server_uuid: str,
+        *,
+        abort: bool,
+    ) -> str | None:
+        """Abort a live migration that runs, or have it end at once; return why that can't be.
+
+        Raises Unavailable when the worker doesn't answer.
+        """
+        return self._workers.to(worker, INSPECT_SECONDS).call(
+            ctxt,
+            WorkerRpc.steer_migration,
+            cluster=cluster,
+            vmid=vmid,
+            node=node,
+            server_uuid=server_uuid,
+            abort=abort,
+        )
+
     def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None:
         """Return why the VM can have no such console, or None; it need not run.
 

@@ -144,6 +144,21 @@ class Manager:
         except HypervisorError as error:
             return Inspection(vmid, failure=Failure(error.category, error.message))
 
+    def steer_migration(
+        self,
+        ctxt: RequestContext,
+        cluster: str,
+        vmid: int,
+        node: str,
+        server_uuid: str,
+        abort: bool,
+    ) -> str | None:
+        """Abort a live migration, or have it end at once; return why that can't be."""
+        try:
+            return self._carried(cluster).steer_migration(vmid, node, server_uuid, abort)
+        except HypervisorError as error:
+            return error.message
+
     def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None:
         """Return why a VM can have no such console."""
         try:

@@ -164,7 +164,17 @@ ROUTES = (
     ),
     Row("/servers/{server_id}/diagnostics", ServerDiagnostics, {"GET": "index"}),
     Row("/servers/{server_id}/migrations", ServerMigrations, {"GET": "index"}),
-    Row("/servers/{server_id}/migrations/{migration_id}", ServerMigrations, {"GET": "show"}),
+    Row(
+        "/servers/{server_id}/migrations/{migration_id}",
+        ServerMigrations,
+        {"GET": "show", "DELETE": "abort"},
+    ),
+    Row(
+        "/servers/{server_id}/migrations/{migration_id}/action",
+        ServerMigrations,
+        {"POST": ()},
+        {"force_complete": "force_complete"},
+    ),
     Row("/servers/{server_id}/remote-consoles", RemoteConsoles, {"POST": "create"}),
     Row("/os-console-auth-tokens/{token}", ConsoleTokens, {"GET": "show"}),
     Row("/flavors", Flavors, {"GET": "index", "POST": "create"}),

@@ -124,6 +124,10 @@ class NullHypervisor:
         """Return the VM, which is its own owner mark."""
         return NullMachine(self.vms, self.lock, work)
 
+    def steer_migration(self, vmid: int, node: str, server_uuid: str, abort: bool) -> str:
+        """Return that it is over: VMs move at once here."""
+        return "VMs without a hypervisor move at once."
+
     def console_problem(self, target: ConsoleTarget) -> str:
         """Return that there is nothing to look at."""
         return NO_CONSOLE

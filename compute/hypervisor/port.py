@@ -303,6 +303,14 @@ class Hypervisor(Protocol):
     def owner_mark(self, work: Work) -> OwnerMark:
         """Return the owner mark of the VM that the operation is about."""
 
+    def steer_migration(self, vmid: int, node: str, server_uuid: str, abort: bool) -> str | None:
+        """Abort a live migration that runs, or have it end at once by pausing the guest; return
+        why that can't be, or None.
+
+        The migration's own task cleans up, and is waited for by who moves the VM. Raises
+        HypervisorError.
+        """
+
     def console_problem(self, target: ConsoleTarget) -> str | None:
         """Return why the VM can have no such console, or None; it need not run.
 

@@ -96,6 +96,22 @@ class ServerCalls(Base):
         """Delete an image of a server. Raises ImageNotFound."""
         self._rpc.call(ctxt, ServerRpc.delete_image, image_id=image_id)
 
+    def steer_migration(
+        self, ctxt: RequestContext, server_uuid: str, number: int, *, abort: bool
+    ) -> None:
+        """Abort a live migration, or have it end at once by pausing the guest.
+
+        Raises ServerNotFound, ServerLocked, ServerStateConflict, NotFound (the migration),
+        Invalid (it is too early or too late, or the agent's token may not).
+        """
+        self._rpc.call(
+            ctxt,
+            ServerRpc.steer_migration,
+            server_uuid=server_uuid,
+            number=number,
+            abort=abort,
+        )
+
     def live_migrate_server(
         self,
         ctxt: RequestContext,

@@ -12,7 +12,14 @@ from common.log import logger
 from common.states import VmState
 from conductor.cloud import Cloud
 from conductor.engine.runner import Begin, Runner
-from conductor.flows import begin_image, begin_live_migration, lock, reset_state, suspendable
+from conductor.flows import (
+    begin_image,
+    begin_live_migration,
+    lock,
+    reset_state,
+    steer_migration,
+    suspendable,
+)
 from conductor.flows.accept import SOFT_DELETE, Accept, scope
 from conductor.flows.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.flows.begin_rebuild import RebuildAcceptance
@@ -116,6 +123,13 @@ class ServerEndpoint:
     def delete_image(self, ctxt: RequestContext, image_id: str) -> None:
         """See ``ConductorClient.delete_image``."""
         remove_image.delete(self._cloud, ctxt, image_id)
+
+    def steer_migration(
+        self, ctxt: RequestContext, server_uuid: str, number: int, abort: bool
+    ) -> None:
+        """See ``ConductorClient.steer_migration``."""
+        ctxt.server_uuid = server_uuid
+        steer_migration.steer(self._cloud, ctxt, server_uuid, number, abort=abort)
 
     def live_migrate_server(
         self, ctxt: RequestContext, server_uuid: str, host: str | None, copy_disks: bool | None

@@ -23,6 +23,7 @@ from conductor.engine import ends, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.flows import live_command
 from conductor.flows.destination import Chosen, Destinations, Wanted
+from conductor.flows.steer_migration import ABORTED
 from conductor.plans import NOWHERE, LiveMigrationPlan
 from conductor.store import leases, migrations, registry, server_groups, transitions
 from conductor.store import operations as ledger
@@ -121,7 +122,9 @@ class LiveMigrationFlow:
         unwinding.begin(self._cloud, self.table(), task, failure, also)
 
     def _move(self, task: Task) -> None:
-        if not live_command.send(self._cloud, task):
+        if self._is_aborted(task):
+            unwinding.begin(self._cloud, self.table(), task, _aborted(task))
+        elif not live_command.send(self._cloud, task):
             host = _plan(task).source.host
             text = f"The agent of host {host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
@@ -136,6 +139,9 @@ class LiveMigrationFlow:
             failure = Failure(Category.UNKNOWN_OUTCOME, text, host=task.server.host)
         else:
             failure = failure_of(outcome)
+        if not there and self._is_aborted(task):
+            unwinding.begin(self._cloud, self.table(), task, _aborted(task))
+            return None
         if there and not self._may_try_again(task):
             # It stays where it is; what could not be put right there is the fault.
             return self._reach_end(task, failure)
@@ -205,6 +211,11 @@ class LiveMigrationFlow:
             LOG.error("Placement refuses what server %s holds: %s.", server.uuid, mine)
 
     # --- failure
+
+    def _is_aborted(self, task: Task) -> bool:
+        with self._cloud.store.read() as connection:
+            now = ledger.get(connection, task.operation.id)
+        return now is not None and now.message == ABORTED
 
     def _may_try_again(self, task: Task) -> bool:
         return task.operation.attempt <= int(self._cloud.conf.conductor.max_waits)
@@ -314,7 +325,9 @@ class LiveMigrationFlow:
         """End with the server where and as it was."""
         operation = task.operation
         number = _plan(task).migration_id
-        migrations.set_status(connection, number, MigrationStatus.ERROR, operation, claim=None)
+        aborted = operation.message == ABORTED
+        status = MigrationStatus.CANCELLED if aborted else MigrationStatus.ERROR
+        migrations.set_status(connection, number, status, operation, claim=None)
         transitions.move(
             connection,
             task.server,
@@ -323,6 +336,10 @@ class LiveMigrationFlow:
             task_state=None,
         )
         ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
+
+
+def _aborted(task: Task) -> Failure:
+    return Failure(Category.CREATION_FAILED, ABORTED, host=task.server.host, owner_message=ABORTED)
 
 
 def _plan(task: Task) -> LiveMigrationPlan:

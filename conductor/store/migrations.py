@@ -151,6 +151,24 @@ def set_status(
     connection.execute(migrations.update().where(_C.id == number).values({**now, **values}))
 
 
+@dataclass(frozen=True)
+class Live:
+    """A live migration, as far as its end is concerned."""
+
+    status: str
+    operation_id: int
+
+
+def live(connection: sa.Connection, server_uuid: str, number: int) -> Live | None:
+    """Return a server's live migration by its number."""
+    row = connection.execute(
+        sa.select(_C.status, _C.operation_id).where(
+            _C.id == number, _C.server_uuid == server_uuid, _C.type == MigrationType.LIVE
+        )
+    ).first()
+    return None if row is None else Live(*row)
+
+
 def record_progress(connection: sa.Connection, reports: Sequence[Report]) -> None:
     """Store how much of the live migrations is copied, where agents report it; else no query."""
     for report in reports:

@@ -139,8 +139,23 @@ def _path(vmid: int) -> str:
 
 
 def monitor(call: Call) -> str:
-    """`monitor`: answers only the command for the VM's state."""
+    """`monitor`: the VM's state, and the commands that end a migration."""
     vm, command = call.vm(), call.get("command")
+    if command == "info migrate":
+        found = call.cluster.migrations.get(vm.vmid)
+        if found is None:
+            return ""
+        return (
+            f"Status: \t\tactive\r\ntransferred ram: {found.transferred >> 10} kbytes\r\n"
+            f"total ram: {found.total >> 10} kbytes\r\n"
+        )
+    if command in ("migrate_cancel", "stop"):
+        call.cluster.access.require(call.who, "/", "Sys.Modify")
+        running = call.cluster.migrations.get(vm.vmid)
+        if running is not None:
+            running.cancelled |= command == "migrate_cancel"
+            running.stopped |= command == "stop"
+        return ""
     if command != "info status":
         raise PveError(
             f"command '{command}' non-existent or not assigned a required permission yet, "

@@ -67,7 +67,7 @@ AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"move", "migrate_server", "live_migrate_server"}
+    | {"move", "migrate_server", "live_migrate_server", "steer_migration"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap"}
     | {"create_server_image", "delete_image", "copy"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}

@@ -13,7 +13,7 @@ from api.compute.resources.found import the_server
 from api.compute.schemas import migrations as schemas
 from api.compute.views import migrations as views
 from common.errors import Invalid, NotFound
-from common.migrations import IN_PROGRESS, MigrationType
+from common.migrations import IN_PROGRESS, MigrationStatus, MigrationType
 from db.reads import migrations
 from db.reads.keyset import MarkerNotFound
 from db.reads.migrations import Filters, Migration
@@ -23,6 +23,8 @@ _HOSTS = named("os-migrations:index:host")
 _HOSTS_OF_SERVER = named("servers:migrations:index:host")
 #: since when they come in pages, and filters by time apply
 _PAGES_SINCE, _BEFORE_SINCE = 59, 66
+#: since when one that has not begun to copy can be aborted
+_EARLY_SINCE, _EARLY = 65, frozenset({MigrationStatus.QUEUED, MigrationStatus.PREPARING})
 
 
 class Migrations:
@@ -74,6 +76,40 @@ class ServerMigrations:
         if migration.status not in IN_PROGRESS:
             raise NotFound(f"Live migration {migration_id} for server {uuid} is not in progress.")
         return {"migration": views.of_server(migration, progress, views.Sight(call.version, True))}
+
+    @operation(named("servers:migrations:delete"), status=202, on=the_server, since="2.24")
+    def abort(self, call: Call, migration_id: str) -> None:
+        """Abort a live migration in progress, where the agent's token may.
+
+        One that is still being prepared can be aborted since 2.65.
+        """
+        uuid = call.server.uuid
+        if call.version < _EARLY_SINCE and _is_number(migration_id):
+            found = call.read(migrations.find, uuid, int(migration_id))
+            if found is not None and found[0].status in _EARLY:
+                raise Invalid(
+                    f"Migration {migration_id} state of instance {uuid} is {found[0].status}. "
+                    "Cannot abort live migration while the migration is in this state."
+                )
+        self._steer(call, migration_id, abort=True)
+
+    @operation(
+        named("servers:migrations:force_complete"),
+        body=schemas.FORCE_COMPLETE,
+        status=202,
+        on=the_server,
+        since="2.22",
+    )
+    def force_complete(self, call: Call, migration_id: str) -> None:
+        """Pause the guest so that its live migration ends, where the agent's token may."""
+        self._steer(call, migration_id, abort=False)
+
+    @staticmethod
+    def _steer(call: Call, migration_id: str, *, abort: bool) -> None:
+        if not _is_number(migration_id):
+            raise NotFound(f"Migration {migration_id} not found for instance {call.server.uuid}.")
+        number = int(migration_id)
+        call.conductor.steer_migration(call.ctxt, call.server.uuid, number, abort=abort)
 
 
 def _found(call: Call, filters: Filters) -> list[Migration]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.compute.schemas import types
-from api.compute.schemas.types import Schema, one, query
+from api.compute.schemas.types import Schema, body, one, query
 
 _FILTERS: dict[str, Schema] = dict.fromkeys(
     ("hidden", "host", "instance_uuid", "source_compute", "status", "migration_type"), types.TEXT
@@ -23,3 +23,4 @@ LIST = {
     "2.66": query(_UNTIL, more=False),
     "2.80": query({**_UNTIL, **_OWNERS}, more=False),
 }
+FORCE_COMPLETE = {"2.22": body("force_complete", {"type": "null"})}

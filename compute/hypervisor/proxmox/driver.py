@@ -25,7 +25,7 @@ from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
 from compute.hypervisor.proxmox.observe.snapshot import Snapshot
 from compute.hypervisor.proxmox.settings import ClusterSettings
-from compute.hypervisor.proxmox.vm import guest_agent
+from compute.hypervisor.proxmox.vm import guest_agent, steering
 from compute.hypervisor.proxmox.vm.disk_copy import ProxmoxDiskCopy
 from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
@@ -122,6 +122,10 @@ class ProxmoxHypervisor:
     def owner_mark(self, work: Work) -> ProxmoxOwnerMark:
         """Return the owner mark of the VM of the work's server."""
         return ProxmoxOwnerMark(self.shared, work)
+
+    def steer_migration(self, vmid: int, node: str, server_uuid: str, abort: bool) -> str | None:
+        """See ``port.Hypervisor``. Three calls."""
+        return steering.steer(self.shared, vmid, node, server_uuid, abort=abort)
 
     def console_problem(self, target: ConsoleTarget) -> str | None:
         """See ``port.Hypervisor``. Two calls."""

@@ -106,3 +106,31 @@ def test_a_paused_one_may(make: MakeApi) -> None:
     api = make(a_full_server(1, vm_state="paused"))
     assert live(api) == (202, "")
     assert api.get(SERVER, version="2.104").json["server"]["status"] == "MIGRATING"
+
+
+def steer(api: ComputeApi, method: str, version: str, number: str = "1") -> tuple[int, str]:
+    path, body = f"{SERVER}/migrations/{number}", None
+    if method == "POST":
+        path, body = f"{path}/action", {"force_complete": None}
+    answer = api.request(method, path, body, token=auth.ADMIN, version=version)
+    if answer.status_code == 202:
+        return 202, ""
+    [fault] = answer.json.values()
+    return answer.status_code, str(fault["message"])
+
+
+def test_abort_and_force_complete_as_nova_refuses_them(api: ComputeApi) -> None:
+    assert steer(api, "DELETE", "2.23")[0] == 404
+    assert steer(api, "POST", "2.21")[0] == 404
+    assert steer(api, "DELETE", "2.24") == (
+        409,
+        f"Cannot 'abort live migration' instance {uuid_of(1)} while it is in task_state None",
+    )
+    assert live(api) == (202, "")
+    missing = f"Migration 77 not found for instance {uuid_of(1)}."
+    assert steer(api, "DELETE", "2.104", "77") == (404, missing)
+    early = f"Migration 1 state of instance {uuid_of(1)} is preparing. Cannot {{}} while the "
+    early += "migration is in this state."
+    assert steer(api, "DELETE", "2.64") == (400, early.format("abort live migration"))
+    assert steer(api, "POST", "2.104") == (400, early.format("force complete"))
+    assert steer(api, "DELETE", "2.65") == (202, "")

@@ -20,6 +20,7 @@ from tests.functional.compute.conftest import (
     a_destroy,
     a_move,
     a_power,
+    as_root,
     configuration,
     proxmox_text,
     template_vmid,
@@ -260,3 +261,42 @@ def _unlock(stage: Stage, simulator: RunningSimulator) -> None:
     """As root does with `qm unlock`."""
     order = simulator.fault(action="config-lock", vmid=stage.build.placed.vmid, lock="migrate")
     simulator.control("DELETE", f"faults?id={order['id']}")
+
+
+def _may_steer(simulator: RunningSimulator) -> None:
+    """The agent's token gets what it has not by itself."""
+    root = as_root(simulator)
+    root.access.roles.post(roleid="Steers", privs="Sys.Audit,Sys.Modify")
+    for path in ("/", "/vms"):
+        root.access.acl.put(path=path, users="micronova@pve", roles="Steers")
+
+
+def _steered(stage: Stage, simulator: RunningSimulator, *, abort: bool) -> Any:
+    """What becomes of a slow migration that is aborted, or forced to end."""
+    simulator.fault(action="migration-slow", seconds=900)
+    move = a_move(stage.build, "pve2")
+    stage.worker.send(move)
+    vmid, server = stage.build.placed.vmid, stage.build.server_uuid
+    eventually(lambda: "lock" in stage.vm["config"], 20)
+
+    steer = stage.worker.hypervisors[0].steer_migration
+    eventually(lambda: steer(vmid, "pve1", server, abort) is None, 20)
+    eventually(lambda: stage.worker.conductor.outcomes(move), 30)
+    return stage.worker.conductor.outcomes(move)[0]
+
+
+def test_without_the_privilege_it_is_said(stage: Stage) -> None:
+    hypervisor = stage.worker.hypervisors[0]
+    placed = stage.build.placed
+    why = hypervisor.steer_migration(placed.vmid, "pve1", stage.build.server_uuid, True)
+    assert why == "The agent's token lacks Sys.Modify on /."
+    stage.end("pve1")
+
+
+@local
+def test_an_aborted_one_is_as_it_was(stage: Stage, simulator: RunningSimulator) -> None:
+    _may_steer(simulator)
+    outcome = _steered(stage, simulator, abort=True)
+    assert (outcome.ok, outcome.node, outcome.power_state) == (False, "pve1", PowerState.RUNNING)
+    assert stage.whole("pve1")
+    stage.end("pve1")

@@ -36,7 +36,7 @@ from common.messages.reports import Category, Copied, Failure, Outcome
 from common.states import InternalAction, ResourceType
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
-from conductor.flows import begin_image, begin_live_migration, build_command, mark
+from conductor.flows import begin_image, begin_live_migration, build_command, mark, steer_migration
 from conductor.flows.abandon import Abandoning
 from conductor.flows.begin_adopt import Acceptance
 from conductor.flows.begin_plug import PlugAcceptance
@@ -331,6 +331,15 @@ def _live(cloud: Cloud, *, stays: bool = False, silent: bool = False) -> Operati
     )
 
 
+def _aborted(cloud: Cloud) -> Operation:
+    """It is aborted before it began."""
+    operation = _live(cloud)
+    conductor, ctxt = cloud.world.conductor.cloud, cloud.world.ctxt
+    number = cloud.world.rows(schema.migrations)[-1].id
+    steer_migration.steer(conductor, ctxt, operation.server_uuid, number, abort=True)
+    return operation
+
+
 def _end_resize(action: str) -> Callable[[Cloud], Operation]:
     def begin(cloud: Cloud) -> Operation:
         operation = _resize(cloud)
@@ -586,6 +595,7 @@ STORIES: dict[tuple[str, str], Callable[[Cloud], Operation]] = {
     ("migrate", "badly, without room"): _migrate_nowhere,
     ("migrate", "overtaken by a delete"): _overtaken_move,
     ("delete", "well, of a moved one"): _delete_moved,
+    ("live-migration", "badly, aborted"): _aborted,
     ("release", "well"): lambda cloud: cloud.act(cloud.server(), "release"),
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: _refused(cloud, Mark, _adopt),

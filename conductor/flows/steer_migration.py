@@ -1,0 +1,81 @@
+"""Aborts live migrations, and has them end at once, where the agents' token may."""
+
+from __future__ import annotations
+
+from common import locks
+from common.context import RequestContext
+from common.errors import Invalid, NotFound, ServerStateConflict
+from common.log import logger
+from common.migrations import MigrationStatus
+from common.states import TaskState
+from conductor.cloud import Cloud
+from conductor.flows.accept import scope
+from conductor.store import migrations, servers
+from conductor.store import operations as ledger
+from conductor.store.migrations import Live
+from conductor.store.servers import Server
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+#: what an operation says of itself from then on
+ABORTED = "The live migration was aborted."
+#: in 409s and 400s, as Nova has them
+_LABELS = {True: "abort live migration", False: "force_complete"}
+_METHODS = {True: "abort live migration", False: "force complete"}
+
+
+def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: bool) -> None:
+    """See ``ConductorClient.steer_migration``."""
+
+    def mark(connection: Transaction) -> tuple[Server, Live, str | None]:
+        server, live = _found(connection, ctxt, uuid, number, abort=abort)
+        worker = cloud.worker_of(connection, str(server.host))
+        if abort:
+            # Before an agent is told: whoever hears of its end knows why.
+            ledger.save(connection, live.operation_id, message=ABORTED)
+        return server, live, worker
+
+    server, live, worker = cloud.store.run(mark)
+    if live.status != MigrationStatus.RUNNING:
+        # It has not begun: what carries it out looks before it sends it.
+        return
+    why = None
+    if worker is None:
+        why = f"The agent of host {server.host} does not answer."
+    else:
+        where = str(server.cluster), server.vmid or 0, str(server.node)
+        why = cloud.compute.steer_migration(ctxt, worker, *where, server.uuid, abort=abort)
+    if why is None:
+        LOG.info("Live migration %d: %s.", number, _METHODS[abort])
+        return
+    if abort:
+        cloud.store.run(lambda c: ledger.save(c, live.operation_id, message=None))
+    raise Invalid(f"Cannot {_METHODS[abort]} migration {number}: {why}")
+
+
+def _found(
+    connection: Transaction, ctxt: RequestContext, uuid: str, number: int, *, abort: bool
+) -> tuple[Server, Live]:
+    """Return the server and its migration. Raises what Nova answers for others."""
+    server = servers.alive(connection, uuid, scope(ctxt))
+    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+    if server.task_state != TaskState.MIGRATING:
+        raise ServerStateConflict(
+            action=_LABELS[abort],
+            server_uuid=server.uuid,
+            attribute="task_state",
+            state=str(server.task_state),
+        )
+    live = migrations.live(connection, server.uuid, number)
+    if live is None:
+        raise NotFound(f"Migration {number} not found for instance {server.uuid}.")
+    may = {MigrationStatus.RUNNING} | (
+        {MigrationStatus.QUEUED, MigrationStatus.PREPARING} if abort else set()
+    )
+    if live.status not in may:
+        raise Invalid(
+            f"Migration {number} state of instance {server.uuid} is {live.status}. Cannot "
+            f"{_METHODS[abort]} while the migration is in this state."
+        )
+    return server, live
